@@ -1,0 +1,219 @@
+//! The verbs.
+
+use std::marker::PhantomData;
+
+use crate::caps::DeviceCaps;
+use crate::error::Result;
+use crate::kernel::KernelSpec;
+
+/// A scalar argument in the type of sums.
+///
+/// ```
+/// use spmv_backend::Scalar;
+/// assert_eq!(Scalar::F32(1.5).as_f64(), 1.5);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// For 16- and 32-bit values.
+    F32(f32),
+    /// For 64-bit values.
+    F64(f64),
+}
+
+impl Scalar {
+    /// The exact value as `f64`.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Scalar::F32(v) => f64::from(v),
+            Scalar::F64(v) => v,
+        }
+    }
+}
+
+/// Host memory lent to a kernel for one launch.
+///
+/// ```
+/// use spmv_backend::HostSlice;
+/// let mut y = [0u8; 16];
+/// let lent = HostSlice::of_mut(&mut y);
+/// assert_eq!((lent.bytes(), lent.is_mut()), (16, true));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct HostSlice<'a> {
+    start: *const u8,
+    bytes: usize,
+    is_mut: bool,
+    lent: PhantomData<&'a [u8]>,
+}
+
+impl<'a> HostSlice<'a> {
+    /// Memory to be read.
+    pub fn of(slice: &'a [u8]) -> Self {
+        Self { start: slice.as_ptr(), bytes: slice.len(), is_mut: false, lent: PhantomData }
+    }
+
+    /// Memory to be written, and perhaps read.
+    pub fn of_mut(slice: &'a mut [u8]) -> Self {
+        Self { start: slice.as_mut_ptr(), bytes: slice.len(), is_mut: true, lent: PhantomData }
+    }
+
+    /// Address of the first byte; writable if [`is_mut`](Self::is_mut).
+    pub fn start(&self) -> *mut u8 {
+        self.start.cast_mut()
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether it was lent for writing.
+    pub fn is_mut(&self) -> bool {
+        self.is_mut
+    }
+}
+
+/// One argument of a launch, in the order of [`KernelId::params`](crate::KernelId::params).
+///
+/// ```
+/// use spmv_backend::{Arg, Backend, Scalar};
+/// fn alpha<B: Backend>(value: f64) -> Arg<'static, B> {
+///     Arg::Accum(Scalar::F64(value))
+/// }
+/// ```
+#[derive(Debug)]
+pub enum Arg<'a, B: Backend> {
+    /// A count.
+    U32(u32),
+    /// A scalar in the type of sums.
+    Accum(Scalar),
+    /// A whole buffer.
+    Buffer(&'a B::Buffer),
+    /// Host memory, where [`DeviceCaps::host_pointers`] allows it.
+    Host(HostSlice<'a>),
+}
+
+/// One opened device: memory, streams, kernels, launches. Never a matrix format.
+///
+/// Implementations promise:
+/// - work on one stream happens in the order given; [`read`](Self::read), [`map`](Self::map) and
+///   [`wait`](Self::wait) return after the stream's earlier work is done;
+/// - a buffer that is dropped while a stream still uses it is freed only when that is over;
+/// - after an error of a launch, other devices of the process can still be opened.
+///
+/// ```
+/// use spmv_backend::{Backend, Result};
+///
+/// fn round_trip<B: Backend>(device: &B, bytes: &[u8]) -> Result<Vec<u8>> {
+///     let stream = device.open_stream()?;
+///     let buffer = device.alloc(bytes.len() as u64)?;
+///     device.write(&stream, &buffer, 0, bytes)?;
+///     let mut back = vec![0; bytes.len()];
+///     device.read(&stream, &buffer, 0, &mut back)?;
+///     Ok(back)
+/// }
+/// ```
+pub trait Backend: Sized + Send + Sync + 'static {
+    /// Lower-case name: `cpu`, `cuda`, `opencl`, `wgpu`.
+    const NAME: &'static str;
+    /// Device memory.
+    type Buffer: Send + Sync;
+    /// An ordered queue of work.
+    type Stream: Send;
+    /// A point in a stream's work.
+    type Event: Send;
+    /// A compiled kernel.
+    type Kernel: Send + Sync;
+
+    /// What the device says of itself; probed once, when it was opened.
+    fn caps(&self) -> &DeviceCaps;
+
+    /// Opens a queue of work.
+    ///
+    /// # Errors
+    /// Whatever the driver says.
+    fn open_stream(&self) -> Result<Self::Stream>;
+
+    /// Allocates at least `bytes` bytes (one at the least) with unspecified contents.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    fn alloc(&self, bytes: u64) -> Result<Self::Buffer>;
+
+    /// Builds a kernel, or takes it from a cache.
+    ///
+    /// # Errors
+    /// [`Error::Compile`](crate::Error::Compile), [`Error::Unsupported`](crate::Error::Unsupported).
+    fn compile(&self, spec: &KernelSpec) -> Result<Self::Kernel>;
+
+    /// Sets the first `bytes` bytes to zero, in stream order.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) and whatever the driver says.
+    fn zero(&self, stream: &Self::Stream, buffer: &Self::Buffer, bytes: u64) -> Result<()>;
+
+    /// Copies to the device, in stream order; `bytes` may be reused at once.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) and whatever the driver says.
+    fn write(&self, stream: &Self::Stream, buffer: &Self::Buffer, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Copies from the device after the stream's earlier work, and waits for it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) and whatever the driver says.
+    fn read(&self, stream: &Self::Stream, buffer: &Self::Buffer, offset: u64, bytes: &mut [u8])
+    -> Result<()>;
+
+    /// Lets the host look at the first `bytes` bytes in place, after the stream's earlier work. Calls
+    /// may nest for different buffers.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`](crate::Error::Unsupported) where memory is
+    /// [`Discrete`](crate::MemoryModel::Discrete).
+    fn map<R>(
+        &self,
+        stream: &Self::Stream,
+        buffer: &Self::Buffer,
+        bytes: u64,
+        look: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R>;
+
+    /// Starts `groups` groups of a kernel, in stream order.
+    ///
+    /// # Safety
+    /// `args` agree with [`KernelId::params`](crate::KernelId::params) of the kernel's id in number and
+    /// kind; every buffer is as long as the kernel's counts say; indices in buffers that the kernel reads
+    /// are in range (`row_ptr` of a valid matrix, columns below the length of `x`); a buffer that is
+    /// written is no other argument and is not used elsewhere until the stream's work is done; host
+    /// memory outlives that work.
+    ///
+    /// # Errors
+    /// [`Error::Launch`](crate::Error::Launch), [`Error::DeviceLost`](crate::Error::DeviceLost).
+    #[allow(unsafe_code)]
+    unsafe fn launch(
+        &self,
+        stream: &Self::Stream,
+        kernel: &Self::Kernel,
+        groups: u32,
+        args: &[Arg<'_, Self>],
+    ) -> Result<()>;
+
+    /// Marks this point of the stream, and submits what has been queued so far.
+    ///
+    /// # Errors
+    /// Whatever the driver says.
+    fn record(&self, stream: &Self::Stream) -> Result<Self::Event>;
+
+    /// Waits until the stream has come to the event.
+    ///
+    /// # Errors
+    /// [`Error::Launch`](crate::Error::Launch), [`Error::DeviceLost`](crate::Error::DeviceLost) if work before it failed.
+    fn wait(&self, event: &Self::Event) -> Result<()>;
+
+    /// Seconds of device time between two events that have come to pass.
+    ///
+    /// # Errors
+    /// Whatever the driver says.
+    fn elapsed_s(&self, from: &Self::Event, to: &Self::Event) -> Result<f64>;
+}

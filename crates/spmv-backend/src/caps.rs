@@ -1,0 +1,162 @@
+//! What a device says of itself, probed once when it is opened.
+
+use std::fmt;
+
+use spmv_core::Dtype;
+
+/// How host and device share memory.
+///
+/// ```
+/// use spmv_backend::MemoryModel;
+/// assert!(MemoryModel::UnifiedMapped.host_can_map());
+/// assert!(!MemoryModel::Discrete.host_can_map());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryModel {
+    /// Two memories; the host reaches the device's by copies alone.
+    Discrete,
+    /// One memory; the host may look at a buffer between map and unmap.
+    UnifiedMapped,
+    /// One memory, coherent: mapping costs nothing.
+    UnifiedCoherent,
+}
+
+impl MemoryModel {
+    /// Whether [`Backend::map`](crate::Backend::map) works.
+    pub const fn host_can_map(self) -> bool {
+        !matches!(self, MemoryModel::Discrete)
+    }
+}
+
+/// What kind of processor a device is.
+///
+/// ```
+/// use spmv_backend::DeviceKind;
+/// assert_eq!(DeviceKind::IntegratedGpu.to_string(), "integrated GPU");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeviceKind {
+    /// Cores that run the host program too.
+    Cpu,
+    /// A GPU on the chip of the CPU.
+    IntegratedGpu,
+    /// A GPU with a memory of its own.
+    DiscreteGpu,
+    /// Anything else.
+    Other,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            DeviceKind::Cpu => "CPU",
+            DeviceKind::IntegratedGpu => "integrated GPU",
+            DeviceKind::DiscreteGpu => "discrete GPU",
+            DeviceKind::Other => "other device",
+        })
+    }
+}
+
+/// A set of value types.
+///
+/// ```
+/// use spmv_backend::DtypeSet;
+/// use spmv_core::Dtype;
+/// let set = DtypeSet::ALL.without(Dtype::F64);
+/// assert!(set.contains(Dtype::F32) && !set.contains(Dtype::F64));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct DtypeSet(u8);
+
+impl DtypeSet {
+    /// No type.
+    pub const NONE: Self = Self(0);
+    /// All four types.
+    pub const ALL: Self = Self(0b1111);
+
+    /// This set and `dtype`.
+    #[must_use]
+    pub const fn with(self, dtype: Dtype) -> Self {
+        Self(self.0 | 1 << dtype as u8)
+    }
+
+    /// This set less `dtype`.
+    #[must_use]
+    pub const fn without(self, dtype: Dtype) -> Self {
+        Self(self.0 & !(1 << dtype as u8))
+    }
+
+    /// Whether `dtype` is in the set.
+    pub const fn contains(self, dtype: Dtype) -> bool {
+        self.0 & 1 << dtype as u8 != 0
+    }
+}
+
+impl fmt::Debug for DtypeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(Dtype::ALL.into_iter().filter(|d| self.contains(*d))).finish()
+    }
+}
+
+/// What planning knows of a device; the same caps give the same plan.
+///
+/// ```
+/// use spmv_backend::DeviceCaps;
+/// use spmv_core::Dtype;
+/// fn can_sum(caps: &DeviceCaps, value: Dtype) -> bool {
+///     caps.storage.contains(value) && caps.arithmetic.contains(value.accum())
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct DeviceCaps {
+    /// Name as the driver gives it.
+    pub name: String,
+    /// Stable key of device, driver and build, for caches of binaries and profiles.
+    pub fingerprint: String,
+    /// What kind of processor it is.
+    pub kind: DeviceKind,
+    /// How host and device share memory.
+    pub memory: MemoryModel,
+    /// Whether kernels may read and write pageable host memory given as [`Arg::Host`](crate::Arg::Host).
+    pub host_pointers: bool,
+    /// Value types that buffers may hold.
+    pub storage: DtypeSet,
+    /// Value types that kernels can compute in.
+    pub arithmetic: DtypeSet,
+    /// Least and greatest number of lanes that run together, where lanes can shuffle.
+    pub subgroup: Option<(u16, u16)>,
+    /// Processors: cores of a CPU, multiprocessors of a GPU.
+    pub compute_units: u32,
+    /// Most lanes of a group.
+    pub max_group: u32,
+    /// Most groups of a launch.
+    pub max_groups: u32,
+    /// Local (shared, workgroup) memory of a group in bytes.
+    pub max_local_bytes: u32,
+    /// Largest buffer that a kernel can be given, in bytes.
+    pub max_buffer_bytes: u64,
+}
+
+impl DeviceCaps {
+    /// Caps of a CPU-like device with no limits, to be narrowed field by field.
+    pub fn new(name: impl Into<String>, kind: DeviceKind, memory: MemoryModel) -> Self {
+        let name = name.into();
+        Self {
+            fingerprint: name.clone(),
+            name,
+            kind,
+            memory,
+            host_pointers: false,
+            storage: DtypeSet::ALL,
+            arithmetic: DtypeSet::ALL,
+            subgroup: None,
+            compute_units: 1,
+            max_group: 1024,
+            max_groups: i32::MAX as u32,
+            max_local_bytes: 32 * 1024,
+            max_buffer_bytes: u64::MAX,
+        }
+    }
+}

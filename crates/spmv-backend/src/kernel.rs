@@ -1,0 +1,172 @@
+//! Kernels as data.
+
+use std::fmt;
+use std::str::FromStr;
+
+use spmv_core::{Dtype, Tiling};
+
+/// A kernel's stem: the same file name in every language and in `spmv-cpu`.
+///
+/// ```
+/// use spmv_backend::KernelId;
+/// assert_eq!(KernelId::SpecSegsum.stem(), "spec_segsum");
+/// assert_eq!("merge_path".parse(), Ok(KernelId::MergePath));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum KernelId {
+    /// Stage 1 of speculative segmented sum.
+    SpecSegsum,
+    /// Stage 2 of speculative segmented sum on the device, for discrete memory.
+    FixupApply,
+    /// One lane a row.
+    CsrScalar,
+    /// One bunch a row.
+    CsrVector,
+    /// Rows and entries cut evenly over bunches.
+    MergePath,
+    /// `y <- alpha*t + beta*y`.
+    Axpby,
+}
+
+impl KernelId {
+    /// Every kernel there is.
+    pub const ALL: [KernelId; 6] = [
+        KernelId::SpecSegsum,
+        KernelId::FixupApply,
+        KernelId::CsrScalar,
+        KernelId::CsrVector,
+        KernelId::MergePath,
+        KernelId::Axpby,
+    ];
+
+    /// File stem and label.
+    pub const fn stem(self) -> &'static str {
+        match self {
+            KernelId::SpecSegsum => "spec_segsum",
+            KernelId::FixupApply => "fixup_apply",
+            KernelId::CsrScalar => "csr_scalar",
+            KernelId::CsrVector => "csr_vector",
+            KernelId::MergePath => "merge_path",
+            KernelId::Axpby => "axpby",
+        }
+    }
+}
+
+impl fmt::Display for KernelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.stem())
+    }
+}
+
+/// A name that is no kernel's stem.
+///
+/// ```
+/// use spmv_backend::KernelId;
+/// assert_eq!("spmv".parse::<KernelId>().unwrap_err().to_string(), "unknown kernel 'spmv'");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown kernel '{0}'")]
+pub struct UnknownKernel(String);
+
+impl FromStr for KernelId {
+    type Err = UnknownKernel;
+
+    fn from_str(s: &str) -> Result<Self, UnknownKernel> {
+        KernelId::ALL.into_iter().find(|k| k.stem() == s).ok_or_else(|| UnknownKernel(s.to_owned()))
+    }
+}
+
+/// How the lanes of a bunch talk to each other.
+///
+/// ```
+/// use spmv_backend::Lanes;
+/// assert_eq!(Lanes::Workgroup.to_string(), "workgroup");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lanes {
+    /// Shuffles and ballots; the bunch is a subgroup (warp, wavefront) or part of one.
+    Subgroup,
+    /// Local memory and group barriers; then a group holds one bunch, because the fast path for a tile
+    /// in one row diverges between bunches.
+    Workgroup,
+}
+
+impl fmt::Display for Lanes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Lanes::Subgroup => "subgroup",
+            Lanes::Workgroup => "workgroup",
+        })
+    }
+}
+
+/// Everything a kernel is compiled for: cache key, label and test name.
+///
+/// ```
+/// use spmv_backend::{KernelId, KernelSpec, Lanes};
+/// use spmv_core::{Dtype, Tiling};
+/// let spec = KernelSpec { id: KernelId::CsrVector, value: Dtype::F64, lanes: Lanes::Workgroup, tiling: Tiling::new(8, 1, 4, 1)? };
+/// assert!(spec.defines().contains(&("LANES_WORKGROUP", 1)));
+/// assert!(spec.defines().contains(&("TILES", 4)));
+/// # Ok::<(), spmv_core::TilingError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KernelSpec {
+    /// Which kernel.
+    pub id: KernelId,
+    /// Type of matrix and `x`; sums and `y` have its [`accum`](Dtype::accum).
+    pub value: Dtype,
+    /// How lanes talk.
+    pub lanes: Lanes,
+    /// T, W, S, B.
+    pub tiling: Tiling,
+}
+
+impl KernelSpec {
+    /// Names and numbers for `-D` (CUDA, OpenCL) and substitution (WGSL).
+    pub fn defines(&self) -> [(&'static str, u32); 6] {
+        let value = match self.value {
+            Dtype::F16 => "VALUE_F16",
+            Dtype::Bf16 => "VALUE_BF16",
+            Dtype::F32 => "VALUE_F32",
+            Dtype::F64 => "VALUE_F64",
+        };
+        let lanes = match self.lanes {
+            Lanes::Subgroup => "LANES_SUBGROUP",
+            Lanes::Workgroup => "LANES_WORKGROUP",
+        };
+        [
+            (value, 1),
+            (lanes, 1),
+            ("LANES", self.tiling.lanes()),
+            ("WIDTH", self.tiling.width()),
+            ("TILES", self.tiling.tiles()),
+            ("BUNCHES", self.tiling.bunches()),
+        ]
+    }
+
+    /// Local memory that a group needs, in bytes.
+    ///
+    /// `spec_segsum` keeps, for each bunch, a tile's products and one descriptor bit per entry (in
+    /// 32-bit words, one more for the tile's end); `csr_vector` without shuffles one sum per lane;
+    /// `merge_path` a tile's products and row ends.
+    pub fn local_bytes(&self) -> u64 {
+        let sum = self.value.accum().bytes() as u64;
+        let (tile, lanes) = (u64::from(self.tiling.tile_entries()), u64::from(self.tiling.group_lanes()));
+        let bunches = u64::from(self.tiling.bunches());
+        match self.id {
+            KernelId::SpecSegsum => bunches * (tile * sum + (tile / 32 + 1) * 4),
+            KernelId::FixupApply => bunches * tile * sum,
+            KernelId::CsrVector if self.lanes == Lanes::Workgroup => lanes * sum,
+            KernelId::MergePath => bunches * tile * (sum + 4),
+            KernelId::CsrVector | KernelId::CsrScalar | KernelId::Axpby => 0,
+        }
+    }
+}
+
+impl fmt::Display for KernelSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}/{}", self.id, self.value, self.lanes, self.tiling)
+    }
+}

@@ -1,0 +1,154 @@
+//! Parameter tables: what each kernel takes, in order, in every language.
+
+use crate::kernel::KernelId;
+
+/// What an element of a buffer is.
+///
+/// ```
+/// use spmv_backend::Elem;
+/// use spmv_core::Dtype;
+/// assert_eq!(Elem::Accum.bytes(Dtype::F16), 4);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Elem {
+    /// An index.
+    U32,
+    /// A value of matrix or `x`.
+    Value,
+    /// A sum.
+    Accum,
+}
+
+impl Elem {
+    /// Size in bytes for a value type.
+    pub const fn bytes(self, value: spmv_core::Dtype) -> usize {
+        match self {
+            Elem::U32 => 4,
+            Elem::Value => value.bytes(),
+            Elem::Accum => value.accum().bytes(),
+        }
+    }
+}
+
+/// What kind of argument a parameter takes.
+///
+/// ```
+/// use spmv_backend::{Elem, KernelId, ParamKind};
+/// let y = KernelId::Axpby.params().iter().find(|p| p.name == "y").unwrap();
+/// assert_eq!(y.kind, ParamKind::Write(Elem::Accum));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamKind {
+    /// A 32-bit count.
+    U32,
+    /// A scalar of the type of sums.
+    Accum,
+    /// A buffer that is only read.
+    Read(Elem),
+    /// A buffer that is written, and perhaps read.
+    Write(Elem),
+}
+
+/// One parameter of a kernel.
+///
+/// ```
+/// use spmv_backend::KernelId;
+/// let names: Vec<_> = KernelId::Axpby.params().iter().map(|p| p.name).collect();
+/// assert_eq!(names, ["n_rows", "row_base", "alpha", "beta", "t", "y"]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Param {
+    /// The name in every language.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: ParamKind,
+}
+
+const fn count(name: &'static str) -> Param {
+    Param { name, kind: ParamKind::U32 }
+}
+
+const fn scalar(name: &'static str) -> Param {
+    Param { name, kind: ParamKind::Accum }
+}
+
+const fn read(name: &'static str, elem: Elem) -> Param {
+    Param { name, kind: ParamKind::Read(elem) }
+}
+
+const fn write(name: &'static str, elem: Elem) -> Param {
+    Param { name, kind: ParamKind::Write(elem) }
+}
+
+// Row `r` of a kernel is row `row_base + r` of y: a matrix too large for one launch is cut into row
+// ranges with rebased offsets, and no backend has to bind y at an odd address.
+const N_ROWS: Param = count("n_rows");
+const ROW_BASE: Param = count("row_base");
+const NNZ: Param = count("nnz");
+const ALPHA: Param = scalar("alpha");
+const BETA: Param = scalar("beta");
+const ROW_PTR: Param = read("row_ptr", Elem::U32);
+const COLS: Param = read("cols", Elem::U32);
+const VALS: Param = read("vals", Elem::Value);
+const X: Param = read("x", Elem::Value);
+const Y: Param = write("y", Elem::Accum);
+
+const SPEC_SEGSUM: [Param; 13] = [
+    N_ROWS,
+    ROW_BASE,
+    NNZ,
+    ALPHA,
+    ROW_PTR,
+    COLS,
+    VALS,
+    X,
+    Y,
+    write("sync_rows", Elem::U32),
+    write("sync_sums", Elem::Accum),
+    write("dirty_count", Elem::U32),
+    write("speculator", Elem::U32),
+];
+
+const FIXUP_APPLY: [Param; 9] = [
+    N_ROWS,
+    ROW_BASE,
+    NNZ,
+    ROW_PTR,
+    read("sync_rows", Elem::U32),
+    read("sync_sums", Elem::Accum),
+    write("dirty_count", Elem::U32),
+    read("speculator", Elem::U32),
+    Y,
+];
+
+const BY_ROW: [Param; 9] = [N_ROWS, ROW_BASE, ALPHA, BETA, ROW_PTR, COLS, VALS, X, Y];
+
+const MERGE_PATH: [Param; 12] = [
+    N_ROWS,
+    ROW_BASE,
+    NNZ,
+    ALPHA,
+    BETA,
+    ROW_PTR,
+    read("bunch_rows", Elem::U32),
+    COLS,
+    VALS,
+    X,
+    write("carries", Elem::Accum),
+    Y,
+];
+
+const AXPBY: [Param; 6] = [N_ROWS, ROW_BASE, ALPHA, BETA, read("t", Elem::Accum), Y];
+
+impl KernelId {
+    /// The kernel's parameters, in order.
+    pub const fn params(self) -> &'static [Param] {
+        match self {
+            KernelId::SpecSegsum => &SPEC_SEGSUM,
+            KernelId::FixupApply => &FIXUP_APPLY,
+            KernelId::CsrScalar | KernelId::CsrVector => &BY_ROW,
+            KernelId::MergePath => &MERGE_PATH,
+            KernelId::Axpby => &AXPBY,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Sparse matrices in CSR form, the tiling math of speculative segmented sum, and the naive oracle.
+//!
+//! This crate performs no IO and knows no device. Everything else in the workspace stands on it:
+//!
+//! - [`Csr`] and [`CsrView`]: owned and borrowed matrices, validated once, trusted afterwards;
+//! - [`Value`], [`Accum`], [`Offset`]: the types that matrices hold;
+//! - [`RowStats`], [`MatrixStats`]: what planning looks at;
+//! - [`tiling`]: every boundary of a tile, bunch, group or part is computed there and nowhere else;
+//! - [`oracle`]: the slow, obvious product that decides whether any other result is right.
+//!
+//! ```
+//! use spmv_core::{Csr, oracle};
+//!
+//! let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (1, 2, 3.0), (1, 0, 2.0)])?;
+//! let reference = oracle::multiply(a.view(), 1.0, &[1.0, 10.0, 100.0], 0.0, &[0.0; 2]);
+//! assert_eq!(reference.y, [1.0, 302.0]);
+//! # Ok::<(), spmv_core::CsrError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod csr;
+mod error;
+pub mod oracle;
+mod stats;
+pub mod tiling;
+mod value;
+
+pub use csr::{Csr, CsrView};
+pub use error::CsrError;
+pub use half::{bf16, f16};
+pub use stats::{MatrixStats, RowStats};
+pub use tiling::{Tiling, TilingError};
+pub use value::{Accum, Dtype, Offset, UnknownDtype, Value};

@@ -1,0 +1,204 @@
+//! Value types: what a matrix stores and what sums are kept in.
+
+use std::fmt::{self, Debug, Display};
+use std::ops::{AddAssign, MulAssign};
+
+use bytemuck::Pod;
+use half::{bf16, f16};
+use num_traits::Float;
+
+/// The four value types as run-time data, for tables, labels and capability sets.
+///
+/// ```
+/// use spmv_core::{Dtype, Value};
+/// assert_eq!(<half::f16 as Value>::DTYPE, Dtype::F16);
+/// assert_eq!(Dtype::F16.accum(), Dtype::F32);
+/// assert_eq!("bf16".parse(), Ok(Dtype::Bf16));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dtype {
+    /// IEEE 754 binary16.
+    F16,
+    /// bfloat16: the upper half of a binary32.
+    Bf16,
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+impl Dtype {
+    /// Every value type, narrowest first.
+    pub const ALL: [Dtype; 4] = [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64];
+
+    /// Size of one value in bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Dtype::F16 | Dtype::Bf16 => 2,
+            Dtype::F32 => 4,
+            Dtype::F64 => 8,
+        }
+    }
+
+    /// The type in which sums of this type are kept, and which `y` has.
+    pub const fn accum(self) -> Dtype {
+        match self {
+            Dtype::F64 => Dtype::F64,
+            _ => Dtype::F32,
+        }
+    }
+
+    /// Lower-case name as used on the command line and in kernel labels.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dtype::F16 => "f16",
+            Dtype::Bf16 => "bf16",
+            Dtype::F32 => "f32",
+            Dtype::F64 => "f64",
+        }
+    }
+}
+
+impl Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for Dtype {
+    type Err = UnknownDtype;
+
+    fn from_str(s: &str) -> Result<Self, UnknownDtype> {
+        Dtype::ALL.into_iter().find(|d| d.name() == s).ok_or_else(|| UnknownDtype(s.to_owned()))
+    }
+}
+
+/// A name that is none of `f16`, `bf16`, `f32`, `f64`.
+///
+/// ```
+/// use spmv_core::Dtype;
+/// assert_eq!("f8".parse::<Dtype>().unwrap_err().to_string(), "unknown value type 'f8'; use f16, bf16, f32 or f64");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown value type '{0}'; use f16, bf16, f32 or f64")]
+pub struct UnknownDtype(String);
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A type that matrices and `x` may hold: `f16`, `bf16`, `f32` or `f64`.
+///
+/// ```
+/// use spmv_core::Value;
+/// fn sum<T: Value>(values: &[T]) -> f64 {
+///     values.iter().map(|v| v.as_f64()).sum()
+/// }
+/// assert_eq!(sum(&[half::bf16::from_f64(1.5), half::bf16::ONE]), 2.5);
+/// ```
+pub trait Value:
+    sealed::Sealed + Pod + PartialEq + PartialOrd + Debug + Display + Default + Send + Sync
+{
+    /// Type of sums and of `y`: `f32` for 16- and 32-bit values, else `f64`.
+    type Accum: Accum;
+    /// This type as data.
+    const DTYPE: Dtype;
+
+    /// The exact value in the type of sums.
+    fn to_accum(self) -> Self::Accum;
+    /// The exact value as `f64`.
+    fn as_f64(self) -> f64;
+    /// The nearest value of this type.
+    fn from_f64(value: f64) -> Self;
+}
+
+/// A type that sums are kept in: `f32` or `f64`.
+///
+/// ```
+/// use spmv_core::Accum;
+/// assert_eq!(<f32 as Accum>::UNIT_ROUNDOFF, 2f64.powi(-24));
+/// ```
+pub trait Accum: Value<Accum = Self> + Float + AddAssign + MulAssign {
+    /// u in the error bound gamma_n = n u / (1 - n u): half the distance from 1 to the next value.
+    const UNIT_ROUNDOFF: f64;
+}
+
+macro_rules! value {
+    ($t:ty, $dtype:ident, $accum:ty, |$v:ident| $to_accum:expr, $to_f64:expr, |$w:ident| $from:expr) => {
+        impl sealed::Sealed for $t {}
+        impl Value for $t {
+            type Accum = $accum;
+            const DTYPE: Dtype = Dtype::$dtype;
+
+            #[inline(always)]
+            fn to_accum(self) -> $accum {
+                let $v = self;
+                $to_accum
+            }
+
+            #[inline(always)]
+            fn as_f64(self) -> f64 {
+                let $v = self;
+                $to_f64
+            }
+
+            #[inline(always)]
+            fn from_f64($w: f64) -> Self {
+                $from
+            }
+        }
+    };
+}
+
+value!(f16, F16, f32, |v| v.to_f32(), v.to_f64(), |w| f16::from_f64(w));
+value!(bf16, Bf16, f32, |v| v.to_f32(), v.to_f64(), |w| bf16::from_f64(w));
+value!(f32, F32, f32, |v| v, f64::from(v), |w| w as f32);
+value!(f64, F64, f64, |v| v, v, |w| w);
+
+impl Accum for f32 {
+    const UNIT_ROUNDOFF: f64 = 5.960_464_477_539_063e-8; // 2^-24
+}
+
+impl Accum for f64 {
+    const UNIT_ROUNDOFF: f64 = 1.110_223_024_625_156_5e-16; // 2^-53
+}
+
+/// A type that row offsets may have: `u32` or `u64`.
+///
+/// ```
+/// use spmv_core::Offset;
+/// assert_eq!(7u64.to_usize(), 7);
+/// assert_eq!(u32::try_from_usize(1 << 40), None);
+/// ```
+pub trait Offset: sealed::Sealed + Pod + Ord + Debug + Display + Default + Send + Sync {
+    /// The offset as an index; exact, because offsets are validated against slice lengths first.
+    fn to_usize(self) -> usize;
+    /// The offset as `u64`.
+    fn to_u64(self) -> u64;
+    /// The offset, or `None` where this type cannot hold it.
+    fn try_from_usize(offset: usize) -> Option<Self>;
+}
+
+macro_rules! offset {
+    ($t:ty) => {
+        impl sealed::Sealed for $t {}
+        impl Offset for $t {
+            #[inline(always)]
+            fn to_usize(self) -> usize {
+                self as usize
+            }
+
+            #[inline(always)]
+            fn to_u64(self) -> u64 {
+                u64::from(self)
+            }
+
+            fn try_from_usize(offset: usize) -> Option<Self> {
+                offset.try_into().ok()
+            }
+        }
+    };
+}
+
+offset!(u32);
+offset!(u64);
