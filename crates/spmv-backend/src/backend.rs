@@ -1,5 +1,6 @@
 //! The verbs.
 
+use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use crate::caps::DeviceCaps;
@@ -113,17 +114,17 @@ pub enum Arg<'a, B: Backend> {
 ///     Ok(back)
 /// }
 /// ```
-pub trait Backend: Sized + Send + Sync + 'static {
+pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// Lower-case name: `cpu`, `cuda`, `opencl`, `wgpu`.
     const NAME: &'static str;
     /// Device memory.
-    type Buffer: Send + Sync;
+    type Buffer: Debug + Send + Sync;
     /// An ordered queue of work.
-    type Stream: Send;
+    type Stream: Debug + Send;
     /// A point in a stream's work.
-    type Event: Send;
+    type Event: Debug + Send;
     /// A compiled kernel.
-    type Kernel: Send + Sync;
+    type Kernel: Debug + Send + Sync;
 
     /// What the device says of itself; probed once, when it was opened.
     fn caps(&self) -> &DeviceCaps;

@@ -201,7 +201,33 @@ impl<T: Value> Csr<T, u32> {
     }
 }
 
+/// A borrowed matrix whose offset type is known at run time only.
+///
+/// ```
+/// use spmv_core::{AnyCsr, Csr};
+/// let a = Csr::from_coo(1, 1, &[(0, 0, 1.0f32)])?;
+/// assert!(matches!(a.view().erase(), AnyCsr::U32(_)));
+/// # Ok::<(), spmv_core::CsrError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum AnyCsr<'a, T> {
+    /// 32-bit row offsets.
+    U32(CsrView<'a, T, u32>),
+    /// 64-bit row offsets.
+    U64(CsrView<'a, T, u64>),
+}
+
 impl<'a, T: Value, O: Offset> CsrView<'a, T, O> {
+    /// The same matrix with its offset type as data. O(1).
+    pub fn erase(self) -> AnyCsr<'a, T> {
+        let Self { n_cols, row_ptr, cols, vals } = self;
+        if size_of::<O>() == 4 {
+            AnyCsr::U32(CsrView { n_cols, row_ptr: bytemuck::cast_slice(row_ptr), cols, vals })
+        } else {
+            AnyCsr::U64(CsrView { n_cols, row_ptr: bytemuck::cast_slice(row_ptr), cols, vals })
+        }
+    }
+
     /// Borrows the three arrays of an `n_rows` x `n_cols` matrix. O(rows + entries).
     ///
     /// # Errors

@@ -25,7 +25,7 @@ mod stats;
 pub mod tiling;
 mod value;
 
-pub use csr::{Csr, CsrView};
+pub use csr::{AnyCsr, Csr, CsrView};
 pub use error::CsrError;
 pub use half::{bf16, f16};
 pub use stats::{MatrixStats, RowStats};

@@ -318,6 +318,54 @@ pub fn merge_path(row_ptr: &[u32], step: u32) -> (u32, u32) {
     (low, step - low)
 }
 
+/// A piece of a matrix that fits one launch: whole rows, or part of one row.
+///
+/// ```
+/// use spmv_core::tiling::split_rows;
+/// // Rows of 1, 1 and 5 entries, at most 2 entries a piece.
+/// let pieces = split_rows(&[0u64, 1, 2, 7], 2, 100);
+/// assert_eq!(pieces.len(), 4);
+/// assert_eq!((pieces[0].rows.clone(), pieces[0].entries.clone()), (0..2, 0..2));
+/// assert_eq!((pieces[2].rows.clone(), pieces[2].entries.clone(), pieces[2].continues), (2..3, 4..6, true));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Rows of the matrix.
+    pub rows: Range<usize>,
+    /// Entries of the matrix.
+    pub entries: Range<usize>,
+    /// Whether an earlier piece holds the beginning of the one row, so that this one adds to it.
+    pub continues: bool,
+}
+
+/// Cuts a matrix into row ranges of at most `max_entries` entries and `max_rows` rows (both at least
+/// 1); a longer row is cut too. Always at least one piece; O(rows + pieces).
+pub fn split_rows<O: Offset>(row_ptr: &[O], max_entries: usize, max_rows: usize) -> Vec<Piece> {
+    assert!(max_entries > 0 && max_rows > 0, "a piece holds at least one entry and one row");
+    let n_rows = row_ptr.len() - 1;
+    let at = |row: usize| row_ptr[row].to_usize();
+    let mut pieces = Vec::new();
+    let mut row = 0;
+    while row < n_rows || pieces.is_empty() {
+        let limit = at(row) + max_entries;
+        let fitting = row_ptr[row + 1..].partition_point(|o| o.to_usize() <= limit);
+        let stop = row + fitting.min(max_rows);
+        if stop > row || n_rows == 0 {
+            pieces.push(Piece { rows: row..stop, entries: at(row)..at(stop), continues: false });
+            row = stop;
+            continue;
+        }
+        let mut start = at(row);
+        while start < at(row + 1) {
+            let end = at(row + 1).min(start + max_entries);
+            pieces.push(Piece { rows: row..row + 1, entries: start..end, continues: start > at(row) });
+            start = end;
+        }
+        row += 1;
+    }
+    pieces
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,6 +413,21 @@ mod tests {
             }
             prop_assert_eq!(next, n);
             prop_assert!(tiling.n_groups(n) * b >= tiling.n_bunches(n));
+        }
+
+        #[test]
+        fn pieces_cover_every_row_and_entry_in_order(
+            lens in prop::collection::vec(0u32..6, 0..40), max_entries in 1usize..8, max_rows in 1usize..5,
+        ) {
+            let row_ptr: Vec<u32> = std::iter::once(0).chain(lens.iter().scan(0, |s, l| { *s += l; Some(*s) })).collect();
+            let (mut row, mut entry) = (0, 0);
+            for piece in split_rows(&row_ptr, max_entries, max_rows) {
+                prop_assert_eq!(piece.entries.start, entry);
+                prop_assert_eq!(piece.rows.start, if piece.continues { row - 1 } else { row });
+                prop_assert!(piece.entries.len() <= max_entries && piece.rows.len() <= max_rows);
+                (row, entry) = (piece.rows.end, piece.entries.end);
+            }
+            prop_assert_eq!((row, entry), (lens.len(), *row_ptr.last().unwrap() as usize));
         }
 
         #[test]

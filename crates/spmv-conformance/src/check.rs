@@ -1,0 +1,135 @@
+//! One matrix on one device, from poison, twice, against the oracle.
+
+use num_traits::{Float, NumCast};
+use spmv_backend::{Backend, KernelId};
+use spmv_core::tiling::{TileSpan, split_rows};
+use spmv_core::{Csr, Value, oracle};
+use spmv_exec::{Device, Options, Prepared, Repair, Workspace};
+
+/// Dirty tiles that a run saw, or what was wrong.
+pub type Check = Result<u32, String>;
+
+/// Scalings to try: `y` unread, `y` kept, both scaled, and a sum that is only scaled.
+const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (1.0, 1.0), (-2.0, 3.0), (0.5, 0.0)];
+
+/// Multiplies `matrix` (converted to `T`) in every scaling, on device vectors and on host slices.
+///
+/// `exact` demands the oracle's very numbers: for small integers, whose sums are exact in any order.
+/// Otherwise the rounding error bound must hold.
+///
+/// # Errors
+/// The first thing that is wrong, in words.
+pub fn check<B: Backend, T: Value>(
+    device: &Device<B>,
+    options: &Options,
+    matrix: &Csr<f64>,
+    exact: bool,
+) -> Check {
+    let a = matrix.map_values(T::from_f64);
+    let prepared = device.prepare(a.view(), options).map_err(|e| format!("prepare: {e}"))?;
+    let mut workspace = prepared.workspace().map_err(|e| format!("workspace: {e}"))?;
+    let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, exact))).collect();
+    let mut dirty = 0;
+    for (alpha, beta) in SCALINGS {
+        let case = Case { a: &a, x: &x, alpha, beta, exact };
+        dirty = case
+            .run(&prepared, &mut workspace)
+            .map_err(|e| format!("alpha {alpha}, beta {beta}, {}: {e}", prepared.plan().kernel))?;
+    }
+    Ok(dirty)
+}
+
+/// Small integers, or values whose products round.
+fn input(i: usize, exact: bool) -> f64 {
+    let small = (i * 7 % 9) as f64 - 4.0;
+    if exact { small } else { small / 3.0 + 0.1 }
+}
+
+struct Case<'a, T> {
+    a: &'a Csr<T>,
+    x: &'a [T],
+    alpha: f64,
+    beta: f64,
+    exact: bool,
+}
+
+impl<T: Value> Case<'_, T> {
+    fn run<B: Backend>(&self, prepared: &Prepared<B, T>, workspace: &mut Workspace<B, T>) -> Check {
+        let accum = |v: f64| <T::Accum as NumCast>::from(v).expect("a small number");
+        let (alpha, beta) = (accum(self.alpha), accum(self.beta));
+        // What must not be read starts as NaN.
+        let old: Vec<T::Accum> = (0..self.a.n_rows())
+            .map(|i| if self.beta == 0.0 { T::Accum::nan() } else { accum(input(i, self.exact)) })
+            .collect();
+        let reference = oracle::multiply(self.a.view(), self.alpha, self.x, self.beta, &old);
+
+        let device = prepared.device();
+        let fail = |e: spmv_exec::Error| e.to_string();
+        let x = device.upload(self.x).map_err(fail)?;
+        let mut y = device.upload(&old).map_err(fail)?;
+        let stats = prepared.apply(workspace, alpha, &x, beta, &mut y).map_err(fail)?;
+        let first = y.to_vec().map_err(fail)?;
+        self.compare(&reference, &first)?;
+
+        let dirty = match prepared.plan().repair {
+            Repair::Device => workspace.dirty_tiles(prepared).map_err(fail)?,
+            _ => stats.dirty_tiles.unwrap_or(0),
+        };
+        let expected = expected_dirty(self.a, prepared);
+        if dirty != expected {
+            return Err(format!("{dirty} dirty tiles reported, {expected} are"));
+        }
+
+        // The second run starts from what the first left behind.
+        if self.beta != 0.0 {
+            y.write(&old).map_err(fail)?;
+        }
+        prepared.apply(workspace, alpha, &x, beta, &mut y).map_err(fail)?;
+        same_bits("the second run", &first, &y.to_vec().map_err(fail)?)?;
+
+        let mut on_host = old.clone();
+        prepared.apply_slices(workspace, alpha, self.x, beta, &mut on_host).map_err(fail)?;
+        same_bits("the run on host slices", &first, &on_host)?;
+        Ok(dirty)
+    }
+
+    fn compare(&self, reference: &oracle::Reference, y: &[T::Accum]) -> Result<(), String> {
+        if self.exact {
+            return match reference.first_difference(y) {
+                None => Ok(()),
+                Some(row) => {
+                    Err(format!("row {row} is {:?}, must be {:?}", y.get(row), reference.y.get(row)))
+                }
+            };
+        }
+        let ratio = reference.error_over_bound(y);
+        if ratio <= 1.0 { Ok(()) } else { Err(format!("the error is {ratio:.3} times its bound")) }
+    }
+}
+
+fn same_bits<A: Value>(what: &str, first: &[A], second: &[A]) -> Result<(), String> {
+    let bits = |v: &A| v.as_f64().to_bits();
+    match first.iter().zip(second).position(|(a, b)| bits(a) != bits(b)) {
+        None => Ok(()),
+        Some(row) => Err(format!("{what} gave {} in row {row}, the first {}", second[row], first[row])),
+    }
+}
+
+/// How many tiles hold an empty row, found the slow way in every part.
+fn expected_dirty<B: Backend, T: Value>(a: &Csr<T>, prepared: &Prepared<B, T>) -> u32 {
+    let plan = prepared.plan();
+    if plan.kernel.id != KernelId::SpecSegsum {
+        return 0;
+    }
+    let mut dirty = 0;
+    for piece in split_rows(a.row_ptr(), plan.max_entries, plan.max_rows) {
+        let clip =
+            |o: &u32| (*o as usize).clamp(piece.entries.start, piece.entries.end) - piece.entries.start;
+        let row_ptr: Vec<u32> =
+            a.row_ptr()[piece.rows.start..=piece.rows.end].iter().map(|o| clip(o) as u32).collect();
+        let tiling = &plan.kernel.tiling;
+        let tiles = 0..tiling.n_tiles(piece.entries.len() as u32);
+        dirty += tiles.filter(|&t| TileSpan::of(tiling, t, &row_ptr).is_dirty(&row_ptr)).count();
+    }
+    dirty as u32
+}

@@ -1,0 +1,205 @@
+//! The matrices, as data. Each group is made for the tiling in use, so that rows can be placed at its
+//! boundaries.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use spmv_core::{Csr, Tiling};
+
+/// One matrix.
+#[derive(Debug)]
+pub struct Case {
+    /// What it is.
+    pub name: String,
+    /// Its values: small integers if `exact`.
+    pub matrix: Csr<f64>,
+    /// Whether sums are exact in every value type and order.
+    pub exact: bool,
+}
+
+/// Matrices that belong together.
+#[derive(Debug, Default)]
+pub struct Group {
+    /// The matrices.
+    pub cases: Vec<Case>,
+    /// Whether speculation must have failed in at least one of them.
+    pub must_be_dirty: bool,
+}
+
+/// Makes a group for a tiling.
+pub type Matrices = dyn Fn(&Tiling) -> Group + Send + Sync;
+
+/// Every group by name.
+pub fn groups() -> Vec<(&'static str, Arc<Matrices>)> {
+    vec![
+        ("degenerate", Arc::new(degenerate)),
+        ("empty_rows", Arc::new(empty_rows)),
+        ("row_starts_at_boundaries", Arc::new(row_starts)),
+        ("entries_about_boundaries", Arc::new(entry_counts)),
+        ("long_rows", Arc::new(long_rows)),
+        ("dense_row_and_column", Arc::new(dense)),
+        ("power_law", Arc::new(power_law)),
+        ("rounding", Arc::new(rounding)),
+        ("special_values", Arc::new(special_values)),
+        ("real", Arc::new(real)),
+    ]
+}
+
+/// A matrix of the given row lengths with small integer values and scattered columns.
+pub fn of_lengths(lens: &[usize], n_cols: usize) -> Csr<f64> {
+    let mut row_ptr = vec![0u32];
+    let (mut cols, mut vals) = (Vec::new(), Vec::new());
+    for (row, &len) in lens.iter().enumerate() {
+        for i in 0..len {
+            cols.push(((row * 31 + i * 17 + i * i) % n_cols) as u32);
+            vals.push(((row + 3 * i) % 8) as f64 - 3.5 + 0.5);
+        }
+        row_ptr.push(cols.len() as u32);
+    }
+    Csr::new(lens.len(), n_cols, row_ptr, cols, vals).expect("valid by construction")
+}
+
+fn case(name: impl Into<String>, lens: &[usize]) -> Case {
+    Case { name: format!("{} {:?}", name.into(), Brief(lens)), matrix: of_lengths(lens, 67), exact: true }
+}
+
+/// Row lengths, cut short.
+struct Brief<'a>(&'a [usize]);
+
+impl std::fmt::Debug for Brief<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().take(24)).finish()?;
+        if self.0.len() > 24 { write!(f, " and {} more", self.0.len() - 24) } else { Ok(()) }
+    }
+}
+
+fn clean(cases: Vec<Case>) -> Group {
+    Group { cases, must_be_dirty: false }
+}
+
+fn degenerate(_: &Tiling) -> Group {
+    let sizes = [(0, 0), (0, 5), (5, 0), (1, 1), (7, 3), (1000, 1)];
+    let empty = sizes.map(|(m, n)| Case {
+        name: format!("{m} x {n} without entries"),
+        matrix: Csr::from_coo(m, n, &[]).expect("valid"),
+        exact: true,
+    });
+    let mut cases = Vec::from(empty);
+    cases.push(case("one entry", &[1]));
+    clean(cases)
+}
+
+fn empty_rows(tiling: &Tiling) -> Group {
+    let n = tiling.bunch_entries() as usize;
+    let mut cases = Vec::new();
+    for run in [1, 3, 40] {
+        let none = vec![0; run];
+        cases.push(case("leading", &[&none[..], &[2, 3, 1]].concat()));
+        cases.push(case("trailing", &[&[2, 3, 1], &none[..]].concat()));
+        cases.push(case("both", &[&none[..], &[n + 1], &none[..]].concat()));
+        cases.push(case("in the middle", &[&[2], &none[..], &[3]].concat()));
+        cases.push(case(
+            "in a later bunch",
+            &[&[n.min(5000)], &none[..], &[3], &none[..], &[n.min(5000)]].concat(),
+        ));
+    }
+    let alternating: Vec<usize> = (0..400).map(|i| (i % 2) * (1 + i % 5)).collect();
+    cases.push(case("alternating", &alternating));
+    let mostly: Vec<usize> = (0..1500).map(|i| usize::from(i % 37 == 5) * 3).collect();
+    cases.push(case("mostly empty", &mostly));
+    Group { cases, must_be_dirty: true }
+}
+
+/// Sizes of a tile, a bunch and a group, as long as they are small enough to be built around.
+fn boundaries(tiling: &Tiling) -> Vec<usize> {
+    let tile = tiling.tile_entries() as usize;
+    let bunch = tiling.bunch_entries() as usize;
+    let mut sizes = vec![tile, 2 * tile, bunch, bunch * tiling.bunches() as usize];
+    sizes.retain(|&n| n <= 20_000);
+    sizes.dedup();
+    sizes
+}
+
+fn row_starts(tiling: &Tiling) -> Group {
+    let mut cases = Vec::new();
+    for at in boundaries(tiling) {
+        for shift in [-1isize, 0, 1] {
+            let at = at.saturating_add_signed(shift);
+            cases.push(case("one row, then", &[at, 3, 0, 1]));
+            cases.push(case("short rows, then", &[&vec![1; at][..], &[3, 0, 0, 1]].concat()));
+            cases.push(case("empty rows at the boundary", &[at, 0, 0, 2, at, 0, 5]));
+            cases.push(case("rows of the boundary's length", &[at, at, 1, 0]));
+        }
+    }
+    Group { cases, must_be_dirty: true }
+}
+
+fn entry_counts(tiling: &Tiling) -> Group {
+    let mut cases = Vec::new();
+    for n in boundaries(tiling) {
+        for n in [n.saturating_sub(1), n, n + 1] {
+            cases.push(case("in one row", &[n]));
+            cases.push(case("in rows of 3", &[&vec![3; n / 3][..], &[n % 3]].concat()));
+            cases.push(case("in rows of 1, empty last", &[&vec![1; n][..], &[0]].concat()));
+        }
+    }
+    clean(cases)
+}
+
+fn long_rows(tiling: &Tiling) -> Group {
+    let long = (5 * tiling.bunch_entries() as usize + 3).min(30_000);
+    let lens: [&[usize]; 4] =
+        [&[long], &[1, long, 1], &[0, 0, long, 0, 0, long / 2, 0, 2], &[long, long, long]];
+    clean(lens.iter().map(|l| case("long", l)).collect())
+}
+
+fn dense(_: &Tiling) -> Group {
+    let mut lens = vec![1; 300];
+    lens[150] = 67;
+    let row = case("dense row", &lens);
+    let column = Csr::from_coo(200, 5, &(0..200).map(|r| (r, 2, f64::from(r % 5) - 2.0)).collect::<Vec<_>>());
+    let column = Case { name: "dense column".into(), matrix: column.expect("valid"), exact: true };
+    let full = Csr::from_dense(20, 30, &(0..600).map(|i| f64::from(i % 7) - 2.0).collect::<Vec<_>>());
+    let full = Case { name: "dense".into(), matrix: full.expect("valid"), exact: true };
+    clean(vec![row, column, full])
+}
+
+fn power_law(_: &Tiling) -> Group {
+    let lens: Vec<usize> = (1..900).map(|i| 1800 / (i * 7 % 899 + 1)).collect();
+    clean(vec![case("power law", &lens)])
+}
+
+fn rounding(tiling: &Tiling) -> Group {
+    let long = (2 * tiling.bunch_entries() as usize).min(5000);
+    let lens: Vec<usize> =
+        (0..300).map(|i| [0, 1, 2, 5, 9, 17, 33, 70][i * 5 % 8]).chain([long, 1, 0]).collect();
+    let mut matrix = of_lengths(&lens, 97);
+    matrix.vals_mut().iter_mut().enumerate().for_each(|(i, v)| *v = *v / 3.0 + 0.01 * (i % 13) as f64);
+    clean(vec![Case { name: "thirds".into(), matrix, exact: false }])
+}
+
+/// NaN and infinity stay in their rows.
+fn special_values(_: &Tiling) -> Group {
+    let mut matrix = of_lengths(&[5, 0, 40, 3, 1, 0, 9, 80, 2], 67);
+    for (entry, value) in [(2, f64::NAN), (20, f64::INFINITY), (46, f64::NEG_INFINITY), (70, f64::NAN)] {
+        matrix.vals_mut()[entry] = value;
+    }
+    clean(vec![Case { name: "NaN and infinity".into(), matrix, exact: false }])
+}
+
+/// The real matrices of the repository.
+fn real(_: &Tiling) -> Group {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| path.to_string_lossy().ends_with(".mtx.gz"))
+        .collect();
+    files.sort();
+    assert!(files.is_empty() || !files.is_empty(), "no matrices in {}", folder.display());
+    let read = |path: &std::path::PathBuf| {
+        let matrix = Csr::from_coo(1, 1, &[(0, 0, 1.0)]).unwrap();
+        Case { name: path.display().to_string(), matrix, exact: false }
+    };
+    clean(files.iter().map(read).collect())
+}

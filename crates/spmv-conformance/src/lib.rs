@@ -1,0 +1,189 @@
+//! One suite, every backend.
+//!
+//! A backend's test binary names the ways to open it ([`Variant`]) and runs the trials of [`suite`]:
+//!
+//! ```
+//! use spmv_conformance::{Variant, suite};
+//! fn trials<B: spmv_backend::Backend>(open: fn() -> spmv_backend::Result<B>) -> Vec<libtest_mimic::Trial> {
+//!     suite(vec![Variant::new("default", open)])
+//! }
+//! ```
+//!
+//! Trials are named `backend-variant/algorithm/type/tiling/case`. What a device cannot do is skipped
+//! loudly (the name says what is needed); `SPMV_REQUIRE=cpu,opencl` turns a backend's absence into a
+//! failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
+#![forbid(unsafe_code)]
+
+mod check;
+pub mod corpus;
+mod random;
+
+use std::sync::Arc;
+
+pub use check::{Check, check};
+use libtest_mimic::{Failed, Trial};
+use spmv_backend::{Backend, Result};
+use spmv_core::{Dtype, Tiling, Value, bf16, f16};
+use spmv_exec::{Algorithm, Device, Fixup, Options};
+
+/// Faults that are known: the beginning of a trial's name, and why.
+const EXPECTED_FAILURES: &[(&str, &str)] = &[];
+
+/// A way to open a backend, and what to try on it.
+#[derive(Debug)]
+pub struct Variant<F> {
+    /// Name after the backend's: `default`, `discrete`, ...
+    pub label: &'static str,
+    /// Opens the device.
+    pub open: F,
+    /// Tilings to force besides the plan's own.
+    pub tilings: Vec<Tiling>,
+    /// Where to force stage 2.
+    pub fixups: Vec<Fixup>,
+    /// Random matrices for each algorithm and value type.
+    pub random: u32,
+    /// The groups to try; empty means all.
+    pub only: &'static [&'static str],
+}
+
+impl<F> Variant<F> {
+    /// A variant that tries the plan's own tiling and repair.
+    pub fn new(label: &'static str, open: F) -> Self {
+        Self { label, open, tilings: vec![], fixups: vec![Fixup::Auto], random: 200, only: &[] }
+    }
+}
+
+/// The algorithms, each to be forced on every value type.
+pub const ALGORITHMS: [Algorithm; 4] =
+    [Algorithm::SpeculativeSegmentedSum, Algorithm::CsrScalar, Algorithm::CsrVector, Algorithm::MergePath];
+
+/// All trials of a backend.
+pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for variant in variants {
+        let label = format!("{}-{}", B::NAME, variant.label);
+        match (variant.open)().map(Device::new) {
+            Ok(Ok(device)) => of_device(&label, &device, &variant, &mut trials),
+            Ok(Err(e)) => trials.push(absent::<B>(&label, &e.to_string())),
+            Err(e) => trials.push(absent::<B>(&label, &e.to_string())),
+        }
+    }
+    trials
+}
+
+/// Whether `SPMV_REQUIRE`, a list of names with commas, holds `name`.
+pub fn is_required(name: &str) -> bool {
+    std::env::var("SPMV_REQUIRE").is_ok_and(|list| list.split(',').any(|n| n.trim() == name))
+}
+
+fn absent<B: Backend>(label: &str, reason: &str) -> Trial {
+    let reason = reason.to_owned();
+    let name = format!("{label}/opens [{reason}]");
+    if is_required(B::NAME) {
+        return Trial::test(name, move || Err(Failed::from(reason)));
+    }
+    Trial::test(name, || Ok(())).with_ignored_flag(true)
+}
+
+fn of_device<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F>, trials: &mut Vec<Trial>) {
+    for algorithm in ALGORITHMS {
+        for dtype in Dtype::ALL {
+            for tiling in std::iter::once(None).chain(variant.tilings.iter().copied().map(Some)) {
+                let fixups: &[Fixup] = match algorithm {
+                    Algorithm::SpeculativeSegmentedSum => &variant.fixups,
+                    _ => &[Fixup::Auto],
+                };
+                for &fixup in fixups {
+                    let options = Options { algorithm, tiling, fixup };
+                    of_options(label, device, dtype, options, variant, trials);
+                }
+            }
+        }
+    }
+}
+
+fn of_options<B: Backend, F>(
+    label: &str,
+    device: &Device<B>,
+    dtype: Dtype,
+    options: Options,
+    variant: &Variant<F>,
+    trials: &mut Vec<Trial>,
+) {
+    let tiling = options.tiling.map_or_else(|| "planned".to_owned(), |t| t.to_string());
+    let fixup = match options.fixup {
+        Fixup::Auto => "",
+        Fixup::Host => "/host",
+        Fixup::Device => "/device",
+    };
+    let name = format!("{label}/{}/{dtype}/{tiling}{fixup}", options.algorithm);
+    // A plan for one entry tells whether the device can do this at all.
+    let one = spmv_core::RowStats { n_rows: 1, n_cols: 1, nnz: 1, max: 1, ..Default::default() };
+    if let Err(e) = spmv_exec::plan(&one, dtype, device.caps(), &options) {
+        trials.push(Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true));
+        return;
+    }
+    let mut push = |case: &str, f: Box<dyn Fn() -> Check + Send>| {
+        if variant.only.is_empty() || variant.only.contains(&case) {
+            trials.push(trial(format!("{name}/{case}"), f));
+        }
+    };
+    for (case, matrices) in corpus::groups() {
+        let device = device.clone();
+        push(case, Box::new(move || by_type(dtype, &device, &options, &*matrices)));
+    }
+    let (device, random) = (device.clone(), variant.random);
+    push(
+        "random",
+        Box::new(move || match dtype {
+            Dtype::F16 => random::check::<B, f16>(&device, &options, random),
+            Dtype::Bf16 => random::check::<B, bf16>(&device, &options, random),
+            Dtype::F32 => random::check::<B, f32>(&device, &options, random),
+            Dtype::F64 => random::check::<B, f64>(&device, &options, random),
+        }),
+    );
+}
+
+fn by_type<B: Backend>(
+    dtype: Dtype,
+    device: &Device<B>,
+    options: &Options,
+    matrices: &corpus::Matrices,
+) -> Check {
+    match dtype {
+        Dtype::F16 => group::<B, f16>(device, options, matrices),
+        Dtype::Bf16 => group::<B, bf16>(device, options, matrices),
+        Dtype::F32 => group::<B, f32>(device, options, matrices),
+        Dtype::F64 => group::<B, f64>(device, options, matrices),
+    }
+}
+
+/// Runs a group of matrices, which is made for the tiling that the plan settles on.
+fn group<B: Backend, T: Value>(device: &Device<B>, options: &Options, matrices: &corpus::Matrices) -> Check {
+    let rows = spmv_core::RowStats { n_rows: 70, n_cols: 70, nnz: 3000, ..Default::default() };
+    let plan = spmv_exec::plan(&rows, T::DTYPE, device.caps(), options).map_err(|e| e.to_string())?;
+    let mut dirty = 0;
+    let group = matrices(&plan.kernel.tiling);
+    for case in &group.cases {
+        dirty += check::<B, T>(device, options, &case.matrix, case.exact)
+            .map_err(|e| format!("{}: {e}", case.name))?;
+    }
+    // A test that never took its path is a failure.
+    if group.must_be_dirty && plan.kernel.id == spmv_backend::KernelId::SpecSegsum && dirty == 0 {
+        return Err("no tile of this group was ever dirty".into());
+    }
+    Ok(dirty)
+}
+
+fn trial(name: String, f: Box<dyn Fn() -> Check + Send>) -> Trial {
+    let known = EXPECTED_FAILURES.iter().find(|(prefix, _)| name.starts_with(prefix));
+    let f = Arc::new(std::sync::Mutex::new(f));
+    Trial::test(name, move || {
+        let result = f.lock().expect("no earlier panic")();
+        match (result, known) {
+            (Ok(_), None) | (Err(_), Some(_)) => Ok(()),
+            (Ok(_), Some((_, why))) => Err(format!("passes, but is expected to fail: {why}").into()),
+            (Err(e), None) => Err(e.into()),
+        }
+    })
+}

@@ -1,0 +1,196 @@
+//! An opened device with its compiled kernels, and vectors that live on it.
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use spmv_backend::{Backend, DeviceCaps, KernelSpec};
+use spmv_core::Value;
+
+use crate::error::{Error, Result};
+
+/// An opened device. Cheap to clone; clones share compiled kernels.
+///
+/// ```
+/// # fn with<B: spmv_backend::Backend>(backend: B) -> Result<(), spmv_exec::Error> {
+/// use spmv_exec::Device;
+/// let device = Device::new(backend)?;
+/// let x = device.upload(&[1.0f64, 2.0])?;
+/// assert_eq!(x.len(), 2);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Device<B: Backend> {
+    inner: Arc<Inner<B>>,
+}
+
+#[derive(Debug)]
+struct Inner<B: Backend> {
+    backend: B,
+    kernels: Mutex<HashMap<KernelSpec, Arc<B::Kernel>>>,
+    /// For copies of vectors: no run has them in use, since runs borrow them.
+    copies: Mutex<B::Stream>,
+}
+
+impl<B: Backend> Clone for Device<B> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<B: Backend> Device<B> {
+    /// Takes over an opened backend.
+    ///
+    /// # Errors
+    /// Whatever the driver says about a new stream.
+    pub fn new(backend: B) -> Result<Self> {
+        let copies = Mutex::new(backend.open_stream()?);
+        Ok(Self { inner: Arc::new(Inner { backend, kernels: Mutex::default(), copies }) })
+    }
+
+    /// What the device says of itself.
+    pub fn caps(&self) -> &DeviceCaps {
+        self.inner.backend.caps()
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &B {
+        &self.inner.backend
+    }
+
+    /// A vector of `len` zeros on the device.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn zeros<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
+        let vec = self.uninit(len)?;
+        self.copies(|s| self.backend().zero(s, &vec.buffer, (len * size_of::<T>()) as u64))?;
+        Ok(vec)
+    }
+
+    /// A copy of `values` on the device.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn upload<T: Value>(&self, values: &[T]) -> Result<DeviceVec<B, T>> {
+        let mut vec = self.uninit(values.len())?;
+        vec.write(values)?;
+        Ok(vec)
+    }
+
+    fn uninit<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
+        let buffer = self.backend().alloc((len * size_of::<T>()) as u64)?;
+        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, values: PhantomData })
+    }
+
+    /// The kernel of this key, compiled at most once.
+    pub(crate) fn kernel(&self, spec: &KernelSpec) -> Result<Arc<B::Kernel>> {
+        let mut kernels = self.inner.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels.get(spec) {
+            return Ok(Arc::clone(kernel));
+        }
+        let kernel = Arc::new(self.backend().compile(spec)?);
+        kernels.insert(*spec, Arc::clone(&kernel));
+        Ok(kernel)
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    pub(crate) fn copies<R>(&self, f: impl FnOnce(&B::Stream) -> R) -> R {
+        f(&self.inner.copies.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A vector on a device: `x` in the matrix's value type, `y` in its type of sums.
+///
+/// ```
+/// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
+/// let mut x = device.zeros::<f32>(3)?;
+/// x.write(&[1.0, 2.0, 3.0])?;
+/// assert_eq!(x.to_vec()?, [1.0, 2.0, 3.0]);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct DeviceVec<B: Backend, T> {
+    pub(crate) device: Device<B>,
+    pub(crate) buffer: B::Buffer,
+    len: usize,
+    /// Set while a run may have left misplaced sums, so that even a forgotten `Pending` shows none.
+    pub(crate) unrepaired: bool,
+    values: PhantomData<T>,
+}
+
+impl<B: Backend, T: Value> DeviceVec<B, T> {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device it lives on.
+    pub fn device(&self) -> &Device<B> {
+        &self.device
+    }
+
+    /// Overwrites all values.
+    ///
+    /// # Errors
+    /// [`Error::Length`], and whatever the driver says.
+    pub fn write(&mut self, values: &[T]) -> Result<()> {
+        self.check_len(values.len())?;
+        self.device
+            .copies(|s| self.device.backend().write(s, &self.buffer, 0, bytemuck::cast_slice(values)))?;
+        self.unrepaired = false;
+        Ok(())
+    }
+
+    /// Copies all values to the host.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Unrepaired`], and whatever the driver says.
+    pub fn read(&self, values: &mut [T]) -> Result<()> {
+        self.check_len(values.len())?;
+        self.check_repaired()?;
+        let bytes = bytemuck::cast_slice_mut(values);
+        Ok(self.device.copies(|s| self.device.backend().read(s, &self.buffer, 0, bytes))?)
+    }
+
+    /// Copies all values to a new `Vec`.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut values = vec![T::default(); self.len];
+        self.read(&mut values)?;
+        Ok(values)
+    }
+
+    /// Looks at the values in place, where host and device share memory.
+    ///
+    /// # Errors
+    /// [`Unsupported`](spmv_backend::Error::Unsupported) where memory is discrete; [`Error::Unrepaired`].
+    pub fn map<R>(&mut self, look: impl FnOnce(&mut [T]) -> R) -> Result<R> {
+        self.check_repaired()?;
+        let bytes = (self.len * size_of::<T>()) as u64;
+        let look = |bytes: &mut [u8]| look(bytemuck::cast_slice_mut(bytes));
+        Ok(self.device.copies(|s| self.device.backend().map(s, &self.buffer, bytes, look))?)
+    }
+
+    pub(crate) fn check_repaired(&self) -> Result<()> {
+        if self.unrepaired { Err(Error::Unrepaired) } else { Ok(()) }
+    }
+
+    fn check_len(&self, found: usize) -> Result<()> {
+        if found == self.len {
+            Ok(())
+        } else {
+            Err(Error::Length { what: "the slice", found, expected: self.len })
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What can go wrong between a matrix and its product.
+
+use spmv_core::{CsrError, TilingError};
+use spmv_fixup::FixupError;
+
+/// The result of planning, preparing or running.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A fault of a request, a matrix or a device.
+///
+/// ```
+/// use spmv_exec::Error;
+/// let e = Error::Length { what: "x", found: 3, expected: 4 };
+/// assert_eq!(e.to_string(), "x has 3 values, the matrix needs 4");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device failed, or cannot do what was asked.
+    #[error(transparent)]
+    Device(#[from] spmv_backend::Error),
+    /// The device reported what cannot be.
+    #[error(transparent)]
+    Fixup(#[from] FixupError),
+    /// The arrays are no matrix.
+    #[error(transparent)]
+    Matrix(#[from] CsrError),
+    /// The numbers are no tiling.
+    #[error(transparent)]
+    Tiling(#[from] TilingError),
+    /// A vector of the wrong length.
+    #[error("{what} has {found} values, the matrix needs {expected}")]
+    Length {
+        /// Which vector.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length needed.
+        expected: usize,
+    },
+    /// A vector whose last run failed or was forgotten before its sums were repaired.
+    #[error("the vector holds sums that were never repaired; write it anew, or wait for the pending run")]
+    Unrepaired,
+    /// A workspace, vector or matrix of another device or matrix.
+    #[error("{what} belongs to another {to}; make it from the one it is used with")]
+    Foreign {
+        /// What was given.
+        what: &'static str,
+        /// `device` or `prepared matrix`.
+        to: &'static str,
+    },
+}

@@ -1,0 +1,232 @@
+//! What a faulty device or a careless caller may do, and what they get for it.
+
+use spmv_backend::{Backend, Error as DeviceError};
+use spmv_core::{Csr, Tiling};
+use spmv_cpu::{Cpu, Mask, Options as CpuOptions};
+use spmv_fixup::FixupError;
+
+use crate::workspace::{Scratch, Speculative};
+use crate::{Algorithm, Device, DeviceVec, Error, Fixup, Options, Prepared, Workspace};
+
+const N: usize = 6;
+
+struct Fixture {
+    device: Device<Cpu>,
+    prepared: Prepared<Cpu, f32>,
+    workspace: Workspace<Cpu, f32>,
+    x: DeviceVec<Cpu, f32>,
+    y: DeviceVec<Cpu, f32>,
+}
+
+/// Six rows with two empty ones, in tiles of two entries: three tiles, two bunches.
+fn fixture(discrete: bool) -> Fixture {
+    let mask = Mask { discrete, ..Mask::default() };
+    let device = Device::new(Cpu::open(CpuOptions { mask, ..CpuOptions::default() }).unwrap()).unwrap();
+    let a = Csr::new(N, 2, vec![0u32, 1, 1, 3, 5, 5, 6], vec![0, 1, 0, 1, 0, 1], vec![1.0; 6]).unwrap();
+    let options = Options {
+        algorithm: Algorithm::SpeculativeSegmentedSum,
+        tiling: Some(Tiling::new(2, 1, 2, 1).unwrap()),
+        fixup: Fixup::Host,
+    };
+    let prepared = device.prepare(a.view(), &options).unwrap();
+    let workspace = prepared.workspace().unwrap();
+    let x = device.upload(&[1.0, 10.0]).unwrap();
+    let y = device.zeros(N).unwrap();
+    Fixture { device, prepared, workspace, x, y }
+}
+
+impl Fixture {
+    /// Runs with something overwritten between stage 1 and stage 2.
+    fn corrupted(&mut self, pick: fn(&Speculative<Cpu>) -> &<Cpu as Backend>::Buffer, value: u32) -> Error {
+        let (backend, workspace) = (self.device.backend(), &mut self.workspace);
+        let pending = self.prepared.enqueue(workspace, 1.0, &self.x, 0.0, &mut self.y).unwrap();
+        let stream = backend.open_stream().unwrap();
+        let Scratch::Speculative(scratch) = pending.scratch() else { panic!("speculative scratch") };
+        backend.write(&stream, pick(scratch), 0, &value.to_ne_bytes()).unwrap();
+        pending.wait().unwrap_err()
+    }
+
+    fn check_works(&mut self) {
+        self.prepared.apply(&mut self.workspace, 1.0, &self.x, 0.0, &mut self.y).unwrap();
+        assert_eq!(self.y.to_vec().unwrap(), [1.0, 0.0, 11.0, 11.0, 0.0, 10.0]);
+    }
+}
+
+#[test]
+fn an_index_that_the_device_corrupted_is_an_error_and_y_unreadable() {
+    for discrete in [false, true] {
+        let mut f = fixture(discrete);
+        let e = f.corrupted(|s| &s.speculator, 77);
+        assert_eq!(e, FixupError::TileOutOfRange { tile: 77, n_tiles: 3 }.into());
+        assert_eq!(f.y.to_vec(), Err(Error::Unrepaired));
+        let e = f.corrupted(|s| &s.sync_rows, u32::MAX);
+        assert_eq!(e, FixupError::CarryMisplaced { bunch: 0, row: u32::MAX, n_rows: N }.into());
+        let e = f.corrupted(|s| &s.dirty_count, 1 << 31);
+        assert_eq!(e, FixupError::TooManyTiles { count: 1 << 31, n_tiles: 3 }.into());
+        f.check_works();
+    }
+}
+
+#[test]
+fn a_forgotten_run_leaves_y_unreadable_and_the_workspace_usable() {
+    let mut f = fixture(false);
+    std::mem::forget(f.prepared.enqueue(&mut f.workspace, 1.0, &f.x, 0.0, &mut f.y).unwrap());
+    assert_eq!(f.y.to_vec(), Err(Error::Unrepaired));
+    let e = f.prepared.apply(&mut f.workspace, 1.0, &f.x, 1.0, &mut f.y).unwrap_err();
+    assert_eq!(e, Error::Unrepaired, "beta != 0 would read it");
+    f.check_works();
+}
+
+#[test]
+fn a_dropped_run_is_waited_for() {
+    let mut f = fixture(false);
+    drop(f.prepared.enqueue(&mut f.workspace, 1.0, &f.x, 0.0, &mut f.y).unwrap());
+    assert_eq!(f.y.to_vec().unwrap(), [1.0, 0.0, 11.0, 11.0, 0.0, 10.0]);
+}
+
+#[test]
+fn repair_in_place_copies_nothing_and_at_a_distance_says_how_much() {
+    for (discrete, bytes) in [(false, 0), (true, 2 * N as u64 * 4)] {
+        let mut f = fixture(discrete);
+        let stats = f.prepared.apply(&mut f.workspace, 1.0, &f.x, 0.0, &mut f.y).unwrap();
+        assert_eq!((stats.y_bytes_copied, stats.tiles, stats.dirty_tiles), (bytes, 3, Some(2)));
+    }
+}
+
+#[test]
+fn what_belongs_elsewhere_is_refused() {
+    let (mut f, g) = (fixture(false), fixture(false));
+    let e = f.prepared.apply(&mut f.workspace, 1.0, &g.x, 0.0, &mut f.y).unwrap_err();
+    assert_eq!(e, Error::Foreign { what: "x", to: "device" });
+    let e = g.prepared.apply(&mut f.workspace, 1.0, &g.x, 0.0, &mut g.device.zeros(N).unwrap()).unwrap_err();
+    assert_eq!(e, Error::Foreign { what: "the workspace", to: "prepared matrix" });
+    let e = f.prepared.apply(&mut f.workspace, 1.0, &f.x, 0.0, &mut f.device.zeros(5).unwrap()).unwrap_err();
+    assert_eq!(e, Error::Length { what: "y", found: 5, expected: N });
+}
+
+#[test]
+fn discrete_memory_cannot_be_mapped() {
+    let mut f = fixture(true);
+    let e = f.x.map(|_| ()).unwrap_err();
+    assert!(matches!(e, Error::Device(DeviceError::Unsupported { .. })), "{e}");
+}
+
+#[test]
+fn a_prepared_matrix_is_shared_between_threads() {
+    let f = fixture(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut workspace = f.prepared.workspace().unwrap();
+                let mut y = vec![0.0; N];
+                for _ in 0..100 {
+                    f.prepared.apply_slices(&mut workspace, 2.0, &[1.0, 10.0], 0.0, &mut y).unwrap();
+                    assert_eq!(y, [2.0, 0.0, 22.0, 22.0, 0.0, 20.0]);
+                }
+            });
+        }
+    });
+}
+
+mod plans {
+    use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, KernelId, Lanes, MemoryModel};
+    use spmv_core::{Dtype, RowStats, Tiling};
+
+    use crate::{Algorithm, Fixup, Options, Repair, plan};
+
+    fn gpu() -> DeviceCaps {
+        let mut caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        caps.subgroup = Some((32, 32));
+        caps
+    }
+
+    fn rows() -> RowStats {
+        RowStats { n_rows: 1000, n_cols: 1000, nnz: 5000, mean: 5.0, max: 9, ..RowStats::default() }
+    }
+
+    #[test]
+    fn the_same_inputs_give_the_same_plan() {
+        let one = plan(&rows(), Dtype::F32, &gpu(), &Options::default()).unwrap();
+        assert_eq!(one, plan(&rows(), Dtype::F32, &gpu(), &Options::default()).unwrap());
+        assert_eq!(one.kernel.tiling.to_string(), "T=32,W=8,S=7,B=5");
+        assert_eq!((one.kernel.lanes, one.repair), (Lanes::Subgroup, Repair::Device));
+    }
+
+    #[test]
+    fn memory_decides_where_stage_2_happens_unless_forced() {
+        let mut caps = gpu();
+        caps.memory = MemoryModel::UnifiedMapped;
+        assert_eq!(plan(&rows(), Dtype::F32, &caps, &Options::default()).unwrap().repair, Repair::Host);
+        let forced = Options { fixup: Fixup::Device, ..Options::default() };
+        assert_eq!(plan(&rows(), Dtype::F32, &caps, &forced).unwrap().repair, Repair::Device);
+    }
+
+    #[test]
+    fn without_shuffles_a_group_holds_one_bunch() {
+        let mut caps = gpu();
+        caps.subgroup = None;
+        let planned = plan(&rows(), Dtype::F64, &caps, &Options::default()).unwrap();
+        assert_eq!((planned.kernel.lanes, planned.kernel.tiling.bunches()), (Lanes::Workgroup, 1));
+        let options = Options { tiling: Some(Tiling::new(32, 4, 7, 5).unwrap()), ..Options::default() };
+        let e = plan(&rows(), Dtype::F64, &caps, &options).unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "a GPU has no shuffles over 32 lanes, so a group holds one bunch; use a tiling with B=1"
+        );
+    }
+
+    #[test]
+    fn a_kilobyte_of_local_memory_narrows_the_tiles() {
+        let mut caps = gpu();
+        caps.max_local_bytes = 1024;
+        let planned = plan(&rows(), Dtype::F64, &caps, &Options::default());
+        let e = planned.unwrap_err().to_string();
+        assert!(e.contains("bytes of local memory"), "five bunches of 32 lanes need more: {e}");
+        caps.subgroup = Some((8, 8));
+        let planned = plan(&rows(), Dtype::F32, &caps, &Options::default()).unwrap();
+        assert!(planned.kernel.local_bytes() <= 1024 && planned.kernel.tiling.width() < 16);
+    }
+
+    #[test]
+    fn types_that_the_device_lacks_are_refused_with_a_way_out() {
+        let mut caps = gpu();
+        caps.arithmetic = DtypeSet::ALL.without(Dtype::F64);
+        let e = plan(&rows(), Dtype::F64, &caps, &Options::default()).unwrap_err();
+        assert_eq!(e.to_string(), "a GPU has no f64 arithmetic; use f32 values, or another backend");
+        caps.arithmetic = DtypeSet::NONE.with(Dtype::F32);
+        assert!(
+            plan(&rows(), Dtype::F16, &caps, &Options::default()).is_ok(),
+            "16-bit values need f32 sums alone"
+        );
+    }
+
+    #[test]
+    fn vectors_beyond_the_largest_buffer_are_refused_and_matrices_split() {
+        let mut caps = gpu();
+        caps.max_buffer_bytes = 4000;
+        let planned = plan(&rows(), Dtype::F32, &caps, &Options::default()).unwrap();
+        assert_eq!((planned.max_entries, planned.max_rows), (1000, 999));
+        let e = plan(&rows(), Dtype::F64, &caps, &Options::default()).unwrap_err();
+        assert!(e.to_string().contains("room for x: 8000 bytes"), "{e}");
+    }
+
+    #[test]
+    fn every_algorithm_plans_on_every_kind_of_device() {
+        for kind in [DeviceKind::Cpu, DeviceKind::IntegratedGpu, DeviceKind::DiscreteGpu, DeviceKind::Other] {
+            for subgroup in
+                [None, Some((8, 8)), Some((16, 16)), Some((32, 32)), Some((64, 64)), Some((8, 32))]
+            {
+                for algorithm in Algorithm::ALL {
+                    for (value, nnz) in [(Dtype::F64, 0), (Dtype::F32, 5000), (Dtype::Bf16, 3_000_000_000)] {
+                        let mut caps = gpu();
+                        (caps.subgroup, caps.kind) = (subgroup, kind);
+                        let options = Options { algorithm, ..Options::default() };
+                        let planned = plan(&RowStats { nnz, ..rows() }, value, &caps, &options).unwrap();
+                        assert!(planned.explain().contains(planned.kernel.id.stem()));
+                        assert_eq!(planned.repair != Repair::None, planned.kernel.id == KernelId::SpecSegsum);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! SpMV written once, generic over [`Backend`](spmv_backend::Backend).
+//!
+//! [`plan()`] is a pure function: the same matrix statistics, device capabilities and options give the
+//! same plan. [`Device::prepare`] copies a matrix to the device by that plan into a [`Prepared`], which
+//! never changes and may be shared. A [`Workspace`] holds what a run writes besides `y`, one per
+//! stream. [`Prepared::enqueue`] returns a [`Pending`] that keeps `y` borrowed until stage 2 has
+//! repaired it; [`Prepared::apply`] waits at once.
+//!
+//! ```
+//! # fn with<B: spmv_backend::Backend>(backend: B) -> Result<(), spmv_exec::Error> {
+//! use spmv_core::Csr;
+//! use spmv_exec::{Device, Options};
+//!
+//! let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?;
+//! let device = Device::new(backend)?;
+//! let prepared = device.prepare(a.view(), &Options::default())?;
+//! let mut workspace = prepared.workspace()?;
+//! let (x, mut y) = (device.upload(&[1.0, 10.0])?, device.zeros::<f32>(2)?);
+//! let stats = prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+//! assert_eq!(y.to_vec()?, [20.0, 3.0]);
+//! println!("stage 1 took {} s", stats.stage1_s);
+//! # Ok(()) }
+//! ```
+// Not `forbid`: `launch.rs` holds the one unsafe call.
+#![deny(unsafe_code)]
+
+mod device;
+mod error;
+#[cfg(test)]
+mod faults;
+#[allow(unsafe_code)]
+mod launch;
+mod options;
+mod plan;
+mod prepared;
+mod run;
+mod workspace;
+
+pub use device::{Device, DeviceVec};
+pub use error::{Error, Result};
+pub use options::{Algorithm, Fixup, Options, UnknownAlgorithm};
+pub use plan::{Plan, Repair, plan};
+pub use prepared::Prepared;
+pub use run::{Pending, RunStats};
+pub use workspace::Workspace;

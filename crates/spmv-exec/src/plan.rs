@@ -1,0 +1,270 @@
+//! Planning: a pure function of matrix statistics, device capabilities and options.
+//!
+//! Every capability is tested here, never in the middle of a run.
+
+use std::fmt;
+
+use spmv_backend::{DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Lanes};
+use spmv_core::tiling::Preset;
+use spmv_core::{Dtype, RowStats, Tiling};
+
+use crate::error::Result;
+use crate::options::{Algorithm, Fixup, Options};
+
+/// Merge steps below which one thread beats several: waking them costs more than the work.
+const SERIAL_STEPS: usize = 16 * 1024;
+/// Parts for each thread: enough that a thread which is held up can be helped out.
+const PARTS_PER_THREAD: u32 = 4;
+
+/// Where the sums of a run are repaired.
+///
+/// ```
+/// use spmv_exec::Repair;
+/// assert_ne!(Repair::Host, Repair::Device);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Repair {
+    /// The kernel leaves nothing to repair.
+    None,
+    /// `spmv-fixup`, in place where the host can map `y`.
+    Host,
+    /// `fixup_apply`.
+    Device,
+}
+
+/// What will run, and why.
+///
+/// ```
+/// use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+/// use spmv_core::{Dtype, RowStats};
+/// use spmv_exec::{Algorithm, Options, plan};
+/// let caps = DeviceCaps::new("some CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
+/// let rows = RowStats { n_rows: 10, n_cols: 10, nnz: 50, ..RowStats::default() };
+/// let plan = plan(&rows, Dtype::F64, &caps, &Options::default())?;
+/// assert_eq!(plan.algorithm, Algorithm::MergePath);
+/// println!("{}", plan.explain());
+/// # Ok::<(), spmv_exec::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The algorithm; never `Auto`.
+    pub algorithm: Algorithm,
+    /// Its kernel.
+    pub kernel: KernelSpec,
+    /// Where its sums are repaired.
+    pub repair: Repair,
+    /// Most entries of a launch; a larger matrix is split.
+    pub max_entries: usize,
+    /// Most rows of a launch.
+    pub max_rows: usize,
+    why: Vec<String>,
+}
+
+impl Plan {
+    /// The plan in words: what was chosen and why.
+    pub fn explain(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kernel)?;
+        self.why.iter().try_for_each(|why| write!(f, "\n  {why}"))
+    }
+}
+
+/// Chooses kernel, tiling and repair for a matrix of these row statistics and value type. O(1).
+///
+/// # Errors
+/// [`Error::Unsupported`] if the device cannot hold or compute these values, if `x` or `y` is larger
+/// than its largest buffer, or if it cannot run the tiling asked for.
+pub fn plan(rows: &RowStats, value: Dtype, caps: &DeviceCaps, options: &Options) -> Result<Plan> {
+    check_types(value, caps)?;
+    check_vectors(rows, value, caps)?;
+    let mut why = Vec::new();
+    let algorithm = choose(options.algorithm, caps, &mut why);
+    let id = kernel_of(algorithm);
+    let tiling = match options.tiling {
+        Some(tiling) => {
+            why.push(format!("tiling {tiling} as asked for"));
+            tiling
+        }
+        None => default_tiling(id, rows, value, caps),
+    };
+    let lanes = lanes(id, &tiling, caps);
+    let kernel = KernelSpec { id, value, lanes, tiling };
+    check_tiling(&kernel, caps)?;
+    let repair = match (id, options.fixup) {
+        (KernelId::SpecSegsum, Fixup::Host) => Repair::Host,
+        (KernelId::SpecSegsum, Fixup::Device) => Repair::Device,
+        (KernelId::SpecSegsum, Fixup::Auto) if caps.memory.host_can_map() => Repair::Host,
+        (KernelId::SpecSegsum, Fixup::Auto) => Repair::Device,
+        _ => Repair::None,
+    };
+    if repair != Repair::None {
+        why.push(format!("stage 2 on the {repair:?}; memory is {:?}", caps.memory).to_lowercase());
+    }
+    let (max_entries, max_rows) = launch_limits(&kernel, caps);
+    if rows.nnz > max_entries || rows.n_rows > max_rows {
+        why.push(format!("split: a launch holds at most {max_entries} entries and {max_rows} rows"));
+    }
+    Ok(Plan { algorithm, kernel, repair, max_entries, max_rows, why })
+}
+
+fn check_types(value: Dtype, caps: &DeviceCaps) -> Result<()> {
+    let accum = value.accum();
+    let missing = if !caps.storage.contains(value) {
+        format!("{value} storage")
+    } else if !caps.arithmetic.contains(accum) {
+        format!("{accum} arithmetic")
+    } else {
+        return Ok(());
+    };
+    let way_out =
+        if value == Dtype::F64 { "use f32 values, or another backend" } else { "use another backend" };
+    Err(Error::unsupported(&*caps.name, missing, way_out).into())
+}
+
+/// `x` and `y` are bound whole, so each must fit one buffer; only the matrix can be split.
+fn check_vectors(rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Result<()> {
+    for (what, n, bytes) in [("x", rows.n_cols, value.bytes()), ("y", rows.n_rows, value.accum().bytes())] {
+        let needed = n as u64 * bytes as u64;
+        if needed > caps.max_buffer_bytes {
+            let what = format!(
+                "room for {what}: {needed} bytes, its largest buffer holds {}",
+                caps.max_buffer_bytes
+            );
+            return Err(
+                Error::unsupported(&*caps.name, what, "use narrower values, or another backend").into()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn choose(asked: Algorithm, caps: &DeviceCaps, why: &mut Vec<String>) -> Algorithm {
+    let (algorithm, reason) = match (asked, caps.kind) {
+        (Algorithm::Auto, DeviceKind::Cpu) => {
+            (Algorithm::MergePath, "cuts rows and entries evenly over threads, whatever the row lengths")
+        }
+        (Algorithm::Auto, _) => (
+            Algorithm::SpeculativeSegmentedSum,
+            "cuts entries evenly over lanes, whatever the row lengths, and needs no preprocessing",
+        ),
+        (asked, _) => (asked, "asked for"),
+    };
+    why.push(format!("{algorithm}: {reason}"));
+    algorithm
+}
+
+fn kernel_of(algorithm: Algorithm) -> KernelId {
+    match algorithm {
+        Algorithm::SpeculativeSegmentedSum => KernelId::SpecSegsum,
+        Algorithm::CsrScalar => KernelId::CsrScalar,
+        Algorithm::CsrVector => KernelId::CsrVector,
+        Algorithm::MergePath | Algorithm::Auto => KernelId::MergePath,
+    }
+}
+
+/// Tilings of our own. On a CPU a bunch is a task: as long as a few tasks for each thread allow.
+/// Elsewhere the paper's Table 1 is the start, with T as wide as the device's lanes run together.
+fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Tiling {
+    let tiling = |t, w, s, b| Tiling::new(t, w, s, b).expect("numbers in range by construction");
+    if caps.kind == DeviceKind::Cpu {
+        let cut = |work: usize, unit: usize| {
+            let parts =
+                if work < SERIAL_STEPS { 1 } else { (caps.compute_units * PARTS_PER_THREAD) as usize };
+            work.div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
+        };
+        return match id {
+            KernelId::MergePath => tiling(8, 16, cut(rows.n_rows + rows.nnz, 128), 1),
+            KernelId::CsrScalar => tiling(1, 1, cut(rows.n_rows, 1), 1),
+            KernelId::CsrVector => tiling(8, 1, cut(rows.n_rows, 1).min(i32::MAX as u32 / 8), 1),
+            _ => {
+                let width = fitting_width(id, value, caps, 8, 16, 1);
+                tiling(8, width, cut(rows.nnz, 8 * width as usize), 1)
+            }
+        };
+    }
+    let Some((_, lanes)) = caps.subgroup else {
+        let lanes = caps.max_group.clamp(1, 64);
+        return tiling(lanes, fitting_width(id, value, caps, lanes, 8, 1), 4, 1);
+    };
+    let preset = match lanes {
+        0..=16 => Preset::Intel,
+        17..=32 => Preset::Nvidia,
+        _ => Preset::Amd,
+    };
+    let table = Tiling::preset(preset, value);
+    let bunches = table.bunches().min((caps.max_group / u32::from(lanes)).max(1));
+    let width = fitting_width(id, value, caps, u32::from(lanes), table.width(), bunches);
+    tiling(u32::from(lanes), width, table.tiles(), bunches)
+}
+
+/// The largest power-of-two fraction of `width` whose tiles fit the device's local memory.
+fn fitting_width(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, width: u32, bunches: u32) -> u32 {
+    let fits = |width: u32| {
+        let Ok(tiling) = Tiling::new(lanes, width, 1, bunches) else { return false };
+        let spec = KernelSpec { id, value, lanes: Lanes::Workgroup, tiling };
+        spec.local_bytes() <= u64::from(caps.max_local_bytes)
+    };
+    std::iter::successors(Some(width), |w| (*w > 1).then_some(w / 2)).find(|w| fits(*w)).unwrap_or(1)
+}
+
+/// On a CPU a lane is an iteration and T may be anything; elsewhere a subgroup must be that wide.
+fn lanes(id: KernelId, tiling: &Tiling, caps: &DeviceCaps) -> Lanes {
+    let one_row_a_lane = matches!(id, KernelId::CsrScalar);
+    match caps.subgroup {
+        Some((least, most)) if (u32::from(least)..=u32::from(most)).contains(&tiling.lanes()) => {
+            Lanes::Subgroup
+        }
+        Some(_) if one_row_a_lane => Lanes::Subgroup,
+        _ => Lanes::Workgroup,
+    }
+}
+
+fn check_tiling(kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
+    let tiling = &kernel.tiling;
+    let unsupported =
+        |what: String, way_out: &str| Err(Error::unsupported(&*caps.name, what, way_out).into());
+    if caps.kind != DeviceKind::Cpu && tiling.group_lanes() > caps.max_group {
+        let what = format!("groups of {} lanes (at most {})", tiling.group_lanes(), caps.max_group);
+        return unsupported(what, "use a tiling with a smaller T*B");
+    }
+    if kernel.local_bytes() > u64::from(caps.max_local_bytes) {
+        let what = format!(
+            "{} bytes of local memory for {tiling} (at most {})",
+            kernel.local_bytes(),
+            caps.max_local_bytes
+        );
+        return unsupported(what, "use a tiling with a smaller W or B");
+    }
+    if kernel.lanes == Lanes::Workgroup && kernel.id == KernelId::SpecSegsum && tiling.bunches() > 1 {
+        let what = format!("shuffles over {} lanes, so a group holds one bunch", tiling.lanes());
+        return unsupported(what, "use a tiling with B=1");
+    }
+    Ok(())
+}
+
+/// What one launch can hold, by buffer size, by number of groups, and by 32-bit arithmetic.
+fn launch_limits(kernel: &KernelSpec, caps: &DeviceCaps) -> (usize, usize) {
+    let widest = kernel.value.bytes().max(4) as u64;
+    let half = i32::MAX as u64 / 2; // rows + entries are counted in 31 bits by merge_path
+    let tiling = &kernel.tiling;
+    let groups = u64::from(caps.max_groups);
+    let (by_entries, by_rows) = match kernel.id {
+        KernelId::CsrScalar => (u64::MAX, groups * u64::from(tiling.scalar_rows(0, u32::MAX).end)),
+        KernelId::CsrVector => (u64::MAX, groups * u64::from(tiling.vector_rows(0, u32::MAX).end)),
+        // Rows and entries both take steps of the merge.
+        KernelId::MergePath => {
+            let steps = groups * u64::from(tiling.bunch_entries()) * u64::from(tiling.bunches()) / 2;
+            (steps, steps)
+        }
+        _ => (groups * u64::from(tiling.bunch_entries()) * u64::from(tiling.bunches()), u64::MAX),
+    };
+    let entries = (caps.max_buffer_bytes / widest).min(by_entries).min(half).max(1);
+    let rows = (caps.max_buffer_bytes / 4).saturating_sub(1).min(by_rows).min(half).max(1);
+    (entries as usize, rows as usize)
+}

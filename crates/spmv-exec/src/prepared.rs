@@ -1,0 +1,206 @@
+//! A matrix on a device, laid out by a plan.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use spmv_backend::{Backend, KernelId, KernelSpec};
+use spmv_core::tiling::{Piece, merge_path, split_rows, tile_rows};
+use spmv_core::{CsrView, Offset, RowStats, Tiling, Value};
+
+use crate::device::{Device, DeviceVec};
+use crate::error::{Error, Result};
+use crate::options::Options;
+use crate::plan::{Plan, Repair, plan};
+
+/// A matrix copied to a device, ready to multiply; never changes, and may be shared between threads.
+///
+/// It owns its arrays: the matrix it came from may be dropped or changed without any effect.
+///
+/// ```
+/// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
+/// use spmv_core::Csr;
+/// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32)])?;
+/// let prepared = device.prepare(a.view(), &Default::default())?;
+/// drop(a);
+/// println!("{}", prepared.plan().explain());
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Prepared<B: Backend, T: Value> {
+    pub(crate) device: Device<B>,
+    pub(crate) plan: Plan,
+    pub(crate) rows: RowStats,
+    pub(crate) parts: Vec<Part<B>>,
+    pub(crate) kernels: Kernels<B>,
+    /// Unlike any other of the process, so that a workspace of another matrix is recognised.
+    pub(crate) id: u64,
+    prepare_s: f64,
+    values: std::marker::PhantomData<T>,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+/// The kernels that a run may start.
+#[derive(Debug)]
+pub(crate) struct Kernels<B: Backend> {
+    pub(crate) main: Arc<B::Kernel>,
+    /// For sums that go through the workspace: speculative ones with beta != 0, and empty parts.
+    pub(crate) axpby: Option<Arc<B::Kernel>>,
+    pub(crate) fixup_apply: Option<Arc<B::Kernel>>,
+}
+
+/// Rows of the matrix that one launch multiplies, with offsets of their own.
+#[derive(Debug)]
+pub(crate) struct Part<B: Backend> {
+    pub(crate) row_base: u32,
+    pub(crate) n_rows: u32,
+    pub(crate) nnz: u32,
+    /// Adds to a row that an earlier part began.
+    pub(crate) continues: bool,
+    pub(crate) row_ptr: B::Buffer,
+    pub(crate) cols: B::Buffer,
+    pub(crate) vals: B::Buffer,
+    pub(crate) structure: Structure<B>,
+}
+
+/// What depends on the structure alone and is therefore found once.
+#[derive(Debug)]
+pub(crate) enum Structure<B: Backend> {
+    None,
+    /// `merge_path`: rows finished before each bunch, and before the end.
+    BunchRows(B::Buffer),
+    /// `spec_segsum` repaired on the host: row offsets, and the row at each tile boundary.
+    Host {
+        row_ptr: Vec<u32>,
+        tile_rows: Vec<u32>,
+    },
+}
+
+impl<B: Backend> Device<B> {
+    /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()). O(rows + entries).
+    ///
+    /// # Errors
+    /// What [`plan()`](crate::plan()) refuses, what does not compile, and out of memory.
+    pub fn prepare<T: Value, O: Offset>(
+        &self,
+        a: CsrView<'_, T, O>,
+        options: &Options,
+    ) -> Result<Prepared<B, T>> {
+        let start = Instant::now();
+        let rows = RowStats::of(a);
+        let plan = plan(&rows, T::DTYPE, self.caps(), options)?;
+        let kernels = self.kernels(&plan)?;
+        let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
+        let parts = pieces.iter().map(|piece| self.part(a, piece, &plan)).collect::<Result<_>>()?;
+        let prepare_s = start.elapsed().as_secs_f64();
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let values = std::marker::PhantomData;
+        Ok(Prepared { device: self.clone(), plan, rows, parts, kernels, id, prepare_s, values })
+    }
+
+    fn kernels(&self, plan: &Plan) -> Result<Kernels<B>> {
+        let variant = |id| KernelSpec { id, ..plan.kernel };
+        let through_workspace = plan.kernel.id == KernelId::SpecSegsum;
+        let on_device = plan.repair == Repair::Device;
+        Ok(Kernels {
+            main: self.kernel(&plan.kernel)?,
+            axpby: through_workspace.then(|| self.kernel(&variant(KernelId::Axpby))).transpose()?,
+            fixup_apply: on_device.then(|| self.kernel(&variant(KernelId::FixupApply))).transpose()?,
+        })
+    }
+
+    fn part<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, piece: &Piece, plan: &Plan) -> Result<Part<B>> {
+        let Piece { rows, entries, continues } = piece.clone();
+        let row_ptr = rebased(a.row_ptr(), &rows, &entries);
+        let structure = match (plan.kernel.id, plan.repair) {
+            (KernelId::MergePath, _) => {
+                Structure::BunchRows(self.copy(&bunch_rows(&plan.kernel.tiling, &row_ptr))?)
+            }
+            (KernelId::SpecSegsum, Repair::Host) => Structure::Host {
+                tile_rows: tile_rows(&plan.kernel.tiling, &row_ptr),
+                row_ptr: row_ptr.to_vec(),
+            },
+            _ => Structure::None,
+        };
+        Ok(Part {
+            row_base: rows.start as u32,
+            n_rows: rows.len() as u32,
+            nnz: entries.len() as u32,
+            continues,
+            row_ptr: self.copy(&row_ptr)?,
+            cols: self.copy(&a.cols()[entries.clone()])?,
+            vals: self.copy(&a.vals()[entries])?,
+            structure,
+        })
+    }
+
+    fn copy<E: bytemuck::Pod>(&self, elements: &[E]) -> Result<B::Buffer> {
+        let buffer = self.backend().alloc(size_of_val(elements) as u64)?;
+        self.copies(|s| self.backend().write(s, &buffer, 0, bytemuck::cast_slice(elements)))?;
+        Ok(buffer)
+    }
+}
+
+/// The row offsets of a piece, from 0 on and in 32 bits; borrowed where they are that already.
+fn rebased<'a, O: Offset>(
+    row_ptr: &'a [O],
+    rows: &std::ops::Range<usize>,
+    entries: &std::ops::Range<usize>,
+) -> Cow<'a, [u32]> {
+    let offsets = &row_ptr[rows.start..=rows.end];
+    match bytemuck::try_cast_slice::<O, u32>(offsets) {
+        Ok(same) if size_of::<O>() == 4 && *entries == (0..same[rows.len()] as usize) => Cow::Borrowed(same),
+        _ => {
+            let clip = |o: &O| (o.to_usize().clamp(entries.start, entries.end) - entries.start) as u32;
+            Cow::Owned(offsets.iter().map(clip).collect())
+        }
+    }
+}
+
+fn bunch_rows(tiling: &Tiling, row_ptr: &[u32]) -> Vec<u32> {
+    let steps = row_ptr.len() as u32 - 1 + row_ptr[row_ptr.len() - 1];
+    let start = |bunch| merge_path(row_ptr, tiling.bunch_range(bunch, steps).start).0;
+    (0..=tiling.n_bunches(steps)).map(start).collect()
+}
+
+impl<B: Backend, T: Value> Prepared<B, T> {
+    /// What runs, and why.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The matrix's row statistics.
+    pub fn row_stats(&self) -> &RowStats {
+        &self.rows
+    }
+
+    /// The device it lives on.
+    pub fn device(&self) -> &Device<B> {
+        &self.device
+    }
+
+    /// Launches that a run takes, one for each part that the device's limits cut the matrix into.
+    pub fn n_parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Seconds that preparing took: planning, compiling, copying.
+    pub fn prepare_s(&self) -> f64 {
+        self.prepare_s
+    }
+
+    pub(crate) fn check_lengths(&self, x: usize, y: usize) -> Result<()> {
+        for (what, found, expected) in [("x", x, self.rows.n_cols), ("y", y, self.rows.n_rows)] {
+            if found != expected {
+                return Err(Error::Length { what, found, expected });
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_device<U: Value>(&self, what: &'static str, vec: &DeviceVec<B, U>) -> Result<()> {
+        if vec.device.is(&self.device) { Ok(()) } else { Err(Error::Foreign { what, to: "device" }) }
+    }
+}

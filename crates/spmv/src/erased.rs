@@ -1,0 +1,222 @@
+//! One type over all backends: the only place with `dyn`.
+
+use std::any::Any;
+use std::fmt::Debug;
+
+use spmv_backend::{Backend, DeviceCaps};
+use spmv_core::{AnyCsr, RowStats, Value, bf16, f16};
+use spmv_exec::{Device, DeviceVec, Options, Pending, Plan, Prepared, Result, RunStats, Workspace};
+
+/// A value type that every backend is asked for: `f16`, `bf16`, `f32` or `f64`.
+///
+/// ```
+/// use spmv::{Context, Csr, Scalar};
+/// fn first<T: Scalar>(context: &Context, a: &Csr<T>, x: &[T]) -> spmv::Result<T::Accum> {
+///     Ok(context.prepare(a)?.multiply(x)?[0])
+/// }
+/// ```
+pub trait Scalar: Value {
+    #[doc(hidden)]
+    fn device(device: &dyn AnyDevice) -> &dyn DeviceOf<Self>;
+}
+
+macro_rules! scalar {
+    ($($t:ty),*) => {$(
+        impl Scalar for $t {
+            fn device(device: &dyn AnyDevice) -> &dyn DeviceOf<Self> {
+                device
+            }
+        }
+    )*};
+}
+
+scalar!(f16, bf16, f32, f64);
+
+/// A device of any backend.
+pub trait AnyDevice: DeviceOf<f16> + DeviceOf<bf16> + DeviceOf<f32> + DeviceOf<f64> + Debug {
+    fn caps(&self) -> &DeviceCaps;
+}
+
+/// What a device does for one value type.
+pub trait DeviceOf<T: Value>: Send + Sync {
+    fn prepare(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>>;
+    fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>>;
+}
+
+/// A prepared matrix of any backend.
+pub trait AnyMatrix<T: Value>: Debug + Send + Sync {
+    fn plan(&self) -> &Plan;
+    fn row_stats(&self) -> &RowStats;
+    fn prepare_s(&self) -> f64;
+    fn workspace(&self) -> Result<Box<dyn AnyWorkspace>>;
+    fn enqueue<'a>(
+        &'a self,
+        workspace: &'a mut dyn AnyWorkspace,
+        alpha: T::Accum,
+        x: &'a dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &'a mut dyn AnyVector<T::Accum>,
+    ) -> Result<Box<dyn AnyPending + 'a>, Mismatch>;
+    fn apply(
+        &self,
+        workspace: &mut dyn AnyWorkspace,
+        alpha: T::Accum,
+        x: &dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<RunStats, Mismatch>;
+    fn apply_slices(
+        &self,
+        workspace: &mut dyn AnyWorkspace,
+        alpha: T::Accum,
+        x: &[T],
+        beta: T::Accum,
+        y: &mut [T::Accum],
+    ) -> Result<RunStats, Mismatch>;
+    fn dirty_tiles(&self, workspace: &dyn AnyWorkspace) -> Result<u32, Mismatch>;
+}
+
+/// A vector of any backend.
+pub trait AnyVector<T>: Any + Debug + Send + Sync {
+    fn len(&self) -> usize;
+    fn write(&mut self, values: &[T]) -> Result<()>;
+    fn read(&self, values: &mut [T]) -> Result<()>;
+    fn map(&mut self, look: &mut dyn FnMut(&mut [T])) -> Result<()>;
+}
+
+/// A workspace of any backend.
+pub trait AnyWorkspace: Any + Debug + Send {}
+
+/// A run on its way on any backend.
+pub trait AnyPending {
+    fn wait(self: Box<Self>) -> Result<RunStats>;
+}
+
+/// A failed run, or something that lives on another backend.
+#[derive(Debug)]
+pub enum Mismatch {
+    Exec(spmv_exec::Error),
+    Other(&'static str),
+}
+
+impl From<spmv_exec::Error> for Mismatch {
+    fn from(e: spmv_exec::Error) -> Self {
+        Self::Exec(e)
+    }
+}
+
+impl<B: Backend> AnyDevice for Device<B> {
+    fn caps(&self) -> &DeviceCaps {
+        Device::caps(self)
+    }
+}
+
+impl<B: Backend, T: Value> DeviceOf<T> for Device<B> {
+    fn prepare(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>> {
+        Ok(match a {
+            AnyCsr::U32(a) => Box::new(Device::prepare(self, a, options)?),
+            AnyCsr::U64(a) => Box::new(Device::prepare(self, a, options)?),
+        })
+    }
+
+    fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>> {
+        Ok(Box::new(Device::zeros::<T>(self, len)?))
+    }
+}
+
+fn own<'a, C: 'static>(of_any_backend: &'a dyn Any, what: &'static str) -> Result<&'a C, Mismatch> {
+    of_any_backend.downcast_ref().ok_or(Mismatch::Other(what))
+}
+
+fn own_mut<'a, C: 'static>(
+    of_any_backend: &'a mut dyn Any,
+    what: &'static str,
+) -> Result<&'a mut C, Mismatch> {
+    of_any_backend.downcast_mut().ok_or(Mismatch::Other(what))
+}
+
+impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
+    fn plan(&self) -> &Plan {
+        Prepared::plan(self)
+    }
+
+    fn row_stats(&self) -> &RowStats {
+        Prepared::row_stats(self)
+    }
+
+    fn prepare_s(&self) -> f64 {
+        Prepared::prepare_s(self)
+    }
+
+    fn workspace(&self) -> Result<Box<dyn AnyWorkspace>> {
+        Ok(Box::new(Prepared::workspace(self)?))
+    }
+
+    fn enqueue<'a>(
+        &'a self,
+        workspace: &'a mut dyn AnyWorkspace,
+        alpha: T::Accum,
+        x: &'a dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &'a mut dyn AnyVector<T::Accum>,
+    ) -> Result<Box<dyn AnyPending + 'a>, Mismatch> {
+        let workspace = own_mut::<Workspace<B, T>>(workspace, "the workspace")?;
+        let (x, y) = (own::<DeviceVec<B, T>>(x, "x")?, own_mut::<DeviceVec<B, T::Accum>>(y, "y")?);
+        Ok(Box::new(Prepared::enqueue(self, workspace, alpha, x, beta, y)?))
+    }
+
+    fn apply(
+        &self,
+        workspace: &mut dyn AnyWorkspace,
+        alpha: T::Accum,
+        x: &dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<RunStats, Mismatch> {
+        let workspace = own_mut::<Workspace<B, T>>(workspace, "the workspace")?;
+        let (x, y) = (own::<DeviceVec<B, T>>(x, "x")?, own_mut::<DeviceVec<B, T::Accum>>(y, "y")?);
+        Ok(Prepared::apply(self, workspace, alpha, x, beta, y)?)
+    }
+
+    fn apply_slices(
+        &self,
+        workspace: &mut dyn AnyWorkspace,
+        alpha: T::Accum,
+        x: &[T],
+        beta: T::Accum,
+        y: &mut [T::Accum],
+    ) -> Result<RunStats, Mismatch> {
+        let workspace = own_mut::<Workspace<B, T>>(workspace, "the workspace")?;
+        Ok(Prepared::apply_slices(self, workspace, alpha, x, beta, y)?)
+    }
+
+    fn dirty_tiles(&self, workspace: &dyn AnyWorkspace) -> Result<u32, Mismatch> {
+        Ok(own::<Workspace<B, T>>(workspace, "the workspace")?.dirty_tiles(self)?)
+    }
+}
+
+impl<B: Backend, T: Value> AnyVector<T> for DeviceVec<B, T> {
+    fn len(&self) -> usize {
+        DeviceVec::len(self)
+    }
+
+    fn write(&mut self, values: &[T]) -> Result<()> {
+        DeviceVec::write(self, values)
+    }
+
+    fn read(&self, values: &mut [T]) -> Result<()> {
+        DeviceVec::read(self, values)
+    }
+
+    fn map(&mut self, look: &mut dyn FnMut(&mut [T])) -> Result<()> {
+        DeviceVec::map(self, look)
+    }
+}
+
+impl<B: Backend, T: Value> AnyWorkspace for Workspace<B, T> {}
+
+impl<B: Backend, T: Value> AnyPending for Pending<'_, B, T> {
+    fn wait(self: Box<Self>) -> Result<RunStats> {
+        Pending::wait(*self)
+    }
+}

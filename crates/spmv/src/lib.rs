@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod context;
+mod erased;
+mod error;
+mod matrix;
+mod vector;
+
+pub use context::{BackendKind, Context, Tried, UnknownBackend};
+pub use erased::Scalar;
+pub use error::{Error, Result};
+pub use matrix::{Matrix, Pending, Workspace};
+pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+pub use spmv_core::{
+    Accum, Csr, CsrError, CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, bf16, f16, oracle,
+    tiling,
+};
+pub use spmv_exec::{Algorithm, Fixup, Options, Plan, Repair, RunStats};
+pub use vector::Vector;

@@ -1,0 +1,186 @@
+//! Prepared matrices and their runs.
+
+use std::sync::{Mutex, PoisonError};
+
+use spmv_core::{RowStats, Value};
+use spmv_exec::{Plan, RunStats};
+
+use crate::context::BackendKind;
+use crate::erased::{AnyMatrix, AnyPending, AnyWorkspace, Mismatch, Scalar};
+use crate::error::{Error, Result};
+use crate::vector::Vector;
+
+/// A matrix on a device, ready to multiply. It owns its arrays, never changes, and may be shared.
+///
+/// ```
+/// use spmv::{Context, Csr};
+/// let context = Context::auto()?;
+/// let a = context.prepare(&Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?)?;
+/// let (x, mut y) = (context.upload(&[1.0, 10.0])?, context.upload(&[1.0, 1.0])?);
+/// a.apply(1.0, &x, -1.0, &mut y)?;
+/// assert_eq!(y.to_vec()?, [19.0, 2.0]);
+/// # Ok::<(), spmv::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Matrix<T: Scalar> {
+    backend: BackendKind,
+    erased: Box<dyn AnyMatrix<T>>,
+    /// Workspaces of runs that are over: one for each thread that ever multiplied at the same time.
+    idle: Mutex<Vec<Workspace>>,
+}
+
+/// A stream and scratch memory for one matrix; see [`Matrix::enqueue`].
+///
+/// ```
+/// use spmv::{Context, Csr, Workspace};
+/// let a = Context::auto()?.prepare(&Csr::from_coo(1, 1, &[(0, 0, 2.0f32)])?)?;
+/// let workspace: Workspace = a.workspace()?;
+/// # Ok::<(), spmv::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Workspace {
+    erased: Box<dyn AnyWorkspace>,
+}
+
+/// A run on its way. Keeps `y` borrowed, so that sums cannot be read before they are repaired; dropping
+/// it waits too.
+///
+/// ```
+/// use spmv::{Context, Csr};
+/// let context = Context::auto()?;
+/// let a = context.prepare(&Csr::from_coo(1, 1, &[(0, 0, 2.0f64)])?)?;
+/// let (x, mut y, mut workspace) = (context.upload(&[4.0])?, context.zeros(1)?, a.workspace()?);
+/// let pending = a.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+/// // Other work of the host goes here.
+/// let stats = pending.wait()?;
+/// assert_eq!(y.to_vec()?, [8.0]);
+/// # Ok::<(), spmv::Error>(())
+/// ```
+#[must_use = "y is repaired only when the run is waited for"]
+pub struct Pending<'a> {
+    erased: Box<dyn AnyPending + 'a>,
+}
+
+impl std::fmt::Debug for Pending<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pending").finish_non_exhaustive()
+    }
+}
+
+impl Pending<'_> {
+    /// Waits for the device, does what is left of stage 2, and gives `y` back.
+    ///
+    /// # Errors
+    /// Failures of the device, or a report of it that cannot be.
+    pub fn wait(self) -> Result<RunStats> {
+        Ok(self.erased.wait()?)
+    }
+}
+
+impl<T: Scalar> Matrix<T> {
+    pub(crate) fn new(backend: BackendKind, erased: Box<dyn AnyMatrix<T>>) -> Self {
+        Self { backend, erased, idle: Mutex::default() }
+    }
+
+    /// What runs, and why.
+    pub fn plan(&self) -> &Plan {
+        self.erased.plan()
+    }
+
+    /// Row statistics of the matrix.
+    pub fn row_stats(&self) -> &RowStats {
+        self.erased.row_stats()
+    }
+
+    /// Seconds that preparing took: planning, compiling, copying.
+    pub fn prepare_s(&self) -> f64 {
+        self.erased.prepare_s()
+    }
+
+    /// `y <- alpha*A*x + beta*y` on device vectors: `x` of `n_cols` values, `y` of `n_rows` sums. `y` is
+    /// not read if `beta == 0`. Nothing is allocated or compiled after the first call.
+    ///
+    /// # Errors
+    /// Vectors of another length or backend, sums that were never repaired, failures of the device.
+    pub fn apply(
+        &self,
+        alpha: T::Accum,
+        x: &Vector<T>,
+        beta: T::Accum,
+        y: &mut Vector<T::Accum>,
+    ) -> Result<RunStats> {
+        self.with_workspace(|w| self.erased.apply(&mut *w.erased, alpha, &*x.erased, beta, &mut *y.erased))
+    }
+
+    /// As [`apply`](Self::apply) on host slices: in place where the device can use host memory, else through
+    /// device copies that are kept for the next call.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn apply_slices(
+        &self,
+        alpha: T::Accum,
+        x: &[T],
+        beta: T::Accum,
+        y: &mut [T::Accum],
+    ) -> Result<RunStats> {
+        self.with_workspace(|w| self.erased.apply_slices(&mut *w.erased, alpha, x, beta, y))
+    }
+
+    /// `A*x` as a new `Vec`.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn multiply(&self, x: &[T]) -> Result<Vec<T::Accum>> {
+        let mut y = vec![T::Accum::default(); self.row_stats().n_rows];
+        self.apply_slices(T::Accum::from_f64(1.0), x, T::Accum::default(), &mut y)?;
+        Ok(y)
+    }
+
+    /// A stream and scratch memory of its own, for [`enqueue`](Self::enqueue).
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn workspace(&self) -> Result<Workspace> {
+        Ok(Workspace { erased: self.erased.workspace()? })
+    }
+
+    /// Starts `y <- alpha*A*x + beta*y` and returns while the device works. Allocates one small handle.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply), and a workspace of another matrix.
+    pub fn enqueue<'a>(
+        &'a self,
+        workspace: &'a mut Workspace,
+        alpha: T::Accum,
+        x: &'a Vector<T>,
+        beta: T::Accum,
+        y: &'a mut Vector<T::Accum>,
+    ) -> Result<Pending<'a>> {
+        let pending = self.erased.enqueue(&mut *workspace.erased, alpha, &*x.erased, beta, &mut *y.erased);
+        Ok(Pending { erased: pending.map_err(|e| self.error(e))? })
+    }
+
+    /// Tiles that the device repaired in the last run with this workspace; see [`RunStats::dirty_tiles`].
+    ///
+    /// # Errors
+    /// A workspace of another matrix, and whatever the driver says.
+    pub fn dirty_tiles(&self, workspace: &Workspace) -> Result<u32> {
+        self.erased.dirty_tiles(&*workspace.erased).map_err(|e| self.error(e))
+    }
+
+    fn with_workspace<R>(&self, run: impl FnOnce(&mut Workspace) -> Result<R, Mismatch>) -> Result<R> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut workspace = idle.map_or_else(|| self.workspace(), Ok)?;
+        let result = run(&mut workspace).map_err(|e| self.error(e));
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+        result
+    }
+
+    fn error(&self, e: Mismatch) -> Error {
+        match e {
+            Mismatch::Exec(e) => e.into(),
+            Mismatch::Other(what) => Error::OtherBackend { what, backend: self.backend },
+        }
+    }
+}
