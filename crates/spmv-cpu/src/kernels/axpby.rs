@@ -1,0 +1,39 @@
+// kernel: axpby
+// params: n_rows row_base alpha beta t y
+// steps:  1 y <- alpha*t + beta*y; alpha = 0 does not read t, beta = 0 does not read y
+
+use rayon::prelude::*;
+use spmv_core::Accum;
+
+/// Rows that one task combines: long enough to be worth a task, short enough to balance.
+const CHUNK: usize = 16 * 1024;
+
+pub(crate) struct Axpby<'a, A> {
+    pub(crate) alpha: A,
+    pub(crate) beta: A,
+    pub(crate) t: &'a [A],
+    pub(crate) y: &'a mut [A],
+}
+
+impl<A: Accum> Axpby<'_, A> {
+    pub(crate) fn run(self) {
+        let Self { alpha, beta, t, y } = self;
+        if y.len() <= CHUNK {
+            return combine(alpha, beta, t, y);
+        }
+        y.par_chunks_mut(CHUNK).zip(t.par_chunks(CHUNK)).for_each(|(y, t)| combine(alpha, beta, t, y));
+    }
+}
+
+fn combine<A: Accum>(alpha: A, beta: A, t: &[A], y: &mut [A]) {
+    // STEP 1
+    let (no_t, no_y) = (alpha.is_zero(), beta.is_zero());
+    for (y, t) in y.iter_mut().zip(t) {
+        *y = match (no_t, no_y) {
+            (true, true) => A::zero(),
+            (true, false) => beta * *y,
+            (false, true) => alpha * *t,
+            (false, false) => alpha * *t + beta * *y,
+        };
+    }
+}

@@ -1,0 +1,74 @@
+//! The suite of `spmv-conformance` on the CPU: every instruction set, and every lesser device that a
+//! mask can make of it.
+
+use spmv_backend::Result;
+use spmv_conformance::{Variant, suite};
+use spmv_core::Tiling;
+use spmv_cpu::{Cpu, Isa, Mask, Options};
+use spmv_exec::Fixup;
+
+type Open = Box<dyn Fn() -> Result<Cpu>>;
+
+fn open(options: Options) -> Open {
+    Box::new(move || Cpu::open(options.clone()))
+}
+
+fn tiling(t: u32, w: u32, s: u32, b: u32) -> Tiling {
+    Tiling::new(t, w, s, b).expect("a valid tiling")
+}
+
+fn variants() -> Vec<Variant<Open>> {
+    let masked = |mask| open(Options { mask, ..Options::default() });
+    let mut variants = vec![
+        // 60 combinations of algorithm, type, tiling and repair: 102,000 random matrices.
+        Variant {
+            tilings: vec![tiling(4, 2, 3, 1), tiling(8, 4, 2, 2)],
+            fixups: vec![Fixup::Host, Fixup::Device],
+            random: 1700,
+            ..Variant::new("default", open(Options::default()))
+        },
+        Variant {
+            fixups: vec![Fixup::Auto, Fixup::Host],
+            ..Variant::new("discrete", masked(Mask { discrete: true, ..Mask::default() }))
+        },
+        Variant {
+            fixups: vec![Fixup::Host, Fixup::Device],
+            ..Variant::new("staged", masked(Mask { no_host_pointers: true, ..Mask::default() }))
+        },
+        Variant::new(
+            "small",
+            masked(Mask { no_subgroups: true, local_bytes: Some(1024), no_f64: true, ..Mask::default() }),
+        ),
+        Variant::new("one_thread", open(Options { threads: Some(1), ..Options::default() })),
+        Variant::new("three_threads", open(Options { threads: Some(3), ..Options::default() })),
+        // Buffers so small that most matrices are cut into pieces, and long rows too.
+        Variant {
+            fixups: vec![Fixup::Host, Fixup::Device],
+            only: &["random", "long_rows"],
+            ..Variant::new("split", masked(Mask { max_buffer_bytes: Some(600), ..Mask::default() }))
+        },
+        Variant {
+            fixups: vec![Fixup::Auto, Fixup::Host],
+            only: &["random", "long_rows"],
+            ..Variant::new(
+                "split_discrete",
+                masked(Mask { max_buffer_bytes: Some(600), discrete: true, ..Mask::default() }),
+            )
+        },
+    ];
+    for isa in Isa::available() {
+        let label = match isa {
+            Isa::Scalar => "scalar",
+            Isa::Neon => "neon",
+            Isa::Avx2 => "avx2",
+            Isa::Avx512 => "avx512",
+        };
+        variants.push(Variant::new(label, open(Options { isa: Some(isa), ..Options::default() })));
+    }
+    variants
+}
+
+fn main() {
+    let arguments = libtest_mimic::Arguments::from_args();
+    libtest_mimic::run(&arguments, suite(variants())).exit();
+}

@@ -1,0 +1,265 @@
+//! The entries: parsed by all threads, joined in the order of the file.
+
+use rayon::prelude::*;
+use spmv_core::{Csr, Offset, Value};
+
+use super::Reader;
+use super::blocks::{Blocks, LINE_BYTES};
+use super::error::{Error, ErrorKind};
+use super::header::{Field, Format, Header, Symmetry};
+use super::token::{Words, count, integer, is_blank, quoted, real};
+
+/// Rows that any file may have: their offsets take a few megabytes.
+const PLAUSIBLE_ROWS: u64 = 1 << 20;
+/// Rows more for each byte of the file.
+const ROWS_PER_BYTE: u64 = 64;
+/// Bytes below which a block is not worth cutting further.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Coordinates and values of entries, expanded to both triangles.
+struct Triplets<T> {
+    rows: Vec<u32>,
+    cols: Vec<u32>,
+    vals: Vec<T>,
+}
+
+/// What a chunk of lines held, up to its first fault.
+struct Chunk<T> {
+    triplets: Triplets<T>,
+    /// Coordinate: entries stored. Array: values, to be given places once it is known how many came before.
+    stored: u64,
+    lines: u64,
+    /// The line's number in the chunk, from 1 on.
+    fault: Option<(u64, ErrorKind)>,
+}
+
+/// Reads the entries after the `line` lines of the header.
+pub(super) fn read<T: Value, O: Offset>(
+    reader: &Reader,
+    header: &Header,
+    blocks: &mut Blocks<'_>,
+    mut line: u64,
+) -> Result<Csr<T, O>, Error> {
+    if header.field == Field::Complex && !reader.real_part {
+        return Err(Error::at(1, ErrorKind::Complex));
+    }
+    if header.entries > reader.max_entries {
+        let (entries, max) = (header.entries, reader.max_entries);
+        return Err(Error::at(line, ErrorKind::TooManyEntries { entries, max }));
+    }
+    let mut all = Triplets { rows: Vec::new(), cols: Vec::new(), vals: Vec::new() };
+    let mut stored = 0;
+    loop {
+        let block = blocks.next(line + 1)?;
+        if block.is_empty() {
+            break;
+        }
+        let pieces = cut(block);
+        let chunks: Vec<Chunk<T>> = pieces.par_iter().map(|piece| parse(header, piece, u64::MAX)).collect();
+        for (chunk, piece) in chunks.into_iter().zip(pieces) {
+            let left = header.entries - stored;
+            if chunk.stored > left {
+                // Parsed again up to the first entry too many, to find its line.
+                let excess = parse::<T>(header, piece, left);
+                return Err(Error::at(line + excess.lines, ErrorKind::TooMany(header.entries)));
+            }
+            if let Some((number, kind)) = chunk.fault {
+                return Err(Error::at(line + number, kind));
+            }
+            all.extend(header, chunk.triplets, stored)?;
+            stored += chunk.stored;
+            line += chunk.lines;
+        }
+    }
+    if stored < header.entries {
+        return Err(ErrorKind::TooFew { found: stored, expected: header.entries }.into());
+    }
+    check_rows(reader, header, blocks.bytes())?;
+    Ok(Csr::from_triplets(header.rows as usize, header.cols as usize, &all.rows, &all.cols, &all.vals)?)
+}
+
+fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), Error> {
+    let plausible = PLAUSIBLE_ROWS.saturating_add(bytes.saturating_mul(ROWS_PER_BYTE));
+    let rows = header.rows;
+    if rows > reader.max_rows.unwrap_or(plausible) {
+        return Err(ErrorKind::ImplausibleRows { rows, bytes }.into());
+    }
+    Ok(())
+}
+
+/// Cuts a block into chunks of whole lines, several for each thread.
+fn cut(block: &[u8]) -> Vec<&[u8]> {
+    let size = block.len().div_ceil(4 * rayon::current_num_threads()).max(CHUNK_BYTES);
+    let mut pieces = Vec::new();
+    let mut rest = block;
+    while !rest.is_empty() {
+        let from = size.min(rest.len());
+        let end = rest[from..].iter().position(|b| *b == b'\n').map_or(rest.len(), |i| from + i + 1);
+        let (piece, tail) = rest.split_at(end);
+        pieces.push(piece);
+        rest = tail;
+    }
+    pieces
+}
+
+/// Parses lines up to the first fault, or up to and including the line of the entry after `most`.
+fn parse<T: Value>(header: &Header, lines: &[u8], most: u64) -> Chunk<T> {
+    let triplets = Triplets { rows: Vec::new(), cols: Vec::new(), vals: Vec::new() };
+    let mut chunk = Chunk { triplets, stored: 0, lines: 0, fault: None };
+    for line in lines.split_inclusive(|b| *b == b'\n') {
+        chunk.lines += 1;
+        if line.len() > LINE_BYTES {
+            chunk.fault = Some((chunk.lines, ErrorKind::LongLine(LINE_BYTES)));
+            break;
+        }
+        if is_blank(line) {
+            continue;
+        }
+        let parsed = match header.format {
+            Format::Coordinate => entry(header, line, &mut chunk.triplets),
+            Format::Array => value(header, Words::of(line), 0).map(|v| chunk.triplets.vals.push(v)),
+        };
+        if let Err(kind) = parsed {
+            chunk.fault = Some((chunk.lines, kind));
+            break;
+        }
+        chunk.stored += 1;
+        if chunk.stored > most {
+            break;
+        }
+    }
+    chunk
+}
+
+/// Row, column and value of a line, and of its mirror image.
+fn entry<T: Value>(header: &Header, line: &[u8], triplets: &mut Triplets<T>) -> Result<(), ErrorKind> {
+    let mut words = Words::of(line);
+    let missing = |found| ErrorKind::Missing {
+        found,
+        expected: 2 + header.field.words(),
+        what: match header.field {
+            Field::Pattern => "row, column",
+            Field::Real | Field::Integer => "row, column, value",
+            Field::Complex => "row, column, real part, imaginary part",
+        },
+    };
+    let mut index = |found| {
+        let word = words.next().ok_or_else(|| missing(found))?;
+        count(word).ok_or_else(|| ErrorKind::Index(quoted(word)))
+    };
+    let (row, column) = (index(0)?, index(1)?);
+    let Header { rows, cols, symmetry, .. } = *header;
+    if row == 0 || row > rows {
+        return Err(ErrorKind::RowOutOfRange { row, rows });
+    }
+    if column == 0 || column > cols {
+        return Err(ErrorKind::ColumnOutOfRange { column, cols });
+    }
+    if symmetry != Symmetry::General && column > row {
+        return Err(ErrorKind::AboveDiagonal { row, column, symmetry: symmetry.name() });
+    }
+    if symmetry == Symmetry::SkewSymmetric && row == column {
+        return Err(ErrorKind::SkewDiagonal(row));
+    }
+    let value = value(header, words, 2)?;
+    triplets.push(symmetry, (row - 1) as u32, (column - 1) as u32, value);
+    Ok(())
+}
+
+/// The value in the words that are left, of which `before` were taken already.
+fn value<T: Value>(header: &Header, mut words: Words<'_>, before: usize) -> Result<T, ErrorKind> {
+    let expected = before + header.field.words();
+    let what = if header.field == Field::Complex { "real and imaginary part" } else { "value" };
+    let mut next = |found| words.next().ok_or(ErrorKind::Missing { found, expected, what });
+    let value = match header.field {
+        Field::Pattern => 1.0,
+        Field::Real => real(next(before)?)?,
+        Field::Integer => integer(next(before)?)?,
+        Field::Complex => {
+            let re = real(next(before)?)?;
+            real(next(before + 1)?)?;
+            re
+        }
+    };
+    words.expect_end()?;
+    Ok(T::from_f64(value))
+}
+
+impl<T: Value> Triplets<T> {
+    fn push(&mut self, symmetry: Symmetry, row: u32, col: u32, value: T) {
+        self.rows.push(row);
+        self.cols.push(col);
+        self.vals.push(value);
+        if symmetry != Symmetry::General && row != col {
+            self.rows.push(col);
+            self.cols.push(row);
+            // The conjugate has the same real part.
+            let negate = symmetry == Symmetry::SkewSymmetric;
+            self.vals.push(if negate { T::from_f64(-value.as_f64()) } else { value });
+        }
+    }
+
+    /// Appends a chunk; `before` values of an array came before it.
+    fn extend(&mut self, header: &Header, chunk: Self, before: u64) -> Result<(), Error> {
+        if header.format == Format::Array {
+            let mut place = Place::after(header, before);
+            for value in chunk.vals {
+                let (row, col) = place.next(header);
+                if value != T::default() {
+                    self.push(header.symmetry, row, col, value);
+                }
+            }
+            return Ok(());
+        }
+        self.rows.extend(chunk.rows);
+        self.cols.extend(chunk.cols);
+        self.vals.extend(chunk.vals);
+        Ok(())
+    }
+}
+
+/// The place of an array's next value: down the columns, of the lower triangle where that alone is stored.
+struct Place {
+    row: u64,
+    col: u64,
+}
+
+impl Place {
+    fn after(header: &Header, values: u64) -> Self {
+        if header.symmetry == Symmetry::General {
+            let rows = header.rows.max(1);
+            return Self { row: values % rows, col: values / rows };
+        }
+        let mut place = Self { row: Self::top(header, 0), col: 0 };
+        let mut left = values;
+        while left > 0 {
+            let step = left.min(header.rows - place.row);
+            place.row += step;
+            left -= step;
+            place.wrap(header);
+        }
+        place
+    }
+
+    fn next(&mut self, header: &Header) -> (u32, u32) {
+        let here = (self.row as u32, self.col as u32);
+        self.row += 1;
+        self.wrap(header);
+        here
+    }
+
+    fn wrap(&mut self, header: &Header) {
+        if self.row >= header.rows {
+            self.col += 1;
+            self.row = Self::top(header, self.col);
+        }
+    }
+
+    fn top(header: &Header, col: u64) -> u64 {
+        match header.symmetry {
+            Symmetry::General => 0,
+            Symmetry::SkewSymmetric => col + 1,
+            Symmetry::Symmetric | Symmetry::Hermitian => col,
+        }
+    }
+}

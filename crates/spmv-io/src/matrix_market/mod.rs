@@ -1,0 +1,160 @@
+//! Matrix Market files, from trusted and untrusted places alike.
+//!
+//! ```text
+//! %%MatrixMarket matrix coordinate real general     the banner: format, field, symmetry
+//! % comments and blank lines may stand anywhere below it
+//! 3 4 2                                             rows, columns, entries
+//! 1 1 0.5                                           row, column, value; both from 1 on
+//! 3 4 -2e3
+//! ```
+//!
+//! The [reader](Reader) takes coordinate and array files, plain or gzipped, in blocks: a block's lines are
+//! parsed by all threads, the next block is read when they are done. So memory grows with the entries that
+//! are really there, never with what a header claims, and pipes can be read as well as files. The file is not
+//! mapped: a mapped file that shrinks ends the process, and a mapping cannot be made in safe Rust.
+//!
+//! Entries at the same place are summed; explicit zeros are kept in coordinate files, and dropped from array
+//! files. A symmetric, skew-symmetric or hermitian file holds the lower triangle alone and is expanded to
+//! both; an entry above its diagonal is an error, because a file with both triangles would be summed twice.
+//!
+//! The format: Boisvert, Pozo & Remington, *The Matrix Market Exchange Formats: Initial Design*, NISTIR
+//! 5935, 1996.
+//!
+//! ```
+//! use spmv_io::matrix_market::Reader;
+//! let text = b"%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 4.0\n2 1 0.5\n";
+//! let a = Reader::new().parse::<f64>(text)?;
+//! assert_eq!(a.nnz(), 3);
+//! # Ok::<(), spmv_io::matrix_market::Error>(())
+//! ```
+
+mod blocks;
+mod body;
+mod error;
+mod header;
+mod token;
+mod write;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+pub use error::{Error, ErrorKind};
+pub use header::{Field, Format, Header, Symmetry};
+use spmv_core::{Csr, Offset, Value};
+pub use write::{Writer, write};
+
+/// Reads a matrix from a file, plain or gzipped, with 32-bit row offsets.
+///
+/// ```no_run
+/// let a = spmv_io::matrix_market::read::<f64>("matrix.mtx.gz")?;
+/// println!("{} x {} with {} entries", a.n_rows(), a.n_cols(), a.nnz());
+/// # Ok::<(), spmv_io::matrix_market::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error`], with the line where there is one.
+pub fn read<T: Value>(path: impl AsRef<Path>) -> Result<Csr<T>, Error> {
+    Reader::new().read(path)
+}
+
+/// Reads the banner and the size line of a file, plain or gzipped.
+///
+/// # Errors
+/// [`Error`], with the line where there is one.
+pub fn read_header(path: impl AsRef<Path>) -> Result<Header, Error> {
+    let mut blocks = blocks::Blocks::new(blocks::plain(File::open(path)?)?, blocks::BLOCK_BYTES);
+    Ok(header::read(&mut blocks)?.0)
+}
+
+/// How to read.
+///
+/// ```
+/// use spmv_io::matrix_market::Reader;
+/// let text = b"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 2.0 -3.0\n";
+/// let e = Reader::new().parse::<f32>(text).unwrap_err();
+/// assert_eq!(e.to_string(), "line 1: the matrix is complex; ask for its real part (Reader::real_part)");
+/// let real = Reader::new().real_part(true).parse::<f32>(text)?;
+/// assert_eq!(real.vals(), [2.0]);
+/// # Ok::<(), spmv_io::matrix_market::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reader {
+    real_part: bool,
+    max_entries: u64,
+    max_rows: Option<u64>,
+    block_bytes: usize,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Reader {
+    /// Refuses complex matrices and implausibly many rows, takes any number of entries.
+    pub const fn new() -> Self {
+        Self { real_part: false, max_entries: u64::MAX, max_rows: None, block_bytes: blocks::BLOCK_BYTES }
+    }
+
+    /// Whether to take the real part of a complex matrix.
+    #[must_use]
+    pub const fn real_part(mut self, yes: bool) -> Self {
+        self.real_part = yes;
+        self
+    }
+
+    /// Most entries to accept from the file, such as a compressed one from a stranger.
+    #[must_use]
+    pub const fn max_entries(mut self, entries: u64) -> Self {
+        self.max_entries = entries;
+        self
+    }
+
+    /// Most rows to accept. Without it, 2^20 and 64 more for each byte read: row offsets take memory that a
+    /// header of a few bytes does not justify.
+    #[must_use]
+    pub const fn max_rows(mut self, rows: u64) -> Self {
+        self.max_rows = Some(rows);
+        self
+    }
+
+    /// Reads a matrix from a file, plain or gzipped.
+    ///
+    /// O(bytes / threads + rows + entries log(longest row)) time; some 40 bytes of scratch an entry.
+    ///
+    /// # Errors
+    /// [`Error`], with the line where there is one.
+    pub fn read<T: Value, O: Offset>(&self, path: impl AsRef<Path>) -> Result<Csr<T, O>, Error> {
+        self.read_from(File::open(path)?)
+    }
+
+    /// Reads a matrix from anything that gives bytes, plain or gzipped.
+    ///
+    /// # Errors
+    /// [`Error`], with the line where there is one.
+    pub fn read_from<T: Value, O: Offset>(&self, source: impl Read) -> Result<Csr<T, O>, Error> {
+        let mut blocks = blocks::Blocks::new(blocks::plain(source)?, self.block_bytes);
+        let (header, line) = header::read(&mut blocks)?;
+        body::read(self, &header, &mut blocks, line)
+    }
+
+    /// Reads a matrix from text in memory, plain or gzipped, with 32-bit row offsets.
+    ///
+    /// # Errors
+    /// [`Error`], with the line where there is one.
+    pub fn parse<T: Value>(&self, text: &[u8]) -> Result<Csr<T>, Error> {
+        self.read_from(text)
+    }
+
+    /// Bytes of a block, to put its end anywhere in tests.
+    #[cfg(test)]
+    const fn block_bytes(mut self, bytes: usize) -> Self {
+        self.block_bytes = bytes;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests;

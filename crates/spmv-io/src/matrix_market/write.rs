@@ -1,0 +1,158 @@
+//! Writing coordinate files.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use spmv_core::{CsrView, Offset, Value};
+
+use super::error::{Error, ErrorKind};
+use super::header::Symmetry;
+
+/// Writes a matrix as a general coordinate file of real values, gzipped if the name ends in `.gz`.
+///
+/// ```no_run
+/// # let a = spmv_core::Csr::from_coo(1, 1, &[(0, 0, 1.0f32)])?;
+/// spmv_io::matrix_market::write("matrix.mtx.gz", a.view())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn write<T: Value, O: Offset>(path: impl AsRef<Path>, a: CsrView<'_, T, O>) -> Result<(), Error> {
+    Writer::new().write(path, a)
+}
+
+/// How to write.
+///
+/// Values are written with the fewest digits that read back as the same value of the same type.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_io::matrix_market::Writer;
+/// let a = Csr::from_coo(2, 2, &[(0, 0, 0.1f32), (1, 0, 3.0), (0, 1, 3.0)])?;
+/// let mut text = Vec::new();
+/// Writer::new().symmetric(true).comment("two by two").write_to(&mut text, a.view())?;
+/// assert_eq!(
+///     String::from_utf8_lossy(&text),
+///     "%%MatrixMarket matrix coordinate real symmetric\n% two by two\n2 2 2\n1 1 0.1\n2 1 3.0\n"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Writer {
+    comment: String,
+    pattern: bool,
+    symmetric: bool,
+}
+
+impl Writer {
+    /// Writes values and both triangles.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Text to stand below the banner, each line behind a `%`.
+    #[must_use]
+    pub fn comment(mut self, text: impl Into<String>) -> Self {
+        self.comment = text.into();
+        self
+    }
+
+    /// Whether to leave the values out.
+    #[must_use]
+    pub fn pattern(mut self, yes: bool) -> Self {
+        self.pattern = yes;
+        self
+    }
+
+    /// Whether to write the lower triangle alone, of a matrix that equals its transpose.
+    #[must_use]
+    pub fn symmetric(mut self, yes: bool) -> Self {
+        self.symmetric = yes;
+        self
+    }
+
+    /// Writes a file, gzipped if the name ends in `.gz`.
+    ///
+    /// # Errors
+    /// Whatever the file system says; [`ErrorKind::NotSymmetric`].
+    pub fn write<T: Value, O: Offset>(
+        &self,
+        path: impl AsRef<Path>,
+        a: CsrView<'_, T, O>,
+    ) -> Result<(), Error> {
+        let gzip = path.as_ref().extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+        let file = BufWriter::new(File::create(path)?);
+        if gzip {
+            let mut encoder = GzEncoder::new(file, Compression::default());
+            self.write_to(&mut encoder, a)?;
+            Ok(encoder.finish()?.flush()?)
+        } else {
+            let mut file = file;
+            self.write_to(&mut file, a)?;
+            Ok(file.flush()?)
+        }
+    }
+
+    /// Writes to anything that takes bytes.
+    ///
+    /// # Errors
+    /// Whatever the sink says; [`ErrorKind::NotSymmetric`].
+    pub fn write_to<T: Value, O: Offset>(
+        &self,
+        sink: &mut impl Write,
+        a: CsrView<'_, T, O>,
+    ) -> Result<(), Error> {
+        if self.symmetric {
+            check_symmetric(a)?;
+        }
+        let kept = |row: usize, col: u32| !self.symmetric || col as usize <= row;
+        let entries = match self.symmetric {
+            false => a.nnz(),
+            true => (0..a.n_rows()).map(|row| a.row(row).filter(|e| kept(row, e.0)).count()).sum(),
+        };
+        let field = if self.pattern { "pattern" } else { "real" };
+        let symmetry = if self.symmetric { Symmetry::Symmetric } else { Symmetry::General };
+        writeln!(sink, "%%MatrixMarket matrix coordinate {field} {}", symmetry.name())?;
+        for line in self.comment.lines() {
+            writeln!(sink, "% {line}")?;
+        }
+        writeln!(sink, "{} {} {entries}", a.n_rows(), a.n_cols())?;
+        for row in 0..a.n_rows() {
+            for (col, value) in a.row(row).filter(|e| kept(row, e.0)) {
+                self.line(sink, row, col, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn line<T: Value>(&self, sink: &mut impl Write, row: usize, col: u32, value: T) -> io::Result<()> {
+        let col = u64::from(col) + 1;
+        match self.pattern {
+            true => writeln!(sink, "{} {col}", row + 1),
+            // Debug is the shortest form that reads back, with an exponent where that is shorter.
+            false => writeln!(sink, "{} {col} {value:?}", row + 1),
+        }
+    }
+}
+
+/// Each row's entries, summed where they repeat, must be those of the column.
+fn check_symmetric<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Result<(), Error> {
+    if a.n_rows() != a.n_cols() {
+        let (rows, cols) = (a.n_rows() as u64, a.n_cols() as u64);
+        return Err(ErrorKind::NotSquare { symmetry: Symmetry::Symmetric.name(), rows, cols }.into());
+    }
+    let sum = |row: usize, col: u32| a.row(row).filter(|e| e.0 == col).map(|e| e.1.as_f64()).sum::<f64>();
+    for row in 0..a.n_rows() {
+        for (column, _) in a.row(row) {
+            let (here, there) = (sum(row, column), sum(column as usize, row as u32));
+            if here != there && !(here.is_nan() && there.is_nan()) {
+                return Err(ErrorKind::NotSymmetric { row, column }.into());
+            }
+        }
+    }
+    Ok(())
+}
