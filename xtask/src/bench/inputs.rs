@@ -1,0 +1,82 @@
+//! The matrices of a bench run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use spmv::Csr;
+use spmv_io::matrix_market::Reader;
+use spmv_io::suite::{self, Entry};
+
+/// A matrix to be read or generated when its turn comes.
+pub(crate) enum Input {
+    File(PathBuf),
+    Suite { entry: &'static Entry, dir: Option<PathBuf> },
+}
+
+/// A matrix in memory.
+pub(crate) struct Loaded {
+    pub(crate) name: String,
+    pub(crate) twin: bool,
+    pub(crate) matrix: Csr<f64>,
+}
+
+/// Suite matrices of a bench without arguments: one regular, one irregular.
+const DEFAULT_SUITE: [&str; 2] = ["cant", "dc2"];
+
+/// What the arguments name; without any, the matrices in `tests/data` and two of the suite.
+pub(crate) fn select(files: &[PathBuf], suite: bool, suite_dir: Option<&Path>) -> anyhow::Result<Vec<Input>> {
+    let of_suite = |entry| Input::Suite { entry, dir: suite_dir.map(Path::to_owned) };
+    let mut inputs: Vec<Input> = files.iter().cloned().map(Input::File).collect();
+    if suite || suite_dir.is_some() {
+        inputs.extend(suite::ENTRIES.iter().map(of_suite));
+    }
+    if inputs.is_empty() {
+        inputs.extend(repository_files()?.into_iter().map(Input::File));
+        inputs.extend(DEFAULT_SUITE.iter().filter_map(|name| suite::find(name)).map(of_suite));
+    }
+    Ok(inputs)
+}
+
+/// Real matrices of the repository whose values are real.
+fn repository_files() -> anyhow::Result<Vec<PathBuf>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.to_string_lossy().ends_with(".mtx.gz") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+impl Input {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Input::File(path) => {
+                let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("matrix");
+                name.split(".mtx").next().unwrap_or(name)
+            }
+            Input::Suite { entry, .. } => entry.name,
+        }
+    }
+
+    /// Reads or generates the matrix; generated ones are kept in the user's cache folder.
+    pub(crate) fn load(&self) -> anyhow::Result<Loaded> {
+        let name = self.name().to_owned();
+        match self {
+            Input::File(path) => {
+                let matrix = Reader::new().real_part(true).read(path)?;
+                Ok(Loaded { name, twin: false, matrix })
+            }
+            Input::Suite { entry, dir } => {
+                let cache =
+                    directories::ProjectDirs::from("", "", "spmv").map(|d| d.cache_dir().join("suite"));
+                let loaded = entry.load_from(dir.as_deref(), cache.as_deref())?;
+                Ok(Loaded { name, twin: loaded.twin, matrix: loaded.matrix })
+            }
+        }
+    }
+}

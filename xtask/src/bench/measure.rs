@@ -1,0 +1,163 @@
+//! Times, taken side by side.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::report::{Cache, Spread};
+
+/// Turns that each contestant gets at the least, and at the most.
+const TURNS: std::ops::RangeInclusive<usize> = 5..=50;
+/// Seconds of measured runs after which a contestant has had enough.
+const ENOUGH_S: f64 = 0.15;
+/// Seconds of one turn: several runs in a row, so that a warm run finds its own data in cache.
+const TURN_S: f64 = 0.004;
+/// Seconds below which runs are timed in batches.
+const BATCH_S: f64 = 20e-6;
+
+/// Something to be timed.
+pub(crate) type Run<'a> = Box<dyn FnMut() -> anyhow::Result<()> + 'a>;
+
+/// Times contestants turn by turn in one go, so that noise hits all alike.
+///
+/// A warm turn begins with an untimed run, which brings the contestant's data back into cache; before every
+/// cold run the caches are filled with something else. `repeat` fixes the number of timed runs.
+pub(crate) fn interleave(
+    contestants: &mut [Run<'_>],
+    cache: Cache,
+    repeat: Option<usize>,
+    eviction: &Eviction,
+) -> anyhow::Result<Vec<Spread>> {
+    let mut samples = vec![Vec::new(); contestants.len()];
+    let mut estimates = vec![0.0; contestants.len()];
+    for (run, estimate) in contestants.iter_mut().zip(&mut estimates) {
+        for _ in 0..2 {
+            *estimate = time(run, 1)?;
+        }
+    }
+    for turn in 0..*TURNS.end() {
+        for ((run, samples), estimate) in contestants.iter_mut().zip(&mut samples).zip(&estimates) {
+            if turn >= *TURNS.start() && samples.iter().sum::<f64>() > ENOUGH_S {
+                continue;
+            }
+            if cache == Cache::Cold {
+                eviction.evict();
+                samples.push(time(run, 1)?);
+                continue;
+            }
+            let batch = (BATCH_S / estimate.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize;
+            let runs = (TURN_S / (estimate * batch as f64)).ceil().clamp(1.0, 20.0) as usize;
+            run()?;
+            for _ in 0..runs {
+                samples.push(time(run, batch)?);
+            }
+        }
+        let timed = samples.iter().map(Vec::len).min().unwrap_or(0);
+        if repeat.is_some_and(|n| timed >= n) {
+            break;
+        }
+    }
+    Ok(samples.into_iter().map(spread).collect())
+}
+
+fn time(run: &mut Run<'_>, batch: usize) -> anyhow::Result<f64> {
+    let start = Instant::now();
+    for _ in 0..batch {
+        run()?;
+    }
+    Ok(start.elapsed().as_secs_f64() / batch as f64)
+}
+
+fn spread(mut seconds: Vec<f64>) -> Spread {
+    seconds.sort_by(f64::total_cmp);
+    let us = |s: f64| s * 1e6;
+    let median = seconds[seconds.len() / 2];
+    Spread { median: us(median), min: us(seconds[0]), max: us(seconds[seconds.len() - 1]) }
+}
+
+/// Memory to fill caches with. Read, not written, so that no dirty line is written back in a timed run.
+pub(crate) struct Eviction {
+    words: Vec<u64>,
+}
+
+impl Eviction {
+    /// At least four times the last-level cache.
+    pub(crate) fn new() -> Self {
+        let bytes = (4 * last_level_cache_bytes()).max(128 << 20);
+        Self { words: (0..bytes as u64 / 8).into_par_iter().collect() }
+    }
+
+    fn evict(&self) {
+        black_box(sum(&self.words));
+    }
+
+    /// Read bandwidth of memory in GB/s: the best of several passes over the buffer, all threads.
+    pub(crate) fn read_gbs(&self) -> f64 {
+        let pass = || {
+            let start = Instant::now();
+            black_box(sum(black_box(&self.words)));
+            start.elapsed().as_secs_f64()
+        };
+        let best = (0..12).map(|_| pass()).fold(f64::INFINITY, f64::min);
+        size_of_val(&self.words[..]) as f64 / best / 1e9
+    }
+}
+
+fn sum(words: &[u64]) -> u64 {
+    let part = |chunk: &[u64]| {
+        let mut sums = [0u64; 32];
+        for group in chunk.chunks_exact(32) {
+            for (sum, word) in sums.iter_mut().zip(group) {
+                *sum = sum.wrapping_add(*word);
+            }
+        }
+        sums.into_iter().fold(0, u64::wrapping_add)
+    };
+    words.par_chunks(1 << 17).map(part).reduce(|| 0, u64::wrapping_add)
+}
+
+/// Size of the last-level cache as the system tells it, else 64 MiB.
+fn last_level_cache_bytes() -> usize {
+    let read = |index: u32| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+        let text = std::fs::read_to_string(path).ok()?;
+        let kib: usize = text.trim().strip_suffix('K')?.parse().ok()?;
+        Some(kib << 10)
+    };
+    (0..5).filter_map(read).max().unwrap_or(64 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contestants_take_turns_and_get_as_many_runs_as_asked_for() {
+        let log = std::cell::RefCell::new(String::new());
+        let contestant = |name: char| -> Run<'_> {
+            let log = &log;
+            Box::new(move || {
+                log.borrow_mut().push(name);
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                Ok(())
+            })
+        };
+        let eviction = Eviction { words: vec![1; 64] };
+        let mut both = [contestant('a'), contestant('b')];
+        let spreads = interleave(&mut both, Cache::Warm, Some(2), &eviction).unwrap();
+        drop(both);
+        assert_eq!(
+            *log.borrow(),
+            "aabbaabbaabb",
+            "two warm-ups, then turns of one untimed and one timed run"
+        );
+        assert!(spreads.iter().all(|s| s.min >= 5000.0 && s.min <= s.median && s.median <= s.max));
+    }
+
+    #[test]
+    fn a_failing_contestant_ends_the_race() {
+        let mut one: [Run<'_>; 1] = [Box::new(|| anyhow::bail!("broken"))];
+        assert!(interleave(&mut one, Cache::Cold, None, &Eviction { words: vec![] }).is_err());
+    }
+}

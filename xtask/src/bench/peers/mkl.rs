@@ -1,0 +1,199 @@
+//! Intel MKL's inspector-executor through `libmkl_rt`, found at run time; the one FFI of the bench.
+
+use std::ffi::{c_int, c_void};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use ::spmv::CsrView;
+use anyhow::{anyhow, bail, ensure};
+use libloading::{Library, Symbol};
+
+use super::{Peer, PeerValue};
+
+/// SPARSE_OPERATION_NON_TRANSPOSE.
+const NO_TRANSPOSE: c_int = 10;
+/// Multiplications that MKL is told to expect, so that it optimises for them.
+const EXPECTED_CALLS: c_int = 1000;
+
+/// `struct matrix_descr`: a general matrix.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Descr {
+    kind: c_int,
+    mode: c_int,
+    diag: c_int,
+}
+
+/// SPARSE_MATRIG_TYPE_GENERAL; fill mode and diagonal are ignored for it.
+const GENERAL: Descr = Descr { kind: 20, mode: 40, diag: 50 };
+
+type Handle = *mut c_void;
+type CreateCsr<T> = unsafe extern "C" fn(
+    *mut Handle,
+    c_int,
+    c_int,
+    c_int,
+    *mut c_int,
+    *mut c_int,
+    *mut c_int,
+    *mut T,
+) -> c_int;
+type SetHint = unsafe extern "C" fn(Handle, c_int, Descr, c_int) -> c_int;
+type Optimize = unsafe extern "C" fn(Handle) -> c_int;
+type Mv<T> = unsafe extern "C" fn(c_int, T, Handle, Descr, *const T, T, *mut T) -> c_int;
+
+/// A value type of MKL.
+pub(crate) trait MklValue: Copy + 'static {
+    const CREATE: &'static [u8];
+    const MV: &'static [u8];
+}
+
+impl MklValue for f32 {
+    const CREATE: &'static [u8] = b"mkl_sparse_s_create_csr\0";
+    const MV: &'static [u8] = b"mkl_sparse_s_mv\0";
+}
+
+impl MklValue for f64 {
+    const CREATE: &'static [u8] = b"mkl_sparse_d_create_csr\0";
+    const MV: &'static [u8] = b"mkl_sparse_d_mv\0";
+}
+
+/// A matrix handed to MKL, which keeps pointers to its arrays.
+pub(super) struct InspectorExecutor<'a, T> {
+    handle: Handle,
+    mv: Mv<T>,
+    n_rows: usize,
+    n_cols: usize,
+    destroy: Optimize,
+    _arrays: CsrView<'a, T>,
+}
+
+impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
+    pub(super) fn new(a: CsrView<'a, T>) -> anyhow::Result<Self> {
+        let library = library()?;
+        let limit = c_int::MAX as usize;
+        ensure!(
+            a.nnz() <= limit && a.n_rows() <= limit && a.n_cols() <= limit,
+            "too large for 32-bit indices"
+        );
+        let create: CreateCsr<T> = symbol(library, T::CREATE)?;
+        let hint: SetHint = symbol(library, b"mkl_sparse_set_mv_hint\0")?;
+        let optimize: Optimize = symbol(library, b"mkl_sparse_optimize\0")?;
+        let destroy: Optimize = symbol(library, b"mkl_sparse_destroy\0")?;
+        let mv: Mv<T> = symbol(library, T::MV)?;
+
+        let starts = a.row_ptr().as_ptr().cast_mut().cast::<c_int>();
+        let cols = a.cols().as_ptr().cast_mut().cast::<c_int>();
+        let mut handle: Handle = std::ptr::null_mut();
+        let (m, n) = (a.n_rows() as c_int, a.n_cols() as c_int);
+        // SAFETY: the arrays are those of a valid matrix whose counts fit `c_int` (checked above), borrowed as
+        // long as the handle lives; MKL only reads them. Row ends are the starts from the second on.
+        let status = unsafe {
+            create(&mut handle, 0, m, n, starts, starts.add(1), cols, a.vals().as_ptr().cast_mut())
+        };
+        check("mkl_sparse_create_csr", status)?;
+        let this = Self { handle, mv, n_rows: a.n_rows(), n_cols: a.n_cols(), destroy, _arrays: a };
+        // SAFETY: the handle was just made.
+        check("mkl_sparse_set_mv_hint", unsafe { hint(handle, NO_TRANSPOSE, GENERAL, EXPECTED_CALLS) })?;
+        // SAFETY: as above.
+        check("mkl_sparse_optimize", unsafe { optimize(handle) })?;
+        Ok(this)
+    }
+}
+
+impl<T: PeerValue> Peer<T> for InspectorExecutor<'_, T> {
+    fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()> {
+        ensure!(x.len() == self.n_cols && y.len() == self.n_rows, "lengths of x and y");
+        let (zero, one) = (<T as ::spmv::Value>::from_f64(0.0), <T as ::spmv::Value>::from_f64(1.0));
+        // SAFETY: the handle is alive; x and y have the matrix's lengths, checked above.
+        let status =
+            unsafe { (self.mv)(NO_TRANSPOSE, one, self.handle, GENERAL, x.as_ptr(), zero, y.as_mut_ptr()) };
+        check("mkl_sparse_mv", status)
+    }
+}
+
+impl<T> Drop for InspectorExecutor<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: the handle was made in `new` and is given back once. A failure leaks memory, no more.
+        let _ = unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+fn check(call: &str, status: c_int) -> anyhow::Result<()> {
+    const MESSAGES: [&str; 7] = [
+        "success",
+        "not initialized",
+        "allocation failed",
+        "invalid value",
+        "execution failed",
+        "internal error",
+        "not supported",
+    ];
+    match status {
+        0 => Ok(()),
+        status => bail!("{call}: {}", MESSAGES.get(status as usize).unwrap_or(&"unknown status")),
+    }
+}
+
+/// A function of the library.
+fn symbol<F: Copy + 'static>(library: &'static Library, name: &'static [u8]) -> anyhow::Result<F> {
+    // SAFETY: `F` is the function's type as MKL's header mkl_spblas.h declares it (the aliases above), and the
+    // library is never unloaded.
+    let symbol: Symbol<'static, F> = unsafe { library.get(name) }?;
+    Ok(*symbol)
+}
+
+/// `libmkl_rt`, opened once, with as many threads as rayon.
+fn library() -> anyhow::Result<&'static Library> {
+    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| open().map_err(|e| format!("{e:#}")));
+    library.as_ref().map_err(|e| anyhow!("{e}"))
+}
+
+fn open() -> anyhow::Result<Library> {
+    let names = ["libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so", "libmkl_rt.2.dylib", "mkl_rt.2.dll"];
+    let mut candidates: Vec<PathBuf> = Vec::new();
+    if let Some(given) = std::env::var_os("SPMV_MKL").map(PathBuf::from) {
+        if given.is_file() {
+            candidates.push(given);
+        } else {
+            candidates.extend(names.iter().map(|n| given.join(n)));
+        }
+    }
+    if let Some(root) = std::env::var_os("MKLROOT").map(PathBuf::from) {
+        let folders = ["lib", "lib/intel64"].map(|f| root.join(f));
+        candidates.extend(folders.iter().flat_map(|f| names.iter().map(|n| f.join(n))));
+    }
+    candidates.extend(names.iter().map(PathBuf::from));
+    let Some(library) = candidates.iter().find_map(|path| load(path)) else {
+        bail!("libmkl_rt is not on the loader's path; SPMV_MKL may name its folder");
+    };
+    // SAFETY: declared by mkl_service.h as taking an int and returning nothing.
+    let set_threads: Symbol<'_, unsafe extern "C" fn(c_int)> =
+        unsafe { library.get(b"MKL_Set_Num_Threads\0") }?;
+    // SAFETY: any number of threads is allowed.
+    unsafe { set_threads(rayon::current_num_threads() as c_int) };
+    Ok(library)
+}
+
+#[cfg(unix)]
+fn load(path: &std::path::Path) -> Option<Library> {
+    use libloading::os::unix;
+    let open = |path: &std::path::Path| {
+        // SAFETY: loading runs the library's constructors; the path is one the user or the loader chose for MKL.
+        unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_GLOBAL) }.ok()
+    };
+    // MKL looks for its OpenMP runtime by name alone; beside it is where PyPI's packages put it.
+    for sibling in ["libiomp5.so", "libiomp5.dylib"] {
+        if let Some(runtime) = path.parent().map(|f| f.join(sibling)).filter(|p| p.is_file()) {
+            open(&runtime).map(std::mem::forget);
+        }
+    }
+    open(path).map(Library::from)
+}
+
+#[cfg(not(unix))]
+fn load(path: &std::path::Path) -> Option<Library> {
+    // SAFETY: as for unix.
+    unsafe { Library::new(path) }.ok()
+}

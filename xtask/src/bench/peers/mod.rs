@@ -1,0 +1,72 @@
+//! Other libraries on the same matrix: what a user would have instead.
+//!
+//! Each gets its fastest documented product of a CSR matrix with a dense vector, in parallel where it has
+//! one, on the same arrays where it can borrow them. None is part of the library.
+
+mod faer;
+#[allow(unsafe_code)]
+mod mkl;
+mod nalgebra;
+mod sprs;
+
+use std::time::Instant;
+
+use ::spmv::{CsrView, Scalar};
+
+/// Names of the peers written in Rust.
+pub(crate) const RUST_PEERS: [&str; 3] = ["sprs", "faer", "nalgebra"];
+/// Name of the vendor's library.
+pub(crate) const MKL: &str = "mkl";
+
+/// A library prepared for one matrix.
+pub(crate) trait Peer<T> {
+    /// `y <- A*x`.
+    ///
+    /// # Errors
+    /// What the library says.
+    fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()>;
+}
+
+/// A peer, and how long it took to prepare.
+pub(crate) struct Prepared<'a, T> {
+    pub(crate) name: &'static str,
+    pub(crate) prepare_s: f64,
+    pub(crate) peer: Box<dyn Peer<T> + 'a>,
+}
+
+/// A value type that every peer knows: `f32` or `f64`.
+pub(crate) trait PeerValue:
+    Scalar<Accum = Self>
+    + mkl::MklValue
+    + ::faer::traits::ComplexField
+    + nalgebra_sparse::na::Scalar
+    + nalgebra_sparse::na::ClosedAddAssign
+    + nalgebra_sparse::na::ClosedMulAssign
+    + ::sprs::MulAcc
+    + num_traits::Zero
+    + num_traits::One
+{
+}
+
+impl PeerValue for f32 {}
+impl PeerValue for f64 {}
+
+/// Peers that took the matrix, and those that did not, each with the reason.
+type All<'a, T> = (Vec<Prepared<'a, T>>, Vec<(&'static str, String)>);
+
+/// Prepares every peer that this machine has for the matrix.
+pub(crate) fn prepare_all<'a, T: PeerValue>(a: CsrView<'a, T>) -> All<'a, T> {
+    let (mut ready, mut absent) = (Vec::new(), Vec::new());
+    let mut add = |name, prepare: &dyn Fn() -> anyhow::Result<Box<dyn Peer<T> + 'a>>| {
+        let start = Instant::now();
+        match prepare() {
+            Ok(peer) => ready.push(Prepared { name, prepare_s: start.elapsed().as_secs_f64(), peer }),
+            Err(e) => absent.push((name, format!("{e:#}"))),
+        }
+    };
+    add("sprs", &|| Ok(Box::new(sprs::Sprs::new(a)?)));
+    add("faer", &|| Ok(Box::new(faer::Faer::new(a)?)));
+    add("nalgebra", &|| Ok(Box::new(nalgebra::Nalgebra::new(a)?)));
+    add(MKL, &|| Ok(Box::new(mkl::InspectorExecutor::new(a)?)));
+    (ready, absent)
+}

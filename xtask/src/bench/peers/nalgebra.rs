@@ -1,0 +1,36 @@
+//! nalgebra-sparse: copies, because its indices are `usize`. Its product is serial.
+
+use ::spmv::{CsrView, Value};
+use anyhow::anyhow;
+use nalgebra_sparse::CsrMatrix;
+use nalgebra_sparse::na::{DMatrixView, DMatrixViewMut};
+use nalgebra_sparse::ops::Op;
+use nalgebra_sparse::ops::serial::spmm_csr_dense;
+
+use super::{Peer, PeerValue};
+
+pub(super) struct Nalgebra<T> {
+    matrix: CsrMatrix<T>,
+}
+
+impl<T: PeerValue> Nalgebra<T> {
+    pub(super) fn new(a: CsrView<'_, T>) -> anyhow::Result<Self> {
+        let wide = |indices: &[u32]| indices.iter().map(|i| *i as usize).collect();
+        let (offsets, cols) = (wide(a.row_ptr()), wide(a.cols()));
+        let matrix = CsrMatrix::try_from_csr_data(a.n_rows(), a.n_cols(), offsets, cols, a.vals().to_vec());
+        Ok(Self { matrix: matrix.map_err(|e| anyhow!("refuses the matrix: {e}"))? })
+    }
+}
+
+impl<T: PeerValue> Peer<T> for Nalgebra<T> {
+    fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()> {
+        let (n_rows, n_cols) = (y.len(), x.len());
+        let (zero, one) = (T::default(), <T as Value>::from_f64(1.0));
+        let x = DMatrixView::from_slice(x, n_cols, 1);
+        // beta = 0 multiplies y, so what stands there must be finite.
+        y.fill(zero);
+        let y = DMatrixViewMut::from_slice(y, n_rows, 1);
+        spmm_csr_dense(zero, y, one, Op::NoOp(&self.matrix), Op::NoOp(x));
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! What a benchmark found, as data: the JSON that `docs/bench-schema.md` describes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use spmv::{Dtype, RowStats};
+
+/// Version of the schema; changes whenever a field changes its meaning or goes away.
+pub(crate) const SCHEMA: &str = "spmv-bench/1";
+
+/// One run of `cargo xtask bench`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) schema: String,
+    pub(crate) machine: String,
+    pub(crate) commit: String,
+    /// Measured read bandwidth of this machine's memory, all threads, GB/s.
+    pub(crate) read_gbs: f64,
+    /// Peers that were asked for and not found, and why.
+    pub(crate) absent: BTreeMap<String, String>,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One matrix, multiplied one way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) matrix: String,
+    /// Whether the matrix was generated in the likeness of another.
+    pub(crate) twin: bool,
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) nnz: usize,
+    pub(crate) row_min: usize,
+    pub(crate) row_mean: f64,
+    pub(crate) row_max: usize,
+    pub(crate) backend: String,
+    pub(crate) device: String,
+    pub(crate) algorithm: String,
+    pub(crate) tiling: String,
+    pub(crate) precision: String,
+    pub(crate) cache: Cache,
+    /// Absent if the check failed: a wrong result has no speed.
+    pub(crate) time_us: Option<Spread>,
+    pub(crate) gflops: Option<f64>,
+    pub(crate) gbs: Option<f64>,
+    /// `gbs` over `read_gbs`; above 1 where the matrix stays in cache.
+    pub(crate) roof_share: Option<f64>,
+    pub(crate) plan_us: f64,
+    /// Null for algorithms without tiles.
+    pub(crate) dirty_tiles: Option<u32>,
+    pub(crate) stage1_us: f64,
+    pub(crate) stage2_us: f64,
+    pub(crate) error_over_bound: f64,
+    pub(crate) ok: bool,
+    pub(crate) peers: BTreeMap<String, PeerTime>,
+}
+
+/// Whether caches held the matrix when a run began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Cache {
+    Warm,
+    Cold,
+}
+
+/// Times of repeated runs, microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+}
+
+/// Another library on the same matrix in the same run, microseconds; no time if its result was wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PeerTime {
+    pub(crate) time_us: Option<f64>,
+    pub(crate) prepare_us: f64,
+}
+
+impl Row {
+    /// Compulsory traffic: every row offset, entry, x and y once, `(m+1)*4 + nnz*4 + (nnz+n+m)*value` bytes.
+    /// `y` of 16-bit values is counted at their size too, as in the formula.
+    pub(crate) fn compulsory_bytes(rows: &RowStats, value: Dtype) -> f64 {
+        let (m, n, nnz) = (rows.n_rows as f64, rows.n_cols as f64, rows.nnz as f64);
+        (m + 1.0) * 4.0 + nnz * 4.0 + (nnz + n + m) * value.bytes() as f64
+    }
+
+    /// Time of the peer over ours: above 1 where we are faster.
+    pub(crate) fn ratio_to(&self, peer: &str) -> Option<f64> {
+        Some(self.peers.get(peer)?.time_us? / self.time_us?.median)
+    }
+
+    /// As [`ratio_to`](Self::ratio_to) for the fastest of several.
+    pub(crate) fn ratio_to_best(&self, peers: &[&str]) -> Option<f64> {
+        peers.iter().filter_map(|p| self.ratio_to(p)).min_by(f64::total_cmp)
+    }
+}
+
+/// `(product of values)^(1/n)`; `None` without values.
+pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    (!values.is_empty()).then(|| (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp())
+}
+
+/// `n / sum of reciprocals`; `None` without values.
+pub(crate) fn harmonic_mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.len() as f64 / values.iter().map(|v| 1.0 / v).sum::<f64>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_of_one_and_four() {
+        assert!((geometric_mean(&[1.0, 4.0]).unwrap() - 2.0).abs() < 1e-12);
+        assert!((harmonic_mean(&[1.0, 4.0]).unwrap() - 1.6).abs() < 1e-12);
+        assert_eq!(geometric_mean(&[]), None);
+    }
+
+    #[test]
+    fn compulsory_traffic_by_hand() {
+        let rows = RowStats { n_rows: 2, n_cols: 3, nnz: 5, ..RowStats::default() };
+        assert_eq!(Row::compulsory_bytes(&rows, Dtype::F64), 12.0 + 20.0 + 80.0);
+        assert_eq!(Row::compulsory_bytes(&rows, Dtype::Bf16), 12.0 + 20.0 + 20.0);
+    }
+}

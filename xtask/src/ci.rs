@@ -1,0 +1,172 @@
+//! `cargo xtask ci`: everything that must hold before a change is merged, in order.
+
+use std::ffi::OsString;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use crate::test;
+use crate::tidy::{self, Workspace};
+
+/// `cargo xtask ci`.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Instead: tests of every crate that contains `unsafe`, with AddressSanitizer.
+    #[arg(long)]
+    asan: bool,
+}
+
+/// What a run may take on two cores from an empty target folder.
+const BUDGET: Duration = Duration::from_secs(20 * 60);
+
+/// Runs the sections in order, up to the first that fails.
+///
+/// # Errors
+/// The failing section's.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.asan {
+        return asan();
+    }
+    let mut sections = Sections::default();
+    sections.run("fmt", || succeed(cargo_in_root()?.args(["fmt", "--all", "--check"])))?;
+    sections.run("clippy", || {
+        let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        succeed(cargo_in_root()?.args(clippy))
+    })?;
+    sections.run("tidy", || tidy::run(&tidy::Args::default()))?;
+    sections.run("doc", || {
+        let doc = ["doc", "--workspace", "--no-deps"];
+        succeed(cargo_in_root()?.args(doc).env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    sections.run("test", || test::run(&test::Args::default()))?;
+    sections.run("package", package)?;
+    sections.summary();
+    Ok(())
+}
+
+/// Packages every published crate, those it depends on included, and builds each from its package.
+fn package() -> anyhow::Result<()> {
+    let workspace = Workspace::load()?;
+    // Uncommitted work is packaged too, so that this runs before a commit as well as after.
+    let mut cargo = cargo_in_root()?;
+    cargo.args(["package", "--quiet", "--allow-dirty"]);
+    let published = workspace.packages.iter().filter(|p| p.publish);
+    cargo.args(published.flat_map(|p| ["--package", &p.name]));
+    succeed(&mut cargo)
+}
+
+/// Tests the crates with `unsafe` under AddressSanitizer.
+///
+/// The stable compiler refuses `-Z` flags unless `RUSTC_BOOTSTRAP` is set. A target is named so that
+/// build scripts and macros, which run in the compiler, are built without the sanitizer; a target
+/// folder of its own keeps the two builds from evicting each other.
+fn asan() -> anyhow::Result<()> {
+    let crates = tidy::crates_with_unsafe(&Workspace::load()?);
+    if crates.is_empty() {
+        bail!("no crate contains `unsafe`");
+    }
+    println!("AddressSanitizer: {}", crates.join(" "));
+    let mut sections = Sections::default();
+    sections.run("asan", || {
+        let mut cargo = cargo_in_root()?;
+        cargo.args(["test", "--target", &host()?, "--target-dir", "target/asan"]);
+        cargo.args(crates.iter().flat_map(|name| ["--package", name]));
+        for flags in ["RUSTFLAGS", "RUSTDOCFLAGS"] {
+            cargo.env(flags, "-Zsanitizer=address");
+        }
+        succeed(cargo.env("RUSTC_BOOTSTRAP", "1"))
+    })?;
+    sections.summary();
+    Ok(())
+}
+
+/// Runs sections, with a line before each and the times at the end.
+#[derive(Debug, Default)]
+struct Sections {
+    done: Vec<(&'static str, Duration)>,
+}
+
+impl Sections {
+    fn run(&mut self, name: &'static str, work: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+        println!("\n=== {name}");
+        let start = Instant::now();
+        let result = work();
+        let took = start.elapsed();
+        let end = if result.is_ok() { "ok" } else { "FAILED" };
+        println!("=== {name} {end}, {:.1} s", took.as_secs_f64());
+        self.done.push((name, took));
+        result.with_context(|| format!("ci: {name}"))
+    }
+
+    fn summary(&self) {
+        let total: Duration = self.done.iter().map(|(_, took)| *took).sum();
+        println!();
+        for (name, took) in &self.done {
+            println!("{name:<8} {:>7.1} s", took.as_secs_f64());
+        }
+        let (total_s, budget_s) = (total.as_secs_f64(), BUDGET.as_secs());
+        let verdict = if total > BUDGET { "OVER the" } else { "of a" };
+        println!("{:<8} {total_s:>7.1} s {verdict} budget of {budget_s} s", "total");
+    }
+}
+
+/// The cargo that runs us.
+pub(crate) fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+fn cargo_in_root() -> anyhow::Result<Command> {
+    let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+    let mut command = Command::new(cargo());
+    command.current_dir(metadata.workspace_root);
+    Ok(command)
+}
+
+/// Runs a command to its end; anything but success is an error that names it.
+pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
+    if !status.success() {
+        bail!("{status}: {command:?}");
+    }
+    Ok(())
+}
+
+/// The compiler's own target, such as `x86_64-unknown-linux-gnu`.
+fn host() -> anyhow::Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").output().context("rustc -vV")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc -vV names no host")?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn a_failing_section_stops_and_says_which() {
+        let mut sections = Sections::default();
+        assert!(sections.run("first", || Ok(())).is_ok());
+        let error = sections.run("second", || bail!("no")).unwrap_err();
+        assert_eq!(format!("{error:#}"), "ci: second: no");
+        assert_eq!(sections.done.len(), 2);
+    }
+
+    #[test]
+    fn a_command_that_fails_or_does_not_exist_is_named() {
+        let quiet = |command: &mut Command| succeed(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        let error = |command: &mut Command| format!("{:#}", quiet(command).unwrap_err());
+        assert!(error(Command::new("no-such-command").arg("x")).contains("no-such-command"));
+        assert!(error(Command::new(cargo()).arg("no-such-verb")).contains("no-such-verb"));
+        assert!(quiet(Command::new(cargo()).arg("--version")).is_ok());
+    }
+
+    #[test]
+    fn the_host_is_a_target() {
+        assert!(host().unwrap().split('-').count() >= 3);
+    }
+}

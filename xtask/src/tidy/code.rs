@@ -1,0 +1,135 @@
+//! Rust text without its comments and strings, so that words in prose are not taken for code.
+
+/// The text with comments, strings and characters blanked; lines and columns stay where they were.
+pub(crate) fn strip(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut in_word = false;
+    while let Some(c) = rest.chars().next() {
+        let skip = if in_word && is_word(c) { 0 } else { blank_len(rest) };
+        let (taken, left) = rest.split_at(if skip > 0 { skip } else { c.len_utf8() });
+        if skip > 0 {
+            out.extend(taken.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        } else {
+            out.push_str(taken);
+        }
+        in_word = skip == 0 && is_word(c);
+        rest = left;
+    }
+    out
+}
+
+/// Whether `word` stands in the text with no letter, digit or `_` on either side.
+pub(crate) fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Bytes of the comment, string or character that the text begins with; 0 if with none.
+fn blank_len(text: &str) -> usize {
+    if text.starts_with("//") {
+        return text.find('\n').unwrap_or(text.len());
+    }
+    if text.starts_with("/*") {
+        return block_comment_len(text);
+    }
+    if text.starts_with('\'') {
+        return character_len(text);
+    }
+    let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|p| text.starts_with(p)).unwrap_or("");
+    let after = &text[prefix.len()..];
+    if prefix.ends_with('r') {
+        let hashes = after.len() - after.trim_start_matches('#').len();
+        if !after[hashes..].starts_with('"') {
+            return 0;
+        }
+        let open = prefix.len() + hashes + 1;
+        let close = format!("\"{}", "#".repeat(hashes));
+        return text[open..].find(&close).map_or(text.len(), |at| open + at + close.len());
+    }
+    if prefix == "b" && after.starts_with('\'') {
+        return 1 + character_len(after);
+    }
+    if !after.starts_with('"') {
+        return 0;
+    }
+    let mut escaped = false;
+    for (at, c) in after.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return prefix.len() + at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn block_comment_len(text: &str) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while at < text.len() {
+        let rest = &text[at..];
+        if rest.starts_with("/*") {
+            depth += 1;
+            at += 2;
+        } else if rest.starts_with("*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    text.len()
+}
+
+/// A character literal; 0 for a lifetime.
+fn character_len(text: &str) -> usize {
+    let mut chars = text.char_indices().skip(1);
+    match (chars.next(), chars.next()) {
+        (Some((_, '\\')), Some((escape, _))) => {
+            text[escape + 1..].find('\'').map_or(0, |at| escape + 1 + at + 1)
+        }
+        (Some(_), Some((at, '\''))) => at + 1,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_and_strings_are_blank_and_code_stays() {
+        for (text, kept) in [
+            ("a // unsafe\nb", "a \nb"),
+            ("a /* x /* unsafe */ y */ b", "a  b"),
+            ("f(\"unsafe \\\" unsafe\") b", "f() b"),
+            ("f(r#\"unsafe \" \"#) b", "f() b"),
+            ("f(br\"unsafe\\\") b", "f() b"),
+            ("f('\"') unsafe '\\'' b", "f() unsafe  b"),
+            ("fn f<'a>(x: &'a str) {}", "fn f<'a>(x: &'a str) {}"),
+            ("bar\"s\"", "bar"),
+            ("b'x' é", " é"),
+        ] {
+            let squeeze = |s: &str| s.replace(' ', "");
+            assert_eq!(squeeze(&strip(text)), squeeze(kept), "{text}");
+            assert_eq!(strip(text).lines().count(), text.lines().count());
+        }
+    }
+
+    #[test]
+    fn a_word_is_not_part_of_another() {
+        assert!(has_word("unsafe {", "unsafe") && has_word("(unsafe)", "unsafe"));
+        assert!(!has_word("#![forbid(unsafe_code)]", "unsafe") && !has_word("an_unsafe", "unsafe"));
+    }
+}

@@ -1,0 +1,315 @@
+//! Kernel sources: the same header in every language, and the table of who has which.
+
+use std::fmt::Write;
+
+use spmv_backend::KernelId;
+
+use super::Workspace;
+
+/// A kernel as the parameter table of `spmv-backend` has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Kernel {
+    pub(crate) stem: &'static str,
+    pub(crate) params: Vec<&'static str>,
+}
+
+impl Kernel {
+    /// Every row of `KernelId`.
+    pub(crate) fn all() -> Vec<Self> {
+        let params = |id: KernelId| id.params().iter().map(|param| param.name).collect();
+        KernelId::ALL.into_iter().map(|id| Self { stem: id.stem(), params: params(id) }).collect()
+    }
+}
+
+/// Where one backend's kernels are.
+struct Language {
+    backend: &'static str,
+    folder: &'static str,
+    extension: &'static str,
+    /// Types of matrix values that each of its kernels is built for.
+    values: &'static str,
+}
+
+const LANGUAGES: [Language; 4] = [
+    Language {
+        backend: "cpu",
+        folder: "crates/spmv-cpu/src/kernels/",
+        extension: ".rs",
+        values: "f16 bf16 f32 f64",
+    },
+    Language { backend: "cuda", folder: "kernels-cuda/", extension: ".cu", values: "f16 bf16 f32 f64" },
+    Language { backend: "opencl", folder: "kernels-opencl/", extension: ".cl", values: "f16 bf16 f32 f64" },
+    Language { backend: "wgpu", folder: "kernels-wgsl/", extension: ".wgsl", values: "f16 bf16 f32 f64" },
+];
+
+/// Kernels that a backend does not have yet. One that is there after all must be taken off.
+const EXPECTED_ABSENT: [(&str, &[&str]); 3] = [
+    ("cuda", &["spec_segsum", "fixup_apply", "csr_scalar", "csr_vector", "merge_path", "axpby"]),
+    ("opencl", &["spec_segsum", "fixup_apply", "csr_scalar", "csr_vector", "merge_path", "axpby"]),
+    ("wgpu", &["spec_segsum", "fixup_apply", "csr_scalar", "csr_vector", "merge_path", "axpby"]),
+];
+
+/// Files beside the kernels that are none.
+const NO_KERNELS: [&str; 2] = ["prelude", "mod"];
+
+const TABLE: &str = "docs/kernels.md";
+const BEGIN: &str = "<!-- begin: written by `cargo xtask tidy --bless` -->\n";
+const END: &str = "<!-- end -->\n";
+
+impl Language {
+    /// Stem, path and text of each kernel source.
+    fn sources<'w>(&self, w: &'w Workspace) -> impl Iterator<Item = (&'w str, &'w str, &'w str)> {
+        let (folder, extension) = (self.folder, self.extension);
+        w.tree.texts().filter_map(move |(path, text)| {
+            let stem = path.strip_prefix(folder)?.strip_suffix(extension)?;
+            let stem = stem.rsplit('/').next().unwrap_or(stem);
+            (!NO_KERNELS.contains(&stem)).then_some((stem, path, text))
+        })
+    }
+
+    fn has(&self, w: &Workspace, stem: &str) -> bool {
+        self.sources(w).any(|(found, ..)| found == stem)
+    }
+}
+
+/// The comment that a kernel source opens with.
+#[derive(Debug, Default, PartialEq)]
+struct Header {
+    kernel: String,
+    params: String,
+    /// One text for each step, without its number.
+    steps: Vec<String>,
+}
+
+impl Header {
+    /// Reads `// kernel: / params: / steps:`; a line without a key continues the one before.
+    fn parse(text: &str) -> Self {
+        let mut fields = [("kernel:", String::new()), ("params:", String::new()), ("steps:", String::new())];
+        let mut current = None;
+        for line in text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim) {
+            let key = fields.iter().position(|(key, _)| line.starts_with(key));
+            current = key.or(current);
+            let Some(at) = current else { break };
+            let (key, value) = &mut fields[at];
+            value.push(' ');
+            value.push_str(line.strip_prefix(*key).unwrap_or(line));
+        }
+        let [kernel, params, steps] = fields.map(|(_, value)| words(&value));
+        let mut rest = steps.as_str();
+        let mut texts = Vec::new();
+        while let Some(after) = rest.strip_prefix(&format!("{} ", texts.len() + 1)) {
+            // `; 3 ` ends step 2; any other semicolon is part of its text.
+            let next = format!("; {} ", texts.len() + 2);
+            let (step, left) =
+                after.split_once(&next).map_or((after, ""), |(step, _)| (step, &after[step.len() + 2..]));
+            texts.push(step.to_owned());
+            rest = left;
+        }
+        Self { kernel, params, steps: texts }
+    }
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Every source opens with the header of its stem, its parameters are those of the table, its steps
+/// those of the other languages, and each step is labelled in the body.
+pub(crate) fn headers_agree(w: &Workspace) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut first: Vec<(&str, &str, Header)> = Vec::new();
+    for (stem, path, text) in LANGUAGES.iter().flat_map(|language| language.sources(w)) {
+        let Some(kernel) = w.kernels.iter().find(|kernel| kernel.stem == stem) else {
+            problems.push(format!("{path}: '{stem}' is no kernel of spmv_backend::KernelId"));
+            continue;
+        };
+        let header = Header::parse(text);
+        let params = kernel.params.join(" ");
+        if header.kernel != stem {
+            problems.push(format!("{path}: opens with 'kernel: {}', not 'kernel: {stem}'", header.kernel));
+        }
+        if header.params != params {
+            problems
+                .push(format!("{path}: 'params: {}' in the header, '{params}' in the table", header.params));
+        }
+        if header.steps.is_empty() {
+            problems.push(format!("{path}: the header lacks 'steps: 1 ...; 2 ...'"));
+        }
+        let body = text.lines().skip_while(|line| line.starts_with("//"));
+        let labels: Vec<&str> =
+            body.filter_map(|line| line.split_once("// ")).map(|(_, label)| label).collect();
+        let labelled = |step: usize| labels.iter().any(|label| names_step(label, step));
+        let missing = (1..=header.steps.len()).filter(|step| !labelled(*step));
+        problems.extend(missing.map(|step| format!("{path}: no line is labelled '// STEP {step}'")));
+        match first.iter().find(|(found, ..)| *found == stem) {
+            Some((_, other, theirs)) if theirs.steps != header.steps => {
+                problems.push(format!("{path}: its steps are not those of {other}"));
+            }
+            Some(_) => {}
+            None => first.push((stem, path, header)),
+        }
+    }
+    problems
+}
+
+/// Whether a label such as `STEP 2, STEP 3` names the step.
+fn names_step(label: &str, step: usize) -> bool {
+    label.split("STEP ").skip(1).any(|rest| {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..digits].parse() == Ok(step)
+    })
+}
+
+/// A kernel is missing in a language only where [`EXPECTED_ABSENT`] says so.
+pub(crate) fn every_language_has_every_kernel(w: &Workspace) -> Vec<String> {
+    let mut problems = Vec::new();
+    for language in &LANGUAGES {
+        let absent = EXPECTED_ABSENT.iter().find(|(name, _)| *name == language.backend);
+        let absent = absent.map_or(&[][..], |(_, stems)| stems);
+        for Kernel { stem, .. } in &w.kernels {
+            let path = format!("{}{stem}{}", language.folder, language.extension);
+            match (language.has(w, stem), absent.contains(stem)) {
+                (false, false) => problems.push(format!("{path}: is missing")),
+                (true, true) => problems.push(format!(
+                    "{path}: is there; take it off EXPECTED_ABSENT in xtask/src/tidy/kernels.rs"
+                )),
+                _ => {}
+            }
+        }
+        let strangers = absent.iter().filter(|stem| !w.kernels.iter().any(|kernel| kernel.stem == **stem));
+        problems.extend(strangers.map(|stem| format!("EXPECTED_ABSENT: {stem} is no kernel")));
+    }
+    problems
+}
+
+/// `docs/kernels.md` says what the sources say.
+pub(crate) fn table_is_in_step(w: &Workspace) -> Vec<String> {
+    let (path, text) = blessed(w);
+    match w.tree.text(path) {
+        Some(found) if found == text => vec![],
+        _ => vec![format!("{path}: is not in step with the sources; run `cargo xtask tidy --bless`")],
+    }
+}
+
+/// The generated file, and what it should contain: the text around the markers stays.
+pub(crate) fn blessed(w: &Workspace) -> (&'static str, String) {
+    let now = w.tree.text(TABLE).unwrap_or("# Kernels\n\n");
+    let (before, rest) = now.split_once(BEGIN).unwrap_or((now, END));
+    let after = rest.split_once(END).map_or("", |(_, after)| after);
+    (TABLE, format!("{before}{BEGIN}{}{END}{after}", table(w)))
+}
+
+/// Kernel by backend, with value types; then each kernel's parameters and steps.
+fn table(w: &Workspace) -> String {
+    let mut out = String::from("| kernel |");
+    let names = LANGUAGES.iter().map(|language| language.backend);
+    names.clone().for_each(|name| out.extend([" ", name, " |"]));
+    out.push_str("\n|---|");
+    names.for_each(|_| out.push_str("---|"));
+    for Kernel { stem, .. } in &w.kernels {
+        // Writing to a `String` does not fail.
+        let _ = write!(out, "\n| `{stem}` |");
+        for language in &LANGUAGES {
+            let _ = write!(out, " {} |", if language.has(w, stem) { language.values } else { "-" });
+        }
+    }
+    out.push('\n');
+    for Kernel { stem, params } in &w.kernels {
+        let _ = write!(out, "\n`{stem}` takes `{}`.\n", params.join(" "));
+        let mut sources = LANGUAGES.iter().flat_map(|language| language.sources(w));
+        let Some((.., text)) = sources.find(|(found, ..)| found == stem) else { continue };
+        out.push('\n');
+        for (at, step) in Header::parse(text).steps.iter().enumerate() {
+            // Markdown would take the products' asterisks for emphasis.
+            let _ = writeln!(out, "{}. {}", at + 1, step.replace('*', "\\*"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tree;
+    use super::*;
+
+    const GOOD: &str = "// kernel: axpby\n// params: n y\n// steps:  1 read; if not zero;\n//         2 store\n\n\
+        f() // STEP 1\n// STEP 2 and more\n";
+    const CPU: &str = "crates/spmv-cpu/src/kernels/axpby.rs";
+
+    fn with(files: &[(&str, &str)]) -> Workspace {
+        let kernels = vec![Kernel { stem: "axpby", params: vec!["n", "y"] }];
+        Workspace { tree: Tree::of(files), kernels, ..Workspace::default() }
+    }
+
+    #[test]
+    fn steps_may_contain_semicolons() {
+        assert_eq!(Header::parse(GOOD).steps, ["read; if not zero", "store"]);
+    }
+
+    #[test]
+    fn each_way_to_leave_the_header_is_found() {
+        let problems = |from, to| headers_agree(&with(&[(CPU, &GOOD.replacen(from, to, 1))]));
+        assert_eq!(problems("", ""), [""; 0]);
+        assert!(problems("kernel: axpby", "kernel: ell")[0].contains("kernel: axpby"));
+        assert!(problems("n y", "y n")[0].contains("in the table"));
+        assert!(problems("steps:", "").iter().any(|p| p.contains("lacks 'steps")));
+        assert!(problems("STEP 2", "")[0].contains("STEP 2"));
+        assert!(problems("STEP 2", "STEP 22")[0].contains("STEP 2"));
+        assert_eq!(problems("// kernel", "\n// kernel").len(), 3);
+    }
+
+    #[test]
+    fn languages_are_compared_with_each_other() {
+        let other = GOOD.replace("store", "keep");
+        let w = |text| with(&[(CPU, GOOD), ("kernels-opencl/axpby.cl", text)]);
+        assert!(headers_agree(&w(GOOD)).is_empty());
+        assert_eq!(
+            headers_agree(&w(&other)),
+            ["kernels-opencl/axpby.cl: its steps are not those of \
+            crates/spmv-cpu/src/kernels/axpby.rs"]
+        );
+    }
+
+    #[test]
+    fn a_source_without_a_row_is_found_and_a_prelude_needs_none() {
+        assert_eq!(headers_agree(&with(&[("kernels-cuda/dia.cu", "")])).len(), 1);
+        assert!(headers_agree(&with(&[("kernels-cuda/prelude.cu", "")])).is_empty());
+    }
+
+    #[test]
+    fn absence_is_expected_or_a_failure_and_so_is_presence() {
+        assert!(
+            every_language_has_every_kernel(&with(&[]))
+                .iter()
+                .any(|p| p.contains(&format!("{CPU}: is missing")))
+        );
+        let problems =
+            every_language_has_every_kernel(&with(&[(CPU, GOOD), ("kernels-cuda/axpby.cu", GOOD)]));
+        assert!(problems.iter().any(|p| p.contains("kernels-cuda/axpby.cu: is there")));
+        assert!(!problems.iter().any(|p| p.contains(CPU)));
+    }
+
+    #[test]
+    fn the_table_keeps_the_text_around_it_and_follows_the_sources() {
+        let mut w = with(&[(CPU, GOOD), (TABLE, "# Mine\n\nbefore\n\n")]);
+        assert_eq!(table_is_in_step(&w).len(), 1);
+        let (_, text) = blessed(&w);
+        assert!(
+            text.starts_with("# Mine\n\nbefore\n\n")
+                && text.contains("| `axpby` | f16 bf16 f32 f64 | - | - | - |")
+        );
+        let text = format!("{text}\nafter\n");
+        w.tree = Tree::of(&[(CPU, GOOD), (TABLE, &text)]);
+        assert!(table_is_in_step(&w).is_empty());
+        assert_eq!(blessed(&w).1, text);
+        w.tree = Tree::of(&[(TABLE, &text)]);
+        assert_eq!(table_is_in_step(&w).len(), 1);
+    }
+
+    #[test]
+    fn rows_are_those_of_the_backend_crate() {
+        let all = Kernel::all();
+        assert_eq!(all.len(), KernelId::ALL.len());
+        assert_eq!(all.iter().find(|k| k.stem == "axpby").unwrap().params[0], "n_rows");
+    }
+}

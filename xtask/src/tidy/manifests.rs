@@ -1,0 +1,149 @@
+//! Packages as `cargo metadata` tells them, and what each must say of itself.
+
+use std::path::Path;
+
+use cargo_metadata::DependencyKind;
+
+use super::Workspace;
+
+/// What checks need to know of a package.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    /// Its folder from the workspace root.
+    pub(crate) dir: String,
+    pub(crate) license: Option<String>,
+    pub(crate) description: Option<String>,
+    /// From its own folder.
+    pub(crate) readme: Option<String>,
+    pub(crate) publish: bool,
+    pub(crate) deps: Vec<Dep>,
+}
+
+/// A dependency of a package.
+#[derive(Clone, Debug)]
+pub(crate) struct Dep {
+    pub(crate) name: String,
+    /// Needed by tests, examples and benches alone.
+    pub(crate) dev: bool,
+    /// Found by path, without a version: cannot be published.
+    pub(crate) unversioned: bool,
+}
+
+/// Packages that serve this repository alone.
+const UNPUBLISHED: [&str; 2] = ["xtask", "spmv-conformance"];
+
+impl Package {
+    pub(crate) fn of(package: &cargo_metadata::Package, root: &Path) -> Self {
+        let dir = package.manifest_path.as_std_path().parent().unwrap_or(root);
+        let dir = dir.strip_prefix(root).unwrap_or(dir).to_string_lossy().replace('\\', "/");
+        let dep = |d: &cargo_metadata::Dependency| Dep {
+            name: d.name.clone(),
+            dev: d.kind == DependencyKind::Development,
+            unversioned: d.path.is_some() && d.req.to_string() == "*",
+        };
+        Self {
+            name: package.name.to_string(),
+            dir,
+            license: package.license.clone(),
+            description: package.description.clone(),
+            readme: package.readme.as_ref().map(|path| path.to_string()),
+            publish: package.publish.as_ref().is_none_or(|registries| !registries.is_empty()),
+            deps: package.dependencies.iter().map(dep).collect(),
+        }
+    }
+
+    /// Its folder, as the beginning of its files' paths.
+    pub(crate) fn folder(&self) -> String {
+        if self.dir.is_empty() { String::new() } else { format!("{}/", self.dir) }
+    }
+}
+
+/// Licence and description everywhere; a readme and publishable dependencies where it is published.
+pub(crate) fn are_complete(w: &Workspace) -> Vec<String> {
+    w.packages.iter().flat_map(|package| problems_of(w, package)).collect()
+}
+
+fn problems_of(w: &Workspace, package: &Package) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut problem = |text: String| problems.push(format!("{}Cargo.toml: {text}", package.folder()));
+    for (field, value) in [("license", &package.license), ("description", &package.description)] {
+        if value.as_ref().is_none_or(|v| v.trim().is_empty()) {
+            problem(format!("lacks `{field}`"));
+        }
+    }
+    let published = !UNPUBLISHED.contains(&package.name.as_str());
+    match (published, package.publish) {
+        (false, true) => problem("serves this repository alone; set `publish = false`".into()),
+        (true, false) => {
+            problem("is `publish = false`, but not listed in xtask/src/tidy/manifests.rs".into())
+        }
+        _ => {}
+    }
+    if !published {
+        return problems;
+    }
+    match &package.readme {
+        None => problem("lacks `readme`".into()),
+        Some(readme) => {
+            let path = format!("{}{readme}", package.folder());
+            // `readme.workspace = true` leaves a path with `..` in it, which cargo itself checks.
+            if !readme.contains("..") && !w.tree.has(&path) {
+                problem(format!("names the readme {readme}, which is not there"));
+            }
+        }
+    }
+    for dep in package.deps.iter().filter(|dep| !dep.dev) {
+        if UNPUBLISHED.contains(&dep.name.as_str()) {
+            problem(format!("depends on {}, which is not published", dep.name));
+        } else if dep.unversioned {
+            problem(format!("depends on {} by path alone; add a version", dep.name));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tree;
+    use super::*;
+
+    fn problems(change: impl FnOnce(&mut Package)) -> Vec<String> {
+        let mut package = Package {
+            name: "spmv-core".into(),
+            dir: "crates/spmv-core".into(),
+            license: Some("MIT OR Apache-2.0".into()),
+            description: Some("matrices".into()),
+            readme: Some("README.md".into()),
+            publish: true,
+            deps: Vec::new(),
+        };
+        change(&mut package);
+        let tree = Tree::of(&[("crates/spmv-core/README.md", "")]);
+        are_complete(&Workspace { tree, packages: vec![package], ..Workspace::default() })
+    }
+
+    fn dep(name: &str, dev: bool, unversioned: bool) -> Dep {
+        Dep { name: name.into(), dev, unversioned }
+    }
+
+    #[test]
+    fn a_complete_package_passes() {
+        assert!(problems(|_| {}).is_empty());
+        assert!(problems(|p| p.deps.push(dep("spmv-conformance", true, true))).is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert!(problems(|p| p.license = None)[0].contains("license"));
+        assert!(problems(|p| p.description = Some(" ".into()))[0].contains("description"));
+        assert!(problems(|p| p.readme = None)[0].contains("readme"));
+        assert!(problems(|p| p.readme = Some("MORE.md".into()))[0].contains("MORE.md"));
+        assert!(problems(|p| p.publish = false)[0].contains("publish"));
+        assert!(problems(|p| p.name = "xtask".into())[0].contains("publish = false"));
+        assert!(
+            problems(|p| p.deps.push(dep("spmv-conformance", false, false)))[0].contains("not published")
+        );
+        assert!(problems(|p| p.deps.push(dep("spmv-fixup", false, true)))[0].contains("version"));
+    }
+}

@@ -1,0 +1,117 @@
+//! What the compiler does not check: crate edges, where `unsafe` may stand, kernel headers, prose.
+//!
+//! A check is a function from the [`Workspace`] to the problems it found. All run, all problems are
+//! printed. None reads a file itself, so a test gives it three lines of text instead of a checkout.
+
+mod code;
+mod docs;
+mod edges;
+mod kernels;
+mod manifests;
+mod tree;
+mod unsafety;
+mod words;
+
+use anyhow::{Context, bail};
+use cargo_metadata::MetadataCommand;
+
+pub(crate) use kernels::Kernel;
+pub(crate) use manifests::Package;
+pub(crate) use tree::Tree;
+pub(crate) use unsafety::crates_with_unsafe;
+
+/// `cargo xtask tidy`.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Writes the generated files anew instead of comparing them.
+    #[arg(long)]
+    bless: bool,
+}
+
+/// All that checks look at.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    pub(crate) tree: Tree,
+    pub(crate) packages: Vec<Package>,
+    pub(crate) kernels: Vec<Kernel>,
+}
+
+/// A check's name, and the problems that it finds, each with the file and the way out.
+type Check = (&'static str, fn(&Workspace) -> Vec<String>);
+
+const CHECKS: [Check; 14] = [
+    ("crate-edges", edges::follow_the_graph),
+    ("two-backends", edges::only_the_facade_names_two_backends),
+    ("core-without-io", edges::core_performs_no_io),
+    ("unsafe-places", unsafety::only_in_the_listed_files),
+    ("unsafe-lints", unsafety::crate_roots_forbid_it),
+    ("kernel-headers", kernels::headers_agree),
+    ("kernel-files", kernels::every_language_has_every_kernel),
+    ("kernel-table", kernels::table_is_in_step),
+    ("file-length", words::files_are_short),
+    ("words", words::none_is_forbidden),
+    ("lock-file", words::registries_are_public),
+    ("links", docs::links_resolve),
+    ("readme-and-licences", docs::readme_changelog_and_licences),
+    ("manifests", manifests::are_complete),
+];
+
+/// Runs every check.
+///
+/// # Errors
+/// If any check fails, or the workspace cannot be read.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let mut workspace = Workspace::load()?;
+    if args.bless {
+        let (path, text) = kernels::blessed(&workspace);
+        if workspace.tree.text(path) != Some(&text) {
+            workspace.tree.write(path, text)?;
+            println!("wrote {path}");
+        }
+    }
+    let failed = report(&workspace);
+    if failed > 0 {
+        bail!("{failed} of {} tidy checks failed", CHECKS.len());
+    }
+    Ok(())
+}
+
+/// Prints every check with its problems; returns how many failed.
+fn report(workspace: &Workspace) -> usize {
+    let mut failed = 0;
+    for (name, check) in CHECKS {
+        let problems = check(workspace);
+        println!("{}  {name}", if problems.is_empty() { "ok  " } else { "FAIL" });
+        problems.iter().for_each(|problem| println!("        {problem}"));
+        failed += usize::from(!problems.is_empty());
+    }
+    failed
+}
+
+impl Workspace {
+    /// The workspace that the current directory is in.
+    pub(crate) fn load() -> anyhow::Result<Self> {
+        let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+        let root = metadata.workspace_root.as_std_path();
+        let packages = metadata.packages.iter().map(|p| Package::of(p, root)).collect();
+        Ok(Self { tree: Tree::load(root)?, packages, kernels: Kernel::all() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_workspace_fails() {
+        assert!(report(&Workspace::default()) > 0);
+    }
+
+    #[test]
+    fn names_of_checks_are_distinct() {
+        let mut names: Vec<_> = CHECKS.iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CHECKS.len());
+    }
+}

@@ -1,0 +1,126 @@
+//! `unsafe` stands in a few named files; every crate says that it stands nowhere else.
+
+use std::collections::BTreeSet;
+
+use super::code::{has_word, strip};
+use super::{Package, Tree, Workspace};
+
+/// A file that may contain `unsafe`, and why. A `*` stands for any text within one folder.
+const ALLOWED: [(&str, &str); 9] = [
+    ("crates/spmv-backend/src/backend.rs", "declares the verb `launch`, implements nothing"),
+    ("crates/spmv-exec/src/launch.rs", "the one call of `launch`"),
+    ("crates/spmv-cpu/src/device.rs", "memory that kernels share, and their launch"),
+    ("crates/spmv-cpu/src/simd.rs", "gathers without bounds checks"),
+    ("crates/spmv-cpu/src/simd/*.rs", "gathers without bounds checks, by instruction set"),
+    ("crates/spmv-cuda/src/device*.rs", "driver calls"),
+    ("crates/spmv-opencl/src/device*.rs", "driver calls"),
+    ("crates/spmv-wgpu/src/device*.rs", "mapped memory"),
+    ("xtask/src/bench/peers/mkl.rs", "calls into a library that is measured, never shipped"),
+];
+
+/// No `unsafe` outside [`ALLOWED`], and no entry for a file that has none.
+pub(crate) fn only_in_the_listed_files(w: &Workspace) -> Vec<String> {
+    let places = places(&w.tree);
+    let mut problems: Vec<String> = places
+        .iter()
+        .filter(|path| !is_allowed(path))
+        .map(|path| {
+            format!("{path}: contains `unsafe`, but is not on the list in xtask/src/tidy/unsafety.rs")
+        })
+        .collect();
+    let stale = |path: &&str| w.tree.text(path).is_some() && !places.contains(path);
+    problems.extend(ALLOWED.iter().map(|(path, _)| *path).filter(stale).map(|path| {
+        format!("{path}: contains no `unsafe`; take it off the list in xtask/src/tidy/unsafety.rs")
+    }));
+    problems
+}
+
+/// Every crate root forbids `unsafe`, or denies it where a file of the crate is on the list.
+pub(crate) fn crate_roots_forbid_it(w: &Workspace) -> Vec<String> {
+    let places = places(&w.tree);
+    let mut problems = Vec::new();
+    for package in &w.packages {
+        let folder = package.folder();
+        let has_unsafe = places.iter().any(|path| path.starts_with(&folder));
+        let (attribute, why) = match has_unsafe {
+            true => ("#![deny(unsafe_code)]", "with `allow` on the modules that need it"),
+            false => ("#![forbid(unsafe_code)]", "no file of the crate needs any"),
+        };
+        let roots = ["src/lib.rs", "src/main.rs"].map(|root| format!("{folder}{root}"));
+        for (root, text) in roots.iter().filter_map(|root| Some((root, w.tree.text(root)?))) {
+            if !strip(text).contains(attribute) {
+                problems.push(format!("{root}: lacks {attribute} ({why})"));
+            }
+        }
+    }
+    problems
+}
+
+/// Names of the packages with a file that contains `unsafe`.
+pub(crate) fn crates_with_unsafe(w: &Workspace) -> Vec<String> {
+    let places = places(&w.tree);
+    let has_unsafe = |p: &&Package| places.iter().any(|path| path.starts_with(&p.folder()));
+    w.packages.iter().filter(has_unsafe).map(|p| p.name.clone()).collect()
+}
+
+/// Rust files that contain the keyword.
+fn places(tree: &Tree) -> BTreeSet<&str> {
+    tree.rust().filter(|(_, text)| has_word(&strip(text), "unsafe")).map(|(path, _)| path).collect()
+}
+
+fn is_allowed(path: &str) -> bool {
+    ALLOWED.iter().any(|(pattern, _)| match pattern.split_once('*') {
+        None => *pattern == path,
+        Some((start, end)) => path
+            .strip_prefix(start)
+            .and_then(|rest| rest.strip_suffix(end))
+            .is_some_and(|middle| !middle.contains('/')),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace(files: &[(&str, &str)]) -> Workspace {
+        let package =
+            |name: &str| Package { name: name.into(), dir: format!("crates/{name}"), ..Package::default() };
+        let packages = ["spmv-exec", "spmv-core"].map(package).into();
+        Workspace { tree: Tree::of(files), packages, ..Workspace::default() }
+    }
+
+    #[test]
+    fn unsafe_outside_the_list_is_found() {
+        let w = workspace(&[("crates/spmv-core/src/csr.rs", "fn f() { unsafe { g() } }")]);
+        assert_eq!(only_in_the_listed_files(&w).len(), 1);
+        let w = workspace(&[("crates/spmv-core/src/csr.rs", "// unsafe is not needed here\n")]);
+        assert!(only_in_the_listed_files(&w).is_empty());
+    }
+
+    #[test]
+    fn a_listed_file_without_unsafe_is_found() {
+        let w = workspace(&[("crates/spmv-exec/src/launch.rs", "fn f() {}")]);
+        assert!(only_in_the_listed_files(&w)[0].contains("take it off"));
+    }
+
+    #[test]
+    fn a_star_does_not_reach_into_folders() {
+        assert!(is_allowed("crates/spmv-cuda/src/device_memory.rs"));
+        assert!(!is_allowed("crates/spmv-cuda/src/device/a/b.rs"));
+        assert!(!is_allowed("crates/spmv-cuda/src/plan.rs"));
+    }
+
+    #[test]
+    fn a_root_that_only_denies_without_need_is_found() {
+        let launch = ("crates/spmv-exec/src/launch.rs", "unsafe fn f() {}");
+        let exec = ("crates/spmv-exec/src/lib.rs", "#![deny(unsafe_code)]");
+        let core = |text| ("crates/spmv-core/src/lib.rs", text);
+        assert!(
+            crate_roots_forbid_it(&workspace(&[launch, exec, core("#![forbid(unsafe_code)]")])).is_empty()
+        );
+        for text in ["", "#![deny(unsafe_code)]", "// #![forbid(unsafe_code)]"] {
+            assert_eq!(crate_roots_forbid_it(&workspace(&[launch, exec, core(text)])).len(), 1, "{text}");
+        }
+        assert_eq!(crates_with_unsafe(&workspace(&[launch, exec])), ["spmv-exec"]);
+    }
+}
