@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::launch::{Run, Vector};
 use crate::plan::Repair;
 use crate::prepared::{Part, Prepared, Structure};
-use crate::workspace::{DIRTY_COUNT_BYTES, HostCopies, Scratch, Speculative, Workspace};
+use crate::workspace::{DIRTY_COUNT_BYTES, HostCopies, Scratch, Speculative, Staged, Workspace};
 
 /// What a run did.
 ///
@@ -169,17 +169,17 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             let started = self.start(workspace, alpha, beta, vectors)?;
             return self.finish(workspace, started, Target::Host(y));
         }
-        let (mut x_staged, mut y_staged) = match workspace.staged.take() {
+        let mut staged = match workspace.staged.take() {
             Some(staged) => staged,
-            None => (self.device.zeros(x.len())?, self.device.zeros(y.len())?),
+            None => Staged { x: self.device.zeros(x.len())?, y: self.device.zeros(y.len())? },
         };
-        x_staged.write(x)?;
+        staged.x.write(x)?;
         if !beta.is_zero() {
-            y_staged.write(y)?;
+            staged.y.write(y)?;
         }
-        let stats = self.apply(workspace, alpha, &x_staged, beta, &mut y_staged)?;
-        y_staged.read(y)?;
-        workspace.staged = Some((x_staged, y_staged));
+        let stats = self.apply(workspace, alpha, &staged.x, beta, &mut staged.y)?;
+        staged.y.read(y)?;
+        workspace.staged = Some(staged);
         Ok(stats)
     }
 

@@ -23,13 +23,20 @@ pub struct Workspace<B: Backend, T: Value> {
     pub(crate) stream: B::Stream,
     pub(crate) parts: Vec<Scratch<B>>,
     /// Device copies of `x` and `y` for [`Prepared::apply_slices`] where the device needs them.
-    pub(crate) staged: Option<(DeviceVec<B, T>, DeviceVec<B, T::Accum>)>,
+    pub(crate) staged: Option<Staged<B, T>>,
     /// Host copies for repair on the host where memory is discrete.
     pub(crate) host: HostCopies<T::Accum>,
     /// Set while a run is on its way: the dirty counters may not be zero.
     pub(crate) in_use: bool,
     /// The `Prepared` it fits.
     pub(crate) owner: u64,
+}
+
+/// Device copies of host vectors.
+#[derive(Debug)]
+pub(crate) struct Staged<B: Backend, T: Value> {
+    pub(crate) x: DeviceVec<B, T>,
+    pub(crate) y: DeviceVec<B, T::Accum>,
 }
 
 /// Scratch memory of one part.

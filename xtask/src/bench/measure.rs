@@ -1,7 +1,7 @@
 //! Times, taken side by side.
 
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -10,9 +10,11 @@ use super::report::{Cache, Spread};
 /// Turns that each contestant gets at the least, and at the most.
 const TURNS: std::ops::RangeInclusive<usize> = 5..=50;
 /// Seconds of measured runs after which a contestant has had enough.
-const ENOUGH_S: f64 = 0.15;
+const ENOUGH_S: f64 = 0.2;
 /// Seconds of one turn: several runs in a row, so that a warm run finds its own data in cache.
-const TURN_S: f64 = 0.004;
+const TURN_S: f64 = 0.01;
+/// Pause before a turn, so that threads of the last contestant that spin for more work fall asleep.
+const PAUSE: Duration = Duration::from_millis(8);
 /// Seconds below which runs are timed in batches.
 const BATCH_S: f64 = 20e-6;
 
@@ -41,6 +43,7 @@ pub(crate) fn interleave(
             if turn >= *TURNS.start() && samples.iter().sum::<f64>() > ENOUGH_S {
                 continue;
             }
+            std::thread::sleep(PAUSE);
             if cache == Cache::Cold {
                 eviction.evict();
                 samples.push(time(run, 1)?);

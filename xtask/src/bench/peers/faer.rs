@@ -1,9 +1,11 @@
-//! faer: borrows the arrays; asked for all of rayon's threads.
+//! faer: borrows the arrays. Asked for all of rayon's threads, but 0.24's sparse-dense product ignores that
+//! and is serial.
 
 use ::faer::sparse::linalg::matmul::sparse_dense_matmul;
 use ::faer::sparse::{SparseRowMatRef, SymbolicSparseRowMatRef};
 use ::faer::{Accum, MatMut, MatRef, Par};
 use ::spmv::{CsrView, Value};
+use anyhow::ensure;
 
 use super::{Peer, PeerValue};
 
@@ -13,6 +15,14 @@ pub(super) struct Faer<'a, T> {
 
 impl<'a, T: PeerValue> Faer<'a, T> {
     pub(super) fn new(a: CsrView<'a, T>) -> anyhow::Result<Self> {
+        // faer panics on larger ones: it keeps half of an index type's range.
+        let limit = i32::MAX as usize;
+        ensure!(
+            a.n_rows() <= limit && a.n_cols() <= limit,
+            "{} x {} exceeds its {limit} rows or columns with u32 indices",
+            a.n_rows(),
+            a.n_cols()
+        );
         // Columns of a row need not be sorted for a product.
         let pattern = SymbolicSparseRowMatRef::new_unsorted_checked(
             a.n_rows(),

@@ -1,7 +1,7 @@
 //! Intel MKL's inspector-executor through `libmkl_rt`, found at run time; the one FFI of the bench.
 
 use std::ffi::{c_int, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use ::spmv::CsrView;
@@ -24,7 +24,7 @@ struct Descr {
     diag: c_int,
 }
 
-/// SPARSE_MATRIG_TYPE_GENERAL; fill mode and diagonal are ignored for it.
+/// SPARSE_MATRIX_TYPE_GENERAL; fill mode and diagonal are ignored for it.
 const GENERAL: Descr = Descr { kind: 20, mode: 40, diag: 50 };
 
 type Handle = *mut c_void;
@@ -74,7 +74,10 @@ impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
         let limit = c_int::MAX as usize;
         ensure!(
             a.nnz() <= limit && a.n_rows() <= limit && a.n_cols() <= limit,
-            "too large for 32-bit indices"
+            "{} x {} with {} entries exceeds the {limit} of 32-bit indices",
+            a.n_rows(),
+            a.n_cols(),
+            a.nnz()
         );
         let create: CreateCsr<T> = symbol(library, T::CREATE)?;
         let hint: SetHint = symbol(library, b"mkl_sparse_set_mv_hint\0")?;
@@ -144,29 +147,27 @@ fn symbol<F: Copy + 'static>(library: &'static Library, name: &'static [u8]) -> 
 }
 
 /// `libmkl_rt`, opened once, with as many threads as rayon.
-fn library() -> anyhow::Result<&'static Library> {
+pub(super) fn library() -> anyhow::Result<&'static Library> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| open().map_err(|e| format!("{e:#}")));
     library.as_ref().map_err(|e| anyhow!("{e}"))
 }
 
 fn open() -> anyhow::Result<Library> {
-    let names = ["libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so", "libmkl_rt.2.dylib", "mkl_rt.2.dll"];
-    let mut candidates: Vec<PathBuf> = Vec::new();
-    if let Some(given) = std::env::var_os("SPMV_MKL").map(PathBuf::from) {
-        if given.is_file() {
-            candidates.push(given);
-        } else {
-            candidates.extend(names.iter().map(|n| given.join(n)));
+    let mut failures = Vec::new();
+    let library = candidates().iter().find_map(|path| match load(path) {
+        Ok(library) => Some(library),
+        Err(e) => {
+            // Most candidates are merely not there; one that is there and does not load is worth a word.
+            if path.is_file() {
+                failures.push(format!("{}: {e:#}", path.display()));
+            }
+            None
         }
-    }
-    if let Some(root) = std::env::var_os("MKLROOT").map(PathBuf::from) {
-        let folders = ["lib", "lib/intel64"].map(|f| root.join(f));
-        candidates.extend(folders.iter().flat_map(|f| names.iter().map(|n| f.join(n))));
-    }
-    candidates.extend(names.iter().map(PathBuf::from));
-    let Some(library) = candidates.iter().find_map(|path| load(path)) else {
-        bail!("libmkl_rt is not on the loader's path; SPMV_MKL may name its folder");
+    });
+    let Some(library) = library else {
+        ensure!(failures.is_empty(), "does not load: {}", failures.join("; "));
+        bail!("libmkl_rt is neither on the loader's path nor in MKLROOT; SPMV_MKL may name it or its folder");
     };
     // SAFETY: declared by mkl_service.h as taking an int and returning nothing.
     let set_threads: Symbol<'_, unsafe extern "C" fn(c_int)> =
@@ -176,24 +177,69 @@ fn open() -> anyhow::Result<Library> {
     Ok(library)
 }
 
-#[cfg(unix)]
-fn load(path: &std::path::Path) -> Option<Library> {
-    use libloading::os::unix;
-    let open = |path: &std::path::Path| {
-        // SAFETY: loading runs the library's constructors; the path is one the user or the loader chose for MKL.
-        unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_GLOBAL) }.ok()
-    };
-    // MKL looks for its OpenMP runtime by name alone; beside it is where PyPI's packages put it.
-    for sibling in ["libiomp5.so", "libiomp5.dylib"] {
-        if let Some(runtime) = path.parent().map(|f| f.join(sibling)).filter(|p| p.is_file()) {
-            open(&runtime).map(std::mem::forget);
-        }
+/// Where the library may be, the user's word first.
+fn candidates() -> Vec<PathBuf> {
+    let names = [
+        "libmkl_rt.so.3",
+        "libmkl_rt.so.2",
+        "libmkl_rt.so",
+        "libmkl_rt.1.so",
+        "libmkl_rt.dylib",
+        "libmkl_rt.2.dylib",
+        "mkl_rt.2.dll",
+    ];
+    let mut candidates = Vec::new();
+    if let Some(given) = std::env::var_os("SPMV_MKL").map(PathBuf::from) {
+        candidates.push(given.clone());
+        candidates.extend(names.map(|n| given.join(n)));
     }
-    open(path).map(Library::from)
+    if let Some(root) = std::env::var_os("MKLROOT").map(PathBuf::from) {
+        let folders = ["lib", "lib/intel64"].map(|f| root.join(f));
+        candidates.extend(folders.iter().flat_map(|f| names.map(|n| f.join(n))));
+    }
+    candidates.extend(names.map(PathBuf::from));
+    candidates
+}
+
+#[cfg(unix)]
+fn load(path: &Path) -> anyhow::Result<Library> {
+    use libloading::os::unix;
+    let open = |path: &Path| {
+        // SAFETY: loading runs the library's constructors; the path is one the user or the loader chose for MKL.
+        unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_GLOBAL) }
+    };
+    let library = open(path)?;
+    // MKL looks for its OpenMP runtime by name alone; beside it is where PyPI's packages put it. Without one
+    // its first call ends the process, unless another threading layer was asked for.
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let names = ["libiomp5.so", "libiomp5.dylib"].map(Path::new);
+    let runtime = names.iter().find_map(|n| open(&beside.join(n)).or_else(|_| open(n)).ok());
+    ensure!(
+        runtime.is_some() || std::env::var_os("MKL_THREADING_LAYER").is_some(),
+        "libiomp5, its OpenMP runtime, is neither beside it nor on the loader's path"
+    );
+    if let Some(runtime) = runtime {
+        let_threads_sleep(&runtime);
+        std::mem::forget(runtime);
+    }
+    Ok(library.into())
+}
+
+/// Lets MKL's threads sleep soon after a call: by default they spin for 200 ms and take a core from whoever
+/// is timed next. `measure` pauses for longer than this between contestants.
+#[cfg(unix)]
+fn let_threads_sleep(runtime: &libloading::os::unix::Library) {
+    const MILLISECONDS: c_int = 5;
+    // SAFETY: declared by omp.h of Intel's runtime as taking an int and returning nothing.
+    let set = unsafe { runtime.get::<unsafe extern "C" fn(c_int)>(b"kmp_set_blocktime\0") };
+    if let Ok(set) = set {
+        // SAFETY: any number of milliseconds is allowed.
+        unsafe { set(MILLISECONDS) };
+    }
 }
 
 #[cfg(not(unix))]
-fn load(path: &std::path::Path) -> Option<Library> {
+fn load(path: &Path) -> anyhow::Result<Library> {
     // SAFETY: as for unix.
-    unsafe { Library::new(path) }.ok()
+    Ok(unsafe { Library::new(path) }?)
 }

@@ -67,6 +67,9 @@ pub(crate) fn prepare_all<'a, T: PeerValue>(a: CsrView<'a, T>) -> All<'a, T> {
     add("sprs", &|| Ok(Box::new(sprs::Sprs::new(a)?)));
     add("faer", &|| Ok(Box::new(faer::Faer::new(a)?)));
     add("nalgebra", &|| Ok(Box::new(nalgebra::Nalgebra::new(a)?)));
+    // Loading takes far longer than preparing a matrix and happens once per process, so it is not timed; a
+    // failure comes back below, as the reason.
+    let _ = mkl::library();
     add(MKL, &|| Ok(Box::new(mkl::InspectorExecutor::new(a)?)));
     (ready, absent)
 }

@@ -1,0 +1,106 @@
+//! Lanes for CPUs without vectors of their own here, and for compilers that find them.
+
+use spmv_core::Accum;
+
+use super::SimdValue;
+use super::loops::{Lanes, Source};
+
+/// Lanes in an array. `FUSED` where multiplying and adding is one instruction of the target, as on aarch64,
+/// whose vectors the compiler then uses; NEON has no gather that this would miss.
+pub(super) struct Arrays<const FUSED: bool>;
+
+impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
+    type V = [A; 8];
+    type Lens = [i32; 8];
+
+    #[inline(always)]
+    unsafe fn splat(a: A) -> [A; 8] {
+        [a; 8]
+    }
+    #[inline(always)]
+    unsafe fn read(from: *const A) -> [A; 8] {
+        // SAFETY: by contract.
+        unsafe { from.cast::<[A; 8]>().read() }
+    }
+    #[inline(always)]
+    unsafe fn read_halves(low: *const A, high: *const A) -> [A; 8] {
+        // SAFETY: by contract.
+        let (low, high) = unsafe { (low.cast::<[A; 4]>().read(), high.cast::<[A; 4]>().read()) };
+        std::array::from_fn(|i| if i < 4 { low[i] } else { high[i - 4] })
+    }
+    #[inline(always)]
+    unsafe fn write(to: *mut A, v: [A; 8]) {
+        // SAFETY: by contract.
+        unsafe { to.cast::<[A; 8]>().write(v) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: [A; 8], b: [A; 8]) -> [A; 8] {
+        std::array::from_fn(|i| a[i] + b[i])
+    }
+    #[inline(always)]
+    unsafe fn mul(a: [A; 8], b: [A; 8]) -> [A; 8] {
+        std::array::from_fn(|i| a[i] * b[i])
+    }
+    #[inline(always)]
+    unsafe fn mul_add(a: [A; 8], b: [A; 8], c: [A; 8]) -> [A; 8] {
+        std::array::from_fn(|i| if FUSED { a[i].mul_add(b[i], c[i]) } else { a[i] * b[i] + c[i] })
+    }
+    #[inline(always)]
+    unsafe fn last(v: [A; 8], n: usize) -> [A; 8] {
+        std::array::from_fn(|i| if i + n >= 8 { v[i] } else { A::default() })
+    }
+    #[inline(always)]
+    unsafe fn sum(v: [A; 8]) -> A {
+        ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]))
+    }
+    #[inline(always)]
+    unsafe fn sum_each(v: [[A; 8]; 8]) -> [A; 8] {
+        // SAFETY: arrays need no features.
+        v.map(|v| unsafe { Self::sum(v) })
+    }
+    #[inline(always)]
+    unsafe fn transpose(v: [[A; 8]; 4]) -> [[A; 8]; 4] {
+        std::array::from_fn(|k| std::array::from_fn(|i| v[i % 4][i / 4 * 4 + k]))
+    }
+    #[inline(always)]
+    unsafe fn lens(ptr: *const u32) -> [i32; 8] {
+        // SAFETY: by contract.
+        let ptr = unsafe { ptr.cast::<[u32; 9]>().read() };
+        std::array::from_fn(|i| (ptr[i + 1] - ptr[i]) as i32)
+    }
+    #[inline(always)]
+    unsafe fn beyond_eight(lens: [i32; 8]) -> [i32; 8] {
+        lens.map(|len| len - 8)
+    }
+    #[inline(always)]
+    unsafe fn longer(lens: [i32; 8], limit: i32) -> u32 {
+        (0..8).fold(0, |bits, i| bits | u32::from(lens[i] > limit) << i)
+    }
+    #[inline(always)]
+    unsafe fn first(v: [A; 8], lens: [i32; 8], i: usize) -> [A; 8] {
+        std::array::from_fn(|k| if (k as i32) < lens[i] { v[k] } else { A::default() })
+    }
+    #[inline(always)]
+    unsafe fn first_halves(v: [A; 8], lens: [i32; 8], i: usize) -> [A; 8] {
+        std::array::from_fn(|k| if (k as i32) % 4 < lens[i + k / 4 * 4] { v[k] } else { A::default() })
+    }
+}
+
+impl<const FUSED: bool, T: SimdValue> Source<T> for Arrays<FUSED> {
+    #[inline(always)]
+    unsafe fn load(from: *const T) -> [T::Accum; 8] {
+        // SAFETY: by contract.
+        unsafe { from.cast::<[T; 8]>().read() }.map(T::to_accum)
+    }
+    #[inline(always)]
+    unsafe fn load_halves(low: *const T, high: *const T) -> [T::Accum; 8] {
+        // SAFETY: by contract.
+        let (low, high) = unsafe { (low.cast::<[T; 4]>().read(), high.cast::<[T; 4]>().read()) };
+        std::array::from_fn(|i| if i < 4 { low[i] } else { high[i - 4] }.to_accum())
+    }
+    #[inline(always)]
+    unsafe fn gather(x: *const T, cols: *const u32) -> [T::Accum; 8] {
+        // SAFETY: by contract.
+        unsafe { cols.cast::<[u32; 8]>().read().map(|col| (*x.add(col as usize)).to_accum()) }
+    }
+}

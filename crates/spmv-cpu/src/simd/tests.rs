@@ -1,0 +1,206 @@
+//! Every instruction set against a plain loop, for each value type.
+
+use std::ops::Range;
+
+use spmv_core::{bf16, f16};
+
+use super::{Isa, Operand, SimdValue};
+
+/// A value from a number, and back.
+trait Test: SimdValue {
+    fn of(v: f64) -> Self;
+    fn back(sum: Self::Accum) -> f64;
+    fn accum(v: f64) -> Self::Accum;
+    const EPS: f64;
+}
+
+macro_rules! tests {
+    ($($t:ty, $a:ty, $eps:expr, |$v:ident| $of:expr;)*) => {$(
+        impl Test for $t {
+            const EPS: f64 = $eps;
+            fn of($v: f64) -> Self { $of }
+            fn back(sum: $a) -> f64 { sum as f64 }
+            fn accum(v: f64) -> $a { v as $a }
+        }
+    )*};
+}
+
+tests! {
+    f16, f32, 1e-6, |v| f16::from_f64(v);
+    bf16, f32, 1e-6, |v| bf16::from_f64(v);
+    f32, f32, 1e-6, |v| v as f32;
+    f64, f64, 1e-14, |v| v;
+}
+
+/// Entries with some infinite and NaN values, which rows that do not contain them must not see.
+struct Case<T> {
+    cols: Vec<u32>,
+    vals: Vec<T>,
+    x: Vec<T>,
+}
+
+impl<T: Test> Case<T> {
+    fn new(n: usize, poison: impl Fn(usize) -> bool) -> Self {
+        let mut seed = 1_u32;
+        let mut next = |below: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) % below
+        };
+        Self {
+            cols: (0..n).map(|_| next(97)).collect(),
+            vals: (0..n)
+                .map(|e| if poison(e) { f64::NAN } else { f64::from(next(64)) / 16.0 - 2.0 })
+                .map(T::of)
+                .collect(),
+            x: (0..97).map(|_| T::of(f64::from(next(64)) / 16.0 - 2.0)).collect(),
+        }
+    }
+
+    fn operand(&self) -> Operand<'_, T> {
+        // SAFETY: columns were taken below 97, the length of x.
+        unsafe { Operand::new_unchecked(&self.cols, &self.vals, &self.x) }
+    }
+
+    fn sum(&self, range: Range<usize>) -> f64 {
+        let wide = |v: T| T::back(v.to_accum());
+        range.map(|e| wide(self.vals[e]) * wide(self.x[self.cols[e] as usize])).sum()
+    }
+}
+
+fn close<T: Test>(got: f64, want: f64, scale: f64, what: &str) {
+    assert!((got - want).abs() <= T::EPS * scale.max(1.0), "{what}: {got} for {want}");
+}
+
+fn dots<T: Test>() {
+    for isa in Isa::available() {
+        for start in 0..16 {
+            for len in 0..70 {
+                let case = Case::<T>::new(100, |e| e < start || e >= start + len);
+                let got = T::back(T::dot(isa, &case.operand(), start..start + len));
+                close::<T>(got, case.sum(start..start + len), 4.0 * len as f64, isa.name());
+            }
+        }
+    }
+}
+
+fn all_rows<T: Test>() {
+    // Empty, short, equal, mixed and long rows, and each with an end that is not a multiple of eight.
+    let mixes: [&[u32]; 12] = [
+        &[0],
+        &[1],
+        &[4],
+        &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0, 1, 2, 3, 4],
+        &[1, 8, 5, 3, 2],
+        &[9, 1, 1, 1, 1, 1, 1],
+        &[16, 9, 17, 3, 2, 12],
+        &[1, 1, 1, 60, 1, 1, 1, 1, 1],
+        &[30, 31, 32, 33, 0],
+        &[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 300],
+        &[96, 0, 0, 0, 0, 0, 0, 0],
+    ];
+    for isa in Isa::available() {
+        for (mix, lens) in mixes.iter().enumerate() {
+            for rows in [0, 1, 7, 8, 9, 31, 600, 1203] {
+                for first in [0, 3, 11] {
+                    check_rows::<T>(isa, lens, rows, first, &format!("{} {mix} {rows} {first}", isa.name()));
+                }
+            }
+        }
+    }
+}
+
+fn check_rows<T: Test>(isa: Isa, lens: &[u32], rows: usize, first: u32, what: &str) {
+    let mut ptr = vec![first];
+    ptr.extend(lens.iter().cycle().take(rows).scan(first, |end, len| {
+        *end += len;
+        Some(*end)
+    }));
+    let end = ptr[rows] as usize;
+    // One row of NaN shows whether others read it.
+    let nan = rows / 2;
+    let bad = if rows > 0 { ptr[nan] as usize..ptr[nan + 1] as usize } else { 0..0 };
+    let case = Case::<T>::new(end + 5, |e| e < first as usize || e >= end || bad.contains(&e));
+    for (alpha, beta, old) in [(2.0, 0.0, f64::NAN), (-1.0, 0.5, 3.0)] {
+        let mut y = vec![T::accum(old); rows];
+        T::rows(isa, &case.operand(), &ptr, T::accum(alpha), T::accum(beta), &mut y);
+        for (row, &y) in y.iter().enumerate() {
+            let range = ptr[row] as usize..ptr[row + 1] as usize;
+            let len = range.len() as f64;
+            if row == nan && len > 0.0 {
+                assert!(T::back(y).is_nan(), "{what}: row {row}");
+                continue;
+            }
+            let want = alpha * case.sum(range) + if beta == 0.0 { 0.0 } else { beta * old };
+            close::<T>(T::back(y), want, 8.0 * len + 2.0, &format!("{what}: row {row}"));
+        }
+    }
+}
+
+#[test]
+fn dot_matches_a_plain_loop() {
+    dots::<f16>();
+    dots::<bf16>();
+    dots::<f32>();
+    dots::<f64>();
+}
+
+#[test]
+fn rows_match_a_plain_loop() {
+    all_rows::<f16>();
+    all_rows::<bf16>();
+    all_rows::<f32>();
+    all_rows::<f64>();
+}
+
+fn stencils<T: Test>() {
+    // A row that breaks the pattern in each place of a group, and none.
+    for odd in 24..41 {
+        let mut case = Case::<T>::new(4 * 64, |_| false);
+        for (e, col) in case.cols.iter_mut().enumerate() {
+            *col = [0, 9, 10, 33][e % 4] + e as u32 / 4;
+        }
+        case.cols[4 * odd + 2] += u32::from(odd < 40);
+        let ptr = (0..=64).map(|row| 4 * row).collect::<Vec<u32>>();
+        for isa in Isa::available() {
+            let mut y = vec![T::accum(f64::NAN); 64];
+            T::rows(isa, &case.operand(), &ptr, T::accum(1.0), T::accum(0.0), &mut y);
+            for (row, &y) in y.iter().enumerate() {
+                close::<T>(T::back(y), case.sum(4 * row..4 * row + 4), 16.0, isa.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn stencils_match_a_plain_loop() {
+    stencils::<f16>();
+    stencils::<bf16>();
+    stencils::<f32>();
+    stencils::<f64>();
+}
+
+#[test]
+fn bad_row_pointers_panic() {
+    let case = Case::<f64>::new(64, |_| false);
+    let ascending = (0..=16).collect::<Vec<u32>>();
+    for (at, end) in [(3, 9), (3, u32::MAX), (8, 0), (16, 65), (16, 3), (12, 70)] {
+        let mut ptr = ascending.clone();
+        ptr[at] = end;
+        for isa in Isa::available() {
+            let run = || f64::rows(isa, &case.operand(), &ptr, 1.0, 0.0, &mut [0.0; 16]);
+            assert!(std::panic::catch_unwind(run).is_err(), "{at} {end} {}", isa.name());
+        }
+    }
+}
+
+#[test]
+fn bad_ranges_panic() {
+    let case = Case::<f32>::new(64, |_| false);
+    for isa in Isa::available() {
+        for range in [60..65, 65..65, Range { start: 9, end: 8 }] {
+            let run = || f32::dot(isa, &case.operand(), range.clone());
+            assert!(std::panic::catch_unwind(run).is_err(), "{}", isa.name());
+        }
+    }
+}
