@@ -150,10 +150,21 @@ macro_rules! value {
     };
 }
 
-value!(f16, F16, f32, |v| v.to_f32(), v.to_f64(), |w| f16::from_f64(w));
-value!(bf16, Bf16, f32, |v| v.to_f32(), v.to_f64(), |w| bf16::from_f64(w));
+value!(f16, F16, f32, |v| v.to_f32(), v.to_f64(), |w| f16::from_f32(to_odd(w)));
+value!(bf16, Bf16, f32, |v| v.to_f32(), v.to_f64(), |w| bf16::from_f32(to_odd(w)));
 value!(f32, F32, f32, |v| v, f64::from(v), |w| w as f32);
 value!(f64, F64, f64, |v| v, v, |w| w);
+
+/// The `f32` next to `w`, with an odd last bit unless it is exact: rounding that to 16 bits gives what rounding
+/// `w` itself would (Boldo & Melquiond 2008), where two roundings to nearest may not.
+fn to_odd(w: f64) -> f32 {
+    let nearest = w as f32;
+    if f64::from(nearest) == w || nearest.is_nan() {
+        return nearest;
+    }
+    let away_from_zero = f64::from(nearest).abs() > w.abs();
+    f32::from_bits((nearest.to_bits() - u32::from(away_from_zero)) | 1)
+}
 
 impl Accum for f32 {
     const UNIT_ROUNDOFF: f64 = 5.960_464_477_539_063e-8; // 2^-24
@@ -202,3 +213,34 @@ macro_rules! offset {
 
 offset!(u32);
 offset!(u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_bit_values_are_rounded_once() {
+        // A little above the middle of two values: one rounding goes up, two go down.
+        let (f, b) = (2f64.powi(-11), 2f64.powi(-8));
+        let tiny = 2f64.powi(-40);
+        assert_eq!(<f16 as Value>::from_f64(1.0 + f + tiny).as_f64(), 1.0 + 2.0 * f);
+        assert_eq!(<f16 as Value>::from_f64(1.0 + f - tiny).as_f64(), 1.0);
+        assert_eq!(<f16 as Value>::from_f64(1.0 + f).as_f64(), 1.0, "a tie goes to even");
+        assert_eq!(<bf16 as Value>::from_f64(-1.0 - b - tiny).as_f64(), -1.0 - 2.0 * b);
+        assert_eq!(<bf16 as Value>::from_f64(-1.0 - b).as_f64(), -1.0);
+    }
+
+    #[test]
+    fn sixteen_bit_values_keep_extremes() {
+        assert_eq!(<f16 as Value>::from_f64(1e300), f16::INFINITY);
+        assert_eq!(<bf16 as Value>::from_f64(-1e300), bf16::NEG_INFINITY);
+        assert_eq!(<f16 as Value>::from_f64(f64::INFINITY), f16::INFINITY);
+        assert_eq!(<f16 as Value>::from_f64(1e-300), f16::ZERO);
+        assert!(<bf16 as Value>::from_f64(f64::NAN).is_nan());
+        for bits in 0..=u16::MAX {
+            let (f, b) = (f16::from_bits(bits), bf16::from_bits(bits));
+            assert!(f.is_nan() || <f16 as Value>::from_f64(f.as_f64()) == f);
+            assert!(b.is_nan() || <bf16 as Value>::from_f64(b.as_f64()) == b);
+        }
+    }
+}

@@ -1,11 +1,104 @@
-//! stub
+//! The report as one HTML page that needs nothing else: no network, no server, light and dark.
+
+mod assets;
+mod axis;
+mod bars;
+mod picture;
+mod roofline;
+mod rows;
+mod views;
+
+#[cfg(test)]
+mod browser;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write;
+
+pub(crate) use picture::Picture;
+
 use super::report::Report;
-pub(crate) struct Picture;
-impl Picture {
-    pub(crate) fn of<T: spmv::Value>(_: &str, _: spmv::CsrView<'_, T>) -> Self {
-        Picture
+
+/// The whole page. Matrices without a picture get no card; pictures are kept in their order.
+pub(crate) fn page(report: &Report, pictures: &[Picture]) -> String {
+    let views = views::of(report);
+    let series = views::series(report);
+    let mut body = String::new();
+    header(&mut body, report);
+    rows::summary(&mut body, &views);
+    for view in &views {
+        bars::chart(&mut body, view, &series);
+        roofline::chart(&mut body, view, &series, report.read_gbs);
     }
+    rows::table(&mut body, report);
+    picture::cards(&mut body, report, pictures);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>spmv bench: {}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
+         <script>\n{}</script>\n</body>\n</html>\n",
+        escape(&report.commit),
+        assets::STYLE,
+        assets::SCRIPT,
+    )
 }
-pub(crate) fn page(_: &Report, _: &[Picture]) -> String {
-    String::new()
+
+fn header(out: &mut String, report: &Report) {
+    let failed = report.rows.iter().filter(|r| !r.ok).count();
+    let verdict = match failed {
+        0 => format!("all {} results are right", report.rows.len()),
+        _ => format!("<strong class=\"bad\">{failed} of {} results are wrong</strong>", report.rows.len()),
+    };
+    let _ = write!(
+        out,
+        "<h1>Sparse matrix-vector multiplication</h1>\n<dl class=\"facts\">\n\
+         <div><dt>Machine</dt><dd>{}</dd></div>\n<div><dt>Commit</dt><dd>{}</dd></div>\n\
+         <div><dt>Measured read bandwidth</dt><dd>{:.1} GB/s</dd></div>\n\
+         <div><dt>Checked</dt><dd>{verdict}</dd></div>\n<div><dt>Schema</dt><dd>{}</dd></div>\n</dl>\n\
+         <ul class=\"formulas\">\n<li><code>GFlop/s = 2 nnz / t</code>, t the median time</li>\n\
+         <li><code>GB/s = ((m+1)*4 + nnz*4 + (nnz+n+m)*value) bytes / t</code>, the compulsory traffic \
+         of an m x n matrix with values of <code>value</code> bytes</li>\n\
+         <li><code>roof</code> is GB/s over the read bandwidth; above 100% the matrix stays in cache</li>\n\
+         <li>a ratio to a peer is its time over ours: above 1 we are faster</li>\n\
+         <li>a <span class=\"twin\">twin</span> was generated in the likeness of the matrix it is named \
+         after</li>\n",
+        escape(&report.machine),
+        escape(&report.commit),
+        report.read_gbs,
+        escape(&report.schema),
+    );
+    for (name, why) in &report.absent {
+        let _ = writeln!(out, "<li>{} was not measured: {}</li>", escape(name), escape(why));
+    }
+    out.push_str("</ul>\n");
+}
+
+/// Text as HTML shows it, inside elements and quoted attributes alike.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Digits in groups of three.
+fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }

@@ -10,9 +10,10 @@ use super::report::{Cache, Spread};
 /// Turns that each contestant gets at the least, and at the most.
 const TURNS: std::ops::RangeInclusive<usize> = 5..=50;
 /// Seconds of measured runs after which a contestant has had enough.
-const ENOUGH_S: f64 = 0.2;
-/// Seconds of one turn: several runs in a row, so that a warm run finds its own data in cache.
-const TURN_S: f64 = 0.01;
+const ENOUGH_S: f64 = 0.1;
+/// Seconds of timed runs in one turn, and of untimed runs before them: after a pause and others' turns it
+/// takes about ten runs until caches and clocks are as in a solver's loop.
+const TURN_S: f64 = 0.015;
 /// Pause before a turn, so that threads of the last contestant that spin for more work fall asleep.
 const PAUSE: Duration = Duration::from_millis(8);
 /// Seconds below which runs are timed in batches.
@@ -23,7 +24,7 @@ pub(crate) type Run<'a> = Box<dyn FnMut() -> anyhow::Result<()> + 'a>;
 
 /// Times contestants turn by turn in one go, so that noise hits all alike.
 ///
-/// A warm turn begins with an untimed run, which brings the contestant's data back into cache; before every
+/// A warm turn begins with untimed runs, which bring the contestant's data back into cache; before every
 /// cold run the caches are filled with something else. `repeat` fixes the number of timed runs.
 pub(crate) fn interleave(
     contestants: &mut [Run<'_>],
@@ -50,8 +51,8 @@ pub(crate) fn interleave(
                 continue;
             }
             let batch = (BATCH_S / estimate.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize;
-            let runs = (TURN_S / (estimate * batch as f64)).ceil().clamp(1.0, 20.0) as usize;
-            run()?;
+            let runs = (TURN_S / (estimate * batch as f64)).ceil().clamp(1.0, 100.0) as usize;
+            time(run, runs * batch)?;
             for _ in 0..runs {
                 samples.push(time(run, batch)?);
             }
@@ -142,7 +143,7 @@ mod tests {
             let log = &log;
             Box::new(move || {
                 log.borrow_mut().push(name);
-                std::thread::sleep(std::time::Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(20)); // longer than a turn
                 Ok(())
             })
         };
@@ -155,7 +156,7 @@ mod tests {
             "aabbaabbaabb",
             "two warm-ups, then turns of one untimed and one timed run"
         );
-        assert!(spreads.iter().all(|s| s.min >= 5000.0 && s.min <= s.median && s.median <= s.max));
+        assert!(spreads.iter().all(|s| s.min >= 20_000.0 && s.min <= s.median && s.median <= s.max));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Input in blocks of whole lines.
 
-use std::io::{BufReader, Cursor, Read};
+use std::cell::Cell;
+use std::io::{self, BufReader, Cursor, Read};
+use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 
@@ -8,44 +10,44 @@ use super::error::{Error, ErrorKind};
 
 /// Bytes read at a time: enough lines to keep all threads busy, little enough to keep in memory.
 pub(super) const BLOCK_BYTES: usize = 16 << 20;
+/// Bytes read at a time where the header alone is wanted.
+pub(super) const HEADER_BYTES: usize = 64 << 10;
 /// Longest line: no entry comes near, few comments do.
 pub(super) const LINE_BYTES: usize = 1 << 20;
 /// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The source itself, or what it inflates to if its first bytes say gzip.
-pub(super) fn plain<'a>(mut source: impl Read + 'a) -> Result<Box<dyn Read + 'a>, Error> {
-    let mut magic = Vec::new();
-    source.by_ref().take(GZIP.len() as u64).read_to_end(&mut magic)?;
-    let is_gzip = magic == GZIP;
-    let whole = Cursor::new(magic).chain(source);
-    Ok(if is_gzip {
-        Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
-    } else {
-        Box::new(whole)
-    })
-}
-
 /// Cuts a source into blocks that end at a line's end.
 pub(super) struct Blocks<'a> {
     source: Box<dyn Read + 'a>,
+    source_bytes: Rc<Cell<u64>>,
     block_bytes: usize,
     buffer: Vec<u8>,
     /// Bytes of `buffer` that were given out.
     used: usize,
-    /// Bytes read so far.
-    bytes: u64,
     ended: bool,
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn new(source: Box<dyn Read + 'a>, block_bytes: usize) -> Self {
-        Self { source, block_bytes, buffer: Vec::new(), used: 0, bytes: 0, ended: false }
+    /// Opens the source itself, or what it inflates to if its first bytes say gzip.
+    pub(super) fn open(source: impl Read + 'a, block_bytes: usize) -> Result<Self, Error> {
+        let source_bytes = Rc::new(Cell::new(0));
+        let mut source = Counted { source, bytes: Rc::clone(&source_bytes) };
+        let mut magic = Vec::new();
+        source.by_ref().take(GZIP.len() as u64).read_to_end(&mut magic)?;
+        let is_gzip = magic == GZIP;
+        let whole = Cursor::new(magic).chain(source);
+        let source: Box<dyn Read + 'a> = if is_gzip {
+            Box::new(Inflated(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))))
+        } else {
+            Box::new(whole)
+        };
+        Ok(Self { source, source_bytes, block_bytes, buffer: Vec::new(), used: 0, ended: false })
     }
 
-    /// Bytes read so far.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
+    /// Bytes read so far, before any inflating: a few of them inflate to as many as one likes.
+    pub(super) fn source_bytes(&self) -> u64 {
+        self.source_bytes.get()
     }
 
     /// The next block of whole lines; empty at the end. `line` is the block's first, for errors.
@@ -55,7 +57,12 @@ impl<'a> Blocks<'a> {
 
     /// The next line with its end; empty at the end.
     pub(super) fn next_line(&mut self, line: u64) -> Result<&[u8], Error> {
-        self.take(line, |lines| lines.iter().position(|b| *b == b'\n').map(|i| i + 1))
+        let bytes = self.take(line, |lines| lines.iter().position(|b| *b == b'\n').map(|i| i + 1))?;
+        // Where the line ended inside a block, `take` had no cause to look at its length.
+        if bytes.len() > LINE_BYTES {
+            return Err(Error::at(line, ErrorKind::LongLine(LINE_BYTES)));
+        }
+        Ok(bytes)
     }
 
     /// Gives out as much as `end` says of the bytes at hand; reads on while it finds no end.
@@ -74,7 +81,6 @@ impl<'a> Blocks<'a> {
             self.buffer.drain(..self.used);
             self.used = 0;
             let got = self.source.by_ref().take(self.block_bytes as u64).read_to_end(&mut self.buffer)?;
-            self.bytes += got as u64;
             self.ended = got == 0;
         }
     }
@@ -83,5 +89,34 @@ impl<'a> Blocks<'a> {
         let start = self.used;
         self.used += n;
         &self.buffer[start..self.used]
+    }
+}
+
+/// A source that counts its bytes.
+struct Counted<R> {
+    source: R,
+    bytes: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.source.read(buffer)?;
+        self.bytes.set(self.bytes.get() + got as u64);
+        Ok(got)
+    }
+}
+
+/// A gzip decoder whose errors say that gzip is what they are about.
+struct Inflated<R>(R);
+
+impl<R: Read> Read for Inflated<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        self.0.read(buffer).map_err(|e| match e.kind() {
+            kind @ (InvalidData | InvalidInput | UnexpectedEof) => {
+                io::Error::new(kind, format!("the gzip data is truncated or damaged: {e}"))
+            }
+            _ => e,
+        })
     }
 }

@@ -11,10 +11,10 @@ use super::token::{Words, count, integer, is_blank, quoted, real};
 
 /// Rows that any file may have: their offsets take a few megabytes.
 const PLAUSIBLE_ROWS: u64 = 1 << 20;
-/// Rows more for each byte of the file.
-const ROWS_PER_BYTE: u64 = 64;
+/// Rows more for each byte of the file, as stored: compressed, if it is.
+const ROWS_PER_BYTE: u64 = 8;
 /// Bytes below which a block is not worth cutting further.
-const CHUNK_BYTES: usize = 64 << 10;
+pub(super) const CHUNK_BYTES: usize = 64 << 10;
 
 /// Coordinates and values of entries, expanded to both triangles.
 struct Triplets<T> {
@@ -47,6 +47,7 @@ pub(super) fn read<T: Value, O: Offset>(
         let (entries, max) = (header.entries, reader.max_entries);
         return Err(Error::at(line, ErrorKind::TooManyEntries { entries, max }));
     }
+    let size_line = line;
     let mut all = Triplets { rows: Vec::new(), cols: Vec::new(), vals: Vec::new() };
     let mut stored = 0;
     loop {
@@ -54,7 +55,7 @@ pub(super) fn read<T: Value, O: Offset>(
         if block.is_empty() {
             break;
         }
-        let pieces = cut(block);
+        let pieces = cut(block, reader.chunk_bytes);
         let chunks: Vec<Chunk<T>> = pieces.par_iter().map(|piece| parse(header, piece, u64::MAX)).collect();
         for (chunk, piece) in chunks.into_iter().zip(pieces) {
             let left = header.entries - stored;
@@ -72,28 +73,28 @@ pub(super) fn read<T: Value, O: Offset>(
         }
     }
     if stored < header.entries {
-        return Err(ErrorKind::TooFew { found: stored, expected: header.entries }.into());
+        return Err(Error::at(line, ErrorKind::TooFew { found: stored, expected: header.entries }));
     }
-    check_rows(reader, header, blocks.bytes())?;
+    check_rows(reader, header, blocks.source_bytes()).map_err(|kind| Error::at(size_line, kind))?;
     Ok(Csr::from_triplets(header.rows as usize, header.cols as usize, &all.rows, &all.cols, &all.vals)?)
 }
 
-fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), Error> {
+fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), ErrorKind> {
     let plausible = PLAUSIBLE_ROWS.saturating_add(bytes.saturating_mul(ROWS_PER_BYTE));
     let rows = header.rows;
     if rows > reader.max_rows.unwrap_or(plausible) {
-        return Err(ErrorKind::ImplausibleRows { rows, bytes }.into());
+        return Err(ErrorKind::ImplausibleRows { rows, bytes });
     }
     Ok(())
 }
 
-/// Cuts a block into chunks of whole lines, several for each thread.
-fn cut(block: &[u8]) -> Vec<&[u8]> {
-    let size = block.len().div_ceil(4 * rayon::current_num_threads()).max(CHUNK_BYTES);
+/// Cuts a block into chunks of whole lines, several for each thread, of `least` bytes or more.
+fn cut(block: &[u8], least: usize) -> Vec<&[u8]> {
+    let size = block.len().div_ceil(4 * rayon::current_num_threads()).max(least);
     let mut pieces = Vec::new();
     let mut rest = block;
     while !rest.is_empty() {
-        let from = size.min(rest.len());
+        let from = size.min(rest.len()) - 1;
         let end = rest[from..].iter().position(|b| *b == b'\n').map_or(rest.len(), |i| from + i + 1);
         let (piece, tail) = rest.split_at(end);
         pieces.push(piece);
@@ -172,17 +173,17 @@ fn value<T: Value>(header: &Header, mut words: Words<'_>, before: usize) -> Resu
     let what = if header.field == Field::Complex { "real and imaginary part" } else { "value" };
     let mut next = |found| words.next().ok_or(ErrorKind::Missing { found, expected, what });
     let value = match header.field {
-        Field::Pattern => 1.0,
+        Field::Pattern => T::from_f64(1.0),
         Field::Real => real(next(before)?)?,
         Field::Integer => integer(next(before)?)?,
         Field::Complex => {
             let re = real(next(before)?)?;
-            real(next(before + 1)?)?;
+            real::<T>(next(before + 1)?)?;
             re
         }
     };
     words.expect_end()?;
-    Ok(T::from_f64(value))
+    Ok(value)
 }
 
 impl<T: Value> Triplets<T> {

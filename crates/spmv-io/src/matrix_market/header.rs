@@ -37,6 +37,16 @@ pub enum Field {
 }
 
 impl Field {
+    /// The word of the banner.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Field::Real => "real",
+            Field::Integer => "integer",
+            Field::Pattern => "pattern",
+            Field::Complex => "complex",
+        }
+    }
+
     /// Words that a value takes.
     pub const fn words(self) -> usize {
         match self {
@@ -108,7 +118,7 @@ pub(super) fn read(blocks: &mut Blocks<'_>) -> Result<(Header, u64), Error> {
         number += 1;
         let line = blocks.next_line(number)?;
         if line.is_empty() {
-            return Err(ErrorKind::NoSize.into());
+            return Err(Error::at(number - 1, ErrorKind::NoSize));
         }
         if !is_blank(line) {
             let header = size(line, format, field, symmetry).map_err(|kind| Error::at(number, kind))?;
@@ -156,7 +166,7 @@ fn banner(line: &[u8]) -> Result<(Format, Field, Symmetry), ErrorKind> {
             Err(ErrorKind::Contradiction("pattern", "skew-symmetric"))
         }
         (_, Field::Real | Field::Integer | Field::Pattern, Symmetry::Hermitian) => {
-            Err(ErrorKind::Contradiction("real", "hermitian"))
+            Err(ErrorKind::Contradiction(field.name(), "hermitian"))
         }
         fine => Ok(fine),
     }

@@ -11,7 +11,8 @@
 //! The [reader](Reader) takes coordinate and array files, plain or gzipped, in blocks: a block's lines are
 //! parsed by all threads, the next block is read when they are done. So memory grows with the entries that
 //! are really there, never with what a header claims, and pipes can be read as well as files. The file is not
-//! mapped: a mapped file that shrinks ends the process, and a mapping cannot be made in safe Rust.
+//! mapped: a mapped file that shrinks ends the process (SIGBUS), and a mapping cannot be made in safe Rust.
+//! Gzip is told by its first bytes, whatever the name; a byte order mark before the banner is skipped.
 //!
 //! Entries at the same place are summed; explicit zeros are kept in coordinate files, and dropped from array
 //! files. A symmetric, skew-symmetric or hermitian file holds the lower triangle alone and is expanded to
@@ -63,7 +64,7 @@ pub fn read<T: Value>(path: impl AsRef<Path>) -> Result<Csr<T>, Error> {
 /// # Errors
 /// [`Error`], with the line where there is one.
 pub fn read_header(path: impl AsRef<Path>) -> Result<Header, Error> {
-    let mut blocks = blocks::Blocks::new(blocks::plain(File::open(path)?)?, blocks::BLOCK_BYTES);
+    let mut blocks = blocks::Blocks::open(File::open(path)?, blocks::HEADER_BYTES)?;
     Ok(header::read(&mut blocks)?.0)
 }
 
@@ -84,6 +85,7 @@ pub struct Reader {
     max_entries: u64,
     max_rows: Option<u64>,
     block_bytes: usize,
+    chunk_bytes: usize,
 }
 
 impl Default for Reader {
@@ -95,7 +97,13 @@ impl Default for Reader {
 impl Reader {
     /// Refuses complex matrices and implausibly many rows, takes any number of entries.
     pub const fn new() -> Self {
-        Self { real_part: false, max_entries: u64::MAX, max_rows: None, block_bytes: blocks::BLOCK_BYTES }
+        Self {
+            real_part: false,
+            max_entries: u64::MAX,
+            max_rows: None,
+            block_bytes: blocks::BLOCK_BYTES,
+            chunk_bytes: body::CHUNK_BYTES,
+        }
     }
 
     /// Whether to take the real part of a complex matrix.
@@ -112,8 +120,8 @@ impl Reader {
         self
     }
 
-    /// Most rows to accept. Without it, 2^20 and 64 more for each byte read: row offsets take memory that a
-    /// header of a few bytes does not justify.
+    /// Most rows to accept. Without it, 2^20 and 8 more for each byte of the file as stored (compressed, if
+    /// it is): row offsets take memory that a header of a few bytes does not justify.
     #[must_use]
     pub const fn max_rows(mut self, rows: u64) -> Self {
         self.max_rows = Some(rows);
@@ -135,7 +143,7 @@ impl Reader {
     /// # Errors
     /// [`Error`], with the line where there is one.
     pub fn read_from<T: Value, O: Offset>(&self, source: impl Read) -> Result<Csr<T, O>, Error> {
-        let mut blocks = blocks::Blocks::new(blocks::plain(source)?, self.block_bytes);
+        let mut blocks = blocks::Blocks::open(source, self.block_bytes)?;
         let (header, line) = header::read(&mut blocks)?;
         body::read(self, &header, &mut blocks, line)
     }
@@ -152,6 +160,13 @@ impl Reader {
     #[cfg(test)]
     const fn block_bytes(mut self, bytes: usize) -> Self {
         self.block_bytes = bytes;
+        self
+    }
+
+    /// Least bytes of a chunk, to put its end anywhere in tests.
+    #[cfg(test)]
+    const fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.chunk_bytes = bytes;
         self
     }
 }

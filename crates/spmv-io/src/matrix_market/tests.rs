@@ -50,6 +50,10 @@ fn bad_banners_are_named() {
             "line 1: a matrix cannot be both real and hermitian",
         ),
         (
+            "%%MatrixMarket matrix coordinate integer hermitian\n1 1 0",
+            "line 1: a matrix cannot be both integer and hermitian",
+        ),
+        (
             "%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0",
             "line 1: a matrix cannot be both pattern and skew-symmetric",
         ),
@@ -57,10 +61,10 @@ fn bad_banners_are_named() {
             "%%MatrixMarket matrix coordinate complex general\n1 1 0",
             "line 1: the matrix is complex; ask for its real part (Reader::real_part)",
         ),
-        ("%%MatrixMarket matrix coordinate real general", "the file ends before the size line"),
+        ("%%MatrixMarket matrix coordinate real general", "line 1: the file ends before the size line"),
         (
             "%%MatrixMarket matrix coordinate real general\n% no more\n\n",
-            "the file ends before the size line",
+            "line 3: the file ends before the size line",
         ),
     ] {
         assert_eq!(parse(text).unwrap_err(), message);
@@ -81,10 +85,16 @@ fn bad_sizes_and_entries_are_named_with_their_line() {
         ),
         (
             "4000000000 1 0\n".into(),
-            format!("4000000000 rows are implausible for {} bytes; Reader::max_rows allows them", 46 + 15),
+            format!(
+                "line 2: 4000000000 rows are implausible for {} bytes; Reader::max_rows allows them",
+                46 + 15
+            ),
         ),
-        ("2 2 1000000000000\n1 1 1\n".into(), "the file ends after 1 of 1000000000000 entries".into()),
-        ("2 2 2\n1 1 1\n".into(), "the file ends after 1 of 2 entries".into()),
+        (
+            "2 2 1000000000000\n1 1 1\n".into(),
+            "line 3: the file ends after 1 of 1000000000000 entries".into(),
+        ),
+        ("2 2 2\n1 1 1\n".into(), "line 3: the file ends after 1 of 2 entries".into()),
         (
             "2 2 1\n1 1 1\n\n% c\n2 2 2\n".into(),
             "line 6: more than the 1 entries that the header says".into(),
@@ -108,6 +118,8 @@ fn bad_sizes_and_entries_are_named_with_their_line() {
     }
     let long = format!("2 2 1\n1 1 {}\n", "9".repeat(2 << 20));
     assert_eq!(coordinate(&long).unwrap_err(), "line 3: the line is longer than 1048576 bytes");
+    let long = format!("% {}\n2 2 0\n", "c".repeat(2 << 20));
+    assert_eq!(coordinate(&long).unwrap_err(), "line 2: the line is longer than 1048576 bytes");
     let long = format!("2 2 1\n1 1 {}\n", "9".repeat(1000));
     assert!(coordinate(&long).unwrap_err().ends_with("...' is no real number"));
 }
@@ -162,7 +174,10 @@ fn arrays_run_down_their_columns() {
         [[0.0, -1.0, -2.0], [1.0, 0.0, -3.0], [2.0, 3.0, 0.0]]
     );
     assert_eq!(array("complex", "hermitian", "1 1\n7 0\n").unwrap(), [[7.0]]);
-    assert_eq!(array("real", "general", "2 2\n1\n2\n3\n").unwrap_err(), "the file ends after 3 of 4 entries");
+    assert_eq!(
+        array("real", "general", "2 2\n1\n2\n3\n").unwrap_err(),
+        "line 5: the file ends after 3 of 4 entries"
+    );
     assert_eq!(
         array("real", "general", "1 1\n1\n2\n").unwrap_err(),
         "line 4: more than the 1 entries that the header says"
@@ -191,7 +206,7 @@ fn what_is_legal_is_read() {
 fn limits_are_the_callers() {
     let text = b"%%MatrixMarket matrix coordinate pattern general\n2000000 1 1\n1 1\n";
     let e = Reader::new().parse::<f32>(text).unwrap_err();
-    assert!(e.to_string().starts_with("2000000 rows are implausible"), "{e}");
+    assert!(e.to_string().starts_with("line 2: 2000000 rows are implausible"), "{e}");
     assert_eq!(Reader::new().max_rows(2_000_000).parse::<f32>(text).unwrap().n_rows(), 2_000_000);
     let e = Reader::new().max_rows(3_000_000).max_entries(0).parse::<f32>(text).unwrap_err();
     assert_eq!(e.to_string(), "line 2: 1 entries are more than the 0 that Reader::max_entries allows");
@@ -234,7 +249,7 @@ impl Sample {
 }
 
 #[test]
-fn a_block_may_end_anywhere() {
+fn a_block_or_a_chunk_may_end_anywhere() {
     let text = Sample::text();
     let expected = Reader::new().parse::<f64>(&text).unwrap();
     let mut faulty = text.clone();
@@ -242,10 +257,11 @@ fn a_block_may_end_anywhere() {
     faulty[at] = b'x';
     let fault = Reader::new().parse::<f64>(&faulty).unwrap_err();
     assert!(fault.line() > Some(100));
-    for bytes in (1..200).chain([500, 1000, text.len(), text.len() + 1]) {
-        let reader = Reader::new().block_bytes(bytes);
-        assert_eq!(reader.parse::<f64>(&text).unwrap(), expected, "blocks of {bytes}");
-        assert_eq!(reader.parse::<f64>(&faulty).unwrap_err(), fault, "blocks of {bytes}");
+    for bytes in 1..=text.len() + 1 {
+        for reader in [Reader::new().block_bytes(bytes), Reader::new().chunk_bytes(bytes)] {
+            assert_eq!(reader.parse::<f64>(&text).unwrap(), expected, "{reader:?}");
+            assert_eq!(reader.parse::<f64>(&faulty).unwrap_err(), fault, "{reader:?}");
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Words and numbers.
 
+use spmv_core::{Dtype, Value};
+
 use super::error::ErrorKind;
 
 /// Longest number that is looked at; longer ones are no numbers.
@@ -61,23 +63,31 @@ pub(super) fn count(word: &[u8]) -> Option<u64> {
 }
 
 /// A real number: decimal, with an exponent of `e` or Fortran's `d`, or NaN or an infinity.
-pub(super) fn real(word: &[u8]) -> Result<f64, ErrorKind> {
+pub(super) fn real<T: Value>(word: &[u8]) -> Result<T, ErrorKind> {
     let no_number = || ErrorKind::Number(quoted(word), "real number");
     let text = str::from_utf8(word).ok().filter(|t| t.len() <= NUMBER_BYTES).ok_or_else(no_number)?;
-    text.parse().or_else(|_| {
+    let value = nearest(text).or_else(|| {
         // Fortran writes 1.5D+03, and may leave the letter out where the exponent has three digits; the
         // latter is no Matrix Market number.
         let mut bytes = [0; NUMBER_BYTES];
         let bytes = &mut bytes[..word.len()];
         bytes.copy_from_slice(word);
-        let letter = bytes.iter_mut().find(|b| matches!(b, b'd' | b'D')).ok_or_else(no_number)?;
-        *letter = b'e';
-        str::from_utf8(bytes).ok().and_then(|t| t.parse().ok()).ok_or_else(no_number)
-    })
+        *bytes.iter_mut().find(|b| matches!(b, b'd' | b'D'))? = b'e';
+        nearest(str::from_utf8(bytes).ok()?)
+    });
+    value.ok_or_else(no_number)
 }
 
-/// An integer of any size, rounded to the nearest `f64`.
-pub(super) fn integer(word: &[u8]) -> Result<f64, ErrorKind> {
+/// The value nearest to a decimal. By way of `f64` an `f32` would be rounded twice.
+fn nearest<T: Value>(text: &str) -> Option<T> {
+    match T::DTYPE {
+        Dtype::F32 => text.parse::<f32>().ok().map(|v| T::from_f64(v.into())),
+        _ => text.parse::<f64>().ok().map(T::from_f64),
+    }
+}
+
+/// An integer of any size, rounded to the nearest value.
+pub(super) fn integer<T: Value>(word: &[u8]) -> Result<T, ErrorKind> {
     let digits = word.strip_prefix(b"-").or_else(|| word.strip_prefix(b"+")).unwrap_or(word);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return Err(ErrorKind::Number(quoted(word), "integer"));

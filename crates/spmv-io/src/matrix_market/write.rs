@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use spmv_core::{CsrView, Offset, Value};
+use spmv_core::{Csr, CsrView, Dtype, Offset, Value};
 
 use super::error::{Error, ErrorKind};
 use super::header::Symmetry;
@@ -68,7 +68,8 @@ impl Writer {
         self
     }
 
-    /// Whether to write the lower triangle alone, of a matrix that equals its transpose.
+    /// Whether to write the lower triangle alone, of a matrix that equals its transpose; without values, of
+    /// one whose pattern does.
     #[must_use]
     pub fn symmetric(mut self, yes: bool) -> Self {
         self.symmetric = yes;
@@ -84,17 +85,18 @@ impl Writer {
         path: impl AsRef<Path>,
         a: CsrView<'_, T, O>,
     ) -> Result<(), Error> {
+        // Before the file is touched: what it held is not lost to a matrix that cannot be written.
+        self.check(a)?;
         let gzip = path.as_ref().extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
-        let file = BufWriter::new(File::create(path)?);
+        let mut file = BufWriter::new(File::create(path)?);
         if gzip {
             let mut encoder = GzEncoder::new(file, Compression::default());
-            self.write_to(&mut encoder, a)?;
-            Ok(encoder.finish()?.flush()?)
+            self.emit(&mut encoder, a)?;
+            file = encoder.finish()?;
         } else {
-            let mut file = file;
-            self.write_to(&mut file, a)?;
-            Ok(file.flush()?)
+            self.emit(&mut file, a)?;
         }
+        Ok(file.flush()?)
     }
 
     /// Writes to anything that takes bytes.
@@ -106,9 +108,15 @@ impl Writer {
         sink: &mut impl Write,
         a: CsrView<'_, T, O>,
     ) -> Result<(), Error> {
-        if self.symmetric {
-            check_symmetric(a)?;
-        }
+        self.check(a)?;
+        Ok(self.emit(sink, a)?)
+    }
+
+    fn check<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>) -> Result<(), Error> {
+        if self.symmetric { check_symmetric(a, self.pattern) } else { Ok(()) }
+    }
+
+    fn emit<T: Value, O: Offset>(&self, sink: &mut impl Write, a: CsrView<'_, T, O>) -> io::Result<()> {
         let kept = |row: usize, col: u32| !self.symmetric || col as usize <= row;
         let entries = match self.symmetric {
             false => a.nnz(),
@@ -133,25 +141,51 @@ impl Writer {
         let col = u64::from(col) + 1;
         match self.pattern {
             true => writeln!(sink, "{} {col}", row + 1),
-            // Debug is the shortest form that reads back, with an exponent where that is shorter.
-            false => writeln!(sink, "{} {col} {value:?}", row + 1),
+            false => match short(value) {
+                Some(short) => writeln!(sink, "{} {col} {short:?}", row + 1),
+                // Debug is the shortest form that reads back, with an exponent where that is shorter.
+                None => writeln!(sink, "{} {col} {value:?}", row + 1),
+            },
         }
     }
 }
 
-/// Each row's entries, summed where they repeat, must be those of the column.
-fn check_symmetric<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Result<(), Error> {
-    if a.n_rows() != a.n_cols() {
-        let (rows, cols) = (a.n_rows() as u64, a.n_cols() as u64);
+/// The decimal of fewest digits that reads back as a 16-bit value, whose own Debug is that of an `f32`.
+/// None where Debug does as well: wider types, NaN and infinities.
+fn short<T: Value>(value: T) -> Option<f64> {
+    /// Significant digits that tell any two `f16`, or `bf16`, apart.
+    const DIGITS: usize = 5;
+    if !matches!(T::DTYPE, Dtype::F16 | Dtype::Bf16) || !value.as_f64().is_finite() {
+        return None;
+    }
+    let decimal = |digits: usize| format!("{:.*e}", digits - 1, value.as_f64()).parse::<f64>().ok();
+    (1..=DIGITS).filter_map(decimal).find(|d| T::from_f64(*d) == value)
+}
+
+/// A matrix, or its pattern, must be its transpose. O(entries log(longest row)) time, two copies of it.
+fn check_symmetric<T: Value, O: Offset>(a: CsrView<'_, T, O>, pattern: bool) -> Result<(), Error> {
+    let n = a.n_rows();
+    if n != a.n_cols() {
+        let (rows, cols) = (n as u64, a.n_cols() as u64);
         return Err(ErrorKind::NotSquare { symmetry: Symmetry::Symmetric.name(), rows, cols }.into());
     }
-    let sum = |row: usize, col: u32| a.row(row).filter(|e| e.0 == col).map(|e| e.1.as_f64()).sum::<f64>();
-    for row in 0..a.n_rows() {
-        for (column, _) in a.row(row) {
-            let (here, there) = (sum(row, column), sum(column as usize, row as u32));
-            if here != there && !(here.is_nan() && there.is_nan()) {
-                return Err(ErrorKind::NotSymmetric { row, column }.into());
-            }
+    let rows: Vec<u32> = (0..n).flat_map(|row| a.row_range(row).map(move |_| row as u32)).collect();
+    // Assembly sorts rows and sums what repeats, so that equal matrices have equal arrays.
+    let here = Csr::<T, O>::from_triplets(n, n, &rows, a.cols(), a.vals())?;
+    let there = Csr::<T, O>::from_triplets(n, n, a.cols(), &rows, a.vals())?;
+    let same = |x: T, y: T| pattern || x == y || (x.as_f64().is_nan() && y.as_f64().is_nan());
+    for row in 0..n {
+        let (mut ours, mut theirs) = (here.row(row), there.row(row));
+        loop {
+            let (row, column) = match (ours.next(), theirs.next()) {
+                (None, None) => break,
+                (Some((c, x)), Some((d, y))) if c == d && same(x, y) => continue,
+                (Some((c, _)), other) if other.is_none_or(|(d, _)| c <= d) => (row, c),
+                // The transpose has one more: the entry itself lies across the diagonal.
+                (_, Some((d, _))) => (d as usize, row as u32),
+                (Some((c, _)), None) => (row, c),
+            };
+            return Err(ErrorKind::NotSymmetric { row, column }.into());
         }
     }
     Ok(())

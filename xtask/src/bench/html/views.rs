@@ -1,0 +1,114 @@
+//! What the charts show: rows that may be compared, and the contenders among them.
+
+use super::super::report::{Cache, Report, Row};
+
+/// The rows of one precision and one state of the caches.
+pub(super) struct View<'a> {
+    pub(super) precision: &'a str,
+    pub(super) cache: Cache,
+    pub(super) rows: Vec<&'a Row>,
+}
+
+/// One colour of the charts.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Series<'a> {
+    Ours { backend: &'a str, algorithm: &'a str },
+    Peer(&'a str),
+}
+
+/// How a contender did on a matrix.
+#[derive(Clone, Copy)]
+pub(super) enum Outcome {
+    Absent,
+    Failed,
+    Gflops(f64),
+}
+
+/// Every combination of precision and cache, in the order of the report.
+pub(super) fn of(report: &Report) -> Vec<View<'_>> {
+    let mut views: Vec<View<'_>> = Vec::new();
+    for row in &report.rows {
+        match views.iter_mut().find(|v| v.precision == row.precision && v.cache == row.cache) {
+            Some(view) => view.rows.push(row),
+            None => views.push(View { precision: &row.precision, cache: row.cache, rows: vec![row] }),
+        }
+    }
+    views
+}
+
+/// Our ways to multiply, then peers. The same in all charts, so that colours keep their meaning.
+pub(super) fn series(report: &Report) -> Vec<Series<'_>> {
+    let ours = report.rows.iter().map(Series::of);
+    let peers = report.rows.iter().flat_map(|r| r.peers.keys()).map(|p| Series::Peer(p));
+    let mut all: Vec<Series<'_>> = Vec::new();
+    for one in ours.chain(peers) {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    all
+}
+
+/// Names of peers of any row, in order.
+pub(super) fn peers<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<&'a str> {
+    let mut peers: Vec<&str> = rows.into_iter().flat_map(|r| r.peers.keys().map(String::as_str)).collect();
+    peers.sort_unstable();
+    peers.dedup();
+    peers
+}
+
+/// The speed of a row whose result is right.
+pub(super) fn speed(row: &Row) -> Option<f64> {
+    row.gflops.filter(|v| row.ok && v.is_finite() && *v > 0.0)
+}
+
+impl View<'_> {
+    pub(super) fn title(&self) -> String {
+        let cache = match self.cache {
+            Cache::Warm => "warm",
+            Cache::Cold => "cold",
+        };
+        format!("{}, {cache} cache", self.precision)
+    }
+
+    /// Names of matrices in the order of the report.
+    pub(super) fn matrices(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for row in &self.rows {
+            if !names.contains(&row.matrix.as_str()) {
+                names.push(&row.matrix);
+            }
+        }
+        names
+    }
+
+    pub(super) fn outcome(&self, matrix: &str, series: &Series<'_>) -> Outcome {
+        let mut rows = self.rows.iter().filter(|r| r.matrix == matrix);
+        match series {
+            Series::Ours { .. } => match rows.find(|r| Series::of(r) == *series) {
+                None => Outcome::Absent,
+                Some(row) => speed(row).map_or(Outcome::Failed, Outcome::Gflops),
+            },
+            Series::Peer(peer) => match rows.find_map(|r| Some((r.nnz, r.peers.get(*peer)?))) {
+                None => Outcome::Absent,
+                Some((nnz, time)) => match time.time_us {
+                    Some(us) if us > 0.0 => Outcome::Gflops(2.0 * nnz as f64 / us / 1e3),
+                    _ => Outcome::Failed,
+                },
+            },
+        }
+    }
+}
+
+impl<'a> Series<'a> {
+    pub(super) fn of(row: &'a Row) -> Self {
+        Series::Ours { backend: &row.backend, algorithm: &row.algorithm }
+    }
+
+    pub(super) fn name(&self) -> String {
+        match self {
+            Series::Ours { backend, algorithm } => format!("spmv {backend} {algorithm}"),
+            Series::Peer(peer) => (*peer).to_owned(),
+        }
+    }
+}
