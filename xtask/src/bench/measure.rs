@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use super::report::{Cache, Spread};
 
 /// Turns that each contestant gets at the least, and at the most.
-const TURNS: std::ops::RangeInclusive<usize> = 5..=50;
+const TURNS: std::ops::RangeInclusive<usize> = 9..=60;
 /// Seconds of measured runs after which a contestant has had enough.
-const ENOUGH_S: f64 = 0.1;
+const ENOUGH_S: f64 = 0.2;
 /// Seconds of timed runs in one turn, and of untimed runs before them: after a pause and others' turns it
 /// takes about ten runs until caches and clocks are as in a solver's loop.
 const TURN_S: f64 = 0.015;
