@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
 use super::peers::{MKL, RUST_PEERS};
@@ -54,7 +54,7 @@ pub(crate) fn text(report: &Report) -> String {
 fn table(rows: &[&Row]) -> Table {
     let peers = peers_of(rows);
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.load_style(ASCII_MARKDOWN);
     table.set_header(COLUMNS.iter().map(|c| (*c).to_owned()).chain(peers.iter().map(|p| format!("{p} x"))));
     for row in rows {
         let mut cells = cells(row);
