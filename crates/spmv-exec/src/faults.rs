@@ -211,6 +211,21 @@ mod plans {
     }
 
     #[test]
+    fn few_long_rows_are_cut_over_threads_and_small_matrices_are_not() {
+        let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
+        caps.compute_units = 2;
+        let long = RowStats { n_rows: 2000, n_cols: 2000, nnz: 4_000_000, ..RowStats::default() };
+        for algorithm in [Algorithm::CsrScalar, Algorithm::CsrVector] {
+            let options = Options { algorithm, ..Options::default() };
+            let tiling = plan(&long, Dtype::F64, &caps, &options).unwrap().kernel.tiling;
+            assert_eq!(tiling.tiles(), 250, "eight parts of 2000 rows");
+            assert!(plan(&rows(), Dtype::F64, &caps, &options).unwrap().kernel.tiling.tiles() >= 1000);
+        }
+        let tiling = plan(&long, Dtype::F64, &caps, &Options::default()).unwrap().kernel.tiling;
+        assert_eq!(tiling.n_groups(4_002_000), 8);
+    }
+
+    #[test]
     fn every_algorithm_plans_on_every_kind_of_device() {
         for kind in [DeviceKind::Cpu, DeviceKind::IntegratedGpu, DeviceKind::DiscreteGpu, DeviceKind::Other] {
             for subgroup in

@@ -174,13 +174,13 @@ fn kernel_of(algorithm: Algorithm) -> KernelId {
 fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Tiling {
     let tiling = |t, w, s, b| Tiling::new(t, w, s, b).expect("numbers in range by construction");
     if caps.kind == DeviceKind::Cpu {
+        let steps = rows.n_rows.saturating_add(rows.nnz);
+        let parts = if steps < SERIAL_STEPS { 1 } else { (caps.compute_units * PARTS_PER_THREAD) as usize };
         let cut = |work: usize, unit: usize| {
-            let parts =
-                if work < SERIAL_STEPS { 1 } else { (caps.compute_units * PARTS_PER_THREAD) as usize };
             work.div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
         };
         return match id {
-            KernelId::MergePath => tiling(8, 16, cut(rows.n_rows + rows.nnz, 128), 1),
+            KernelId::MergePath => tiling(8, 16, cut(steps, 128), 1),
             KernelId::CsrScalar => tiling(1, 1, cut(rows.n_rows, 1), 1),
             KernelId::CsrVector => tiling(8, 1, cut(rows.n_rows, 1).min(i32::MAX as u32 / 8), 1),
             _ => {
