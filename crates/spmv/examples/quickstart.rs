@@ -14,11 +14,13 @@ fn main() -> anyhow::Result<()> {
     let prepared = context.prepare(&a)?;
     println!("on {} with {}", context.caps().name, prepared.plan().explain());
 
-    let (mut x, mut y) = (context.upload(&vec![1.0; n as usize])?, context.zeros(n as usize)?);
+    let mut spike = vec![0.0; n as usize];
+    spike[0] = 1.0;
+    let (mut x, mut y) = (context.upload(&spike)?, context.zeros(n as usize)?);
     for _ in 0..10 {
         prepared.apply(0.25, &x, 0.0, &mut y)?;
         std::mem::swap(&mut x, &mut y);
     }
-    println!("the first value after ten steps: {}", x.to_vec()?[0]);
+    println!("around the spike after ten steps: {:?}", &x.to_vec()?[..4]);
     Ok(())
 }
