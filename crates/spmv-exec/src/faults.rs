@@ -67,6 +67,42 @@ fn an_index_that_the_device_corrupted_is_an_error_and_y_unreadable() {
     }
 }
 
+/// The numbers are those of the snapshot in `spmv-fixup`, whose model of the device this kernel must equal.
+#[test]
+fn the_papers_example_before_and_after_repair() {
+    let row_ptr = vec![0u32, 3, 8, 14, 19, 27, 29, 29, 34, 37, 37, 44, 48];
+    let a = Csr::new(12, 1, row_ptr, vec![0; 48], (1..=48).map(|e| e as f64).collect()).unwrap();
+    let device = Device::new(Cpu::open(CpuOptions::default()).unwrap()).unwrap();
+    let options = Options {
+        algorithm: Algorithm::SpeculativeSegmentedSum,
+        tiling: Some(Tiling::new(4, 6, 2, 1).unwrap()),
+        fixup: Fixup::Host,
+    };
+    let prepared = device.prepare(a.view(), &options).unwrap();
+    let mut workspace = prepared.workspace().unwrap();
+    let (x, mut y) = (device.upload(&[1.0]).unwrap(), device.upload(&[-1.0; 12]).unwrap());
+    let pending = prepared.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y).unwrap();
+
+    let stream = device.backend().open_stream().unwrap();
+    let read = |buffer, bytes: &mut [u8]| device.backend().read(&stream, buffer, 0, bytes).unwrap();
+    let Scratch::Speculative(scratch) = pending.scratch() else { panic!("speculative scratch") };
+    let (mut before, mut sum, mut row, mut tile, mut count) =
+        ([0.0f64; 12], [0.0f64], [9u32], [9u32], [9u32]);
+    read(pending.unrepaired_y(), bytemuck::cast_slice_mut(&mut before));
+    read(&scratch.sync_sums, bytemuck::cast_slice_mut(&mut sum));
+    read(&scratch.sync_rows, bytemuck::cast_slice_mut(&mut row));
+    read(&scratch.speculator, bytemuck::cast_slice_mut(&mut tile));
+    read(&scratch.dirty_count, bytemuck::cast_slice_mut(&mut count));
+    assert_eq!((sum, row, tile, count), ([6.0], [0], [1], [1]));
+    let compact = [0.0, 30.0, 69.0, 85.0, 188.0, 57.0, 160.0, 108.0, 287.0, 186.0];
+    assert_eq!(before[..10], compact);
+    assert_eq!(before[10..], [-1.0, -1.0], "no sum was stored this far right");
+
+    assert_eq!(pending.wait().unwrap().dirty_tiles, Some(1));
+    let repaired = [6.0, 30.0, 69.0, 85.0, 188.0, 57.0, 0.0, 160.0, 108.0, 0.0, 287.0, 186.0];
+    assert_eq!(y.to_vec().unwrap(), repaired);
+}
+
 #[test]
 fn a_forgotten_run_leaves_y_unreadable_and_the_workspace_usable() {
     let mut f = fixture(false);

@@ -91,6 +91,12 @@ impl<B: Backend, T: Value> Pending<'_, B, T> {
         &self.workspace.parts[0]
     }
 
+    /// `y` as stage 1 left it.
+    #[cfg(test)]
+    pub(crate) fn unrepaired_y(&self) -> &B::Buffer {
+        &self.y.buffer
+    }
+
     fn finish(&mut self) -> Result<RunStats> {
         let Some(started) = self.started.take() else { return Ok(RunStats::default()) };
         let target = Target::Device(&self.y.buffer);
