@@ -6,7 +6,7 @@ use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
 use super::peers::{MKL, RUST_PEERS};
-use super::report::{Report, Row, geometric_mean, harmonic_mean};
+use super::report::{Cache, Report, Row, geometric_mean, harmonic_mean};
 
 /// Columns before those of peers.
 const COLUMNS: [&str; 13] = [
@@ -96,7 +96,7 @@ fn cells(row: &Row) -> Vec<String> {
         format!("{} x {}", row.rows, row.cols),
         row.nnz.to_string(),
         format!("{}/{:.1}/{}", row.row_min, row.row_mean, row.row_max),
-        format!("{} {}", row.backend, row.algorithm),
+        way(row),
         plan,
         time,
         spread,
@@ -106,6 +106,12 @@ fn cells(row: &Row) -> Vec<String> {
         dirty,
         format!("{:.3}", row.error_over_bound),
     ]
+}
+
+/// Backend, algorithm, and whether caches were emptied.
+fn way(row: &Row) -> String {
+    let cold = if row.cache == Cache::Cold { ", cold" } else { "" };
+    format!("{} {}{cold}", row.backend, row.algorithm)
 }
 
 fn ratio_cell(row: &Row, peer: &str) -> String {
@@ -118,19 +124,18 @@ fn ratio_cell(row: &Row, peer: &str) -> String {
 
 /// Means for each way of multiplying: rates harmonic, ratios geometric.
 fn means(text: &mut String, rows: &[&Row]) {
-    let mut ways: Vec<(&str, &str)> =
-        rows.iter().map(|r| (r.backend.as_str(), r.algorithm.as_str())).collect();
+    let mut ways: Vec<String> = rows.iter().map(|r| way(r)).collect();
     ways.sort_unstable();
     ways.dedup();
-    for (backend, algorithm) in ways {
-        let rows = || rows.iter().filter(move |r| r.backend == backend && r.algorithm == algorithm);
+    for name in ways {
+        let rows = || rows.iter().filter(|r| way(r) == name);
         let gflops: Vec<f64> = rows().filter_map(|r| r.gflops).collect();
         let (Some(harmonic), Some(geometric)) = (harmonic_mean(&gflops), geometric_mean(&gflops)) else {
             continue;
         };
         let _ = write!(
             text,
-            "{backend} {algorithm}: {harmonic:.2} GFlop/s harmonic mean, {geometric:.2} geometric, of {} matrices",
+            "{name}: {harmonic:.2} GFlop/s harmonic mean, {geometric:.2} geometric, of {} matrices",
             gflops.len()
         );
         let ratio = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {
