@@ -25,18 +25,21 @@ pub enum KernelId {
     CsrVector,
     /// Rows and entries cut evenly over bunches.
     MergePath,
+    /// Adds what `merge_path` carried from bunch to bunch.
+    CarryApply,
     /// `y <- alpha*t + beta*y`.
     Axpby,
 }
 
 impl KernelId {
     /// Every kernel there is.
-    pub const ALL: [KernelId; 6] = [
+    pub const ALL: [KernelId; 7] = [
         KernelId::SpecSegsum,
         KernelId::FixupApply,
         KernelId::CsrScalar,
         KernelId::CsrVector,
         KernelId::MergePath,
+        KernelId::CarryApply,
         KernelId::Axpby,
     ];
 
@@ -48,6 +51,7 @@ impl KernelId {
             KernelId::CsrScalar => "csr_scalar",
             KernelId::CsrVector => "csr_vector",
             KernelId::MergePath => "merge_path",
+            KernelId::CarryApply => "carry_apply",
             KernelId::Axpby => "axpby",
         }
     }
@@ -103,12 +107,15 @@ impl fmt::Display for Lanes {
 
 /// Everything a kernel is compiled for: cache key, label and test name.
 ///
+/// S is no part of the code: every kernel that walks takes it as the argument `tiles`.
+///
 /// ```
 /// use spmv_backend::{KernelId, KernelSpec, Lanes};
 /// use spmv_core::{Dtype, Tiling};
 /// let spec = KernelSpec { id: KernelId::CsrVector, value: Dtype::F64, lanes: Lanes::Workgroup, tiling: Tiling::new(8, 1, 4, 1)? };
 /// assert!(spec.defines().contains(&("LANES_WORKGROUP", 1)));
-/// assert!(spec.defines().contains(&("TILES", 4)));
+/// assert!(spec.defines().contains(&("WIDTH", 1)));
+/// assert_eq!(spec.code(), KernelSpec { tiling: Tiling::new(8, 1, 1, 1)?, ..spec });
 /// # Ok::<(), spmv_core::TilingError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -124,8 +131,14 @@ pub struct KernelSpec {
 }
 
 impl KernelSpec {
+    /// The same with S = 1: plans that differ in S alone share their code.
+    #[must_use]
+    pub fn code(&self) -> Self {
+        Self { tiling: self.tiling.with_tiles(1), ..*self }
+    }
+
     /// Names and numbers for `-D` (CUDA, OpenCL) and substitution (WGSL).
-    pub fn defines(&self) -> [(&'static str, u32); 6] {
+    pub fn defines(&self) -> [(&'static str, u32); 5] {
         let value = match self.value {
             Dtype::F16 => "VALUE_F16",
             Dtype::Bf16 => "VALUE_BF16",
@@ -141,26 +154,27 @@ impl KernelSpec {
             (lanes, 1),
             ("LANES", self.tiling.lanes()),
             ("WIDTH", self.tiling.width()),
-            ("TILES", self.tiling.tiles()),
             ("BUNCHES", self.tiling.bunches()),
         ]
     }
 
     /// Local memory that a group needs, in bytes.
     ///
-    /// `spec_segsum` keeps, for each bunch, a tile's products and one descriptor bit per entry (in
-    /// 32-bit words, one more for the tile's end); `csr_vector` without shuffles one sum per lane;
-    /// `merge_path` a tile's products and row ends.
+    /// `spec_segsum` keeps, for each bunch, a tile's products (one more for each lane, so that lanes read
+    /// from different banks) and one descriptor bit per entry (in 32-bit words, two more for the end and the
+    /// dirty flag); `merge_path` a tile's products and row ends; `fixup_apply` a tile's sums. Lanes that
+    /// cannot shuffle talk through one sum and one count each.
     pub fn local_bytes(&self) -> u64 {
         let sum = self.value.accum().bytes() as u64;
         let (tile, lanes) = (u64::from(self.tiling.tile_entries()), u64::from(self.tiling.group_lanes()));
         let bunches = u64::from(self.tiling.bunches());
+        let talk = if self.lanes == Lanes::Workgroup { lanes * (sum + 4) } else { 0 };
         match self.id {
-            KernelId::SpecSegsum => bunches * (tile * sum + (tile / 32 + 1) * 4),
-            KernelId::FixupApply => bunches * tile * sum,
-            KernelId::CsrVector if self.lanes == Lanes::Workgroup => lanes * sum,
-            KernelId::MergePath => bunches * tile * (sum + 4),
-            KernelId::CsrVector | KernelId::CsrScalar | KernelId::Axpby => 0,
+            KernelId::SpecSegsum => talk + lanes * sum + bunches * (tile * sum + (tile / 32 + 2) * 4),
+            KernelId::FixupApply => talk + bunches * tile * sum,
+            KernelId::CsrVector | KernelId::CarryApply => talk,
+            KernelId::MergePath => talk + bunches * tile * (sum + 4),
+            KernelId::CsrScalar | KernelId::Axpby => 0,
         }
     }
 }

@@ -85,6 +85,11 @@ const fn write(name: &'static str, elem: Elem) -> Param {
 const N_ROWS: Param = count("n_rows");
 const ROW_BASE: Param = count("row_base");
 const NNZ: Param = count("nnz");
+// S of the tiling. An argument, not part of the code, so that one compiled kernel serves every S.
+const TILES: Param = count("tiles");
+// Which of the two dirty counters this run uses; `fixup_apply` resets the other one for the next run, because
+// no group of a launch knows when all the others have read a counter.
+const TURN: Param = count("turn");
 const ALPHA: Param = scalar("alpha");
 const BETA: Param = scalar("beta");
 const ROW_PTR: Param = read("row_ptr", Elem::U32);
@@ -92,13 +97,20 @@ const COLS: Param = read("cols", Elem::U32);
 const VALS: Param = read("vals", Elem::Value);
 const X: Param = read("x", Elem::Value);
 const Y: Param = write("y", Elem::Accum);
+// The row of each tile's first entry, and n_rows at the end: found once, at prepare.
+const TILE_ROWS: Param = read("tile_rows", Elem::U32);
+// The rows finished before each bunch, and before the end: found once, at prepare.
+const BUNCH_ROWS: Param = read("bunch_rows", Elem::U32);
 
-const SPEC_SEGSUM: [Param; 13] = [
+const SPEC_SEGSUM: [Param; 16] = [
     N_ROWS,
     ROW_BASE,
     NNZ,
+    TILES,
+    TURN,
     ALPHA,
     ROW_PTR,
+    TILE_ROWS,
     COLS,
     VALS,
     X,
@@ -109,34 +121,40 @@ const SPEC_SEGSUM: [Param; 13] = [
     write("speculator", Elem::U32),
 ];
 
-const FIXUP_APPLY: [Param; 9] = [
+const FIXUP_APPLY: [Param; 11] = [
     N_ROWS,
     ROW_BASE,
     NNZ,
+    TILES,
+    TURN,
     ROW_PTR,
-    read("sync_rows", Elem::U32),
+    TILE_ROWS,
     read("sync_sums", Elem::Accum),
     write("dirty_count", Elem::U32),
     read("speculator", Elem::U32),
     Y,
 ];
 
-const BY_ROW: [Param; 9] = [N_ROWS, ROW_BASE, ALPHA, BETA, ROW_PTR, COLS, VALS, X, Y];
+const BY_ROW: [Param; 10] = [N_ROWS, ROW_BASE, TILES, ALPHA, BETA, ROW_PTR, COLS, VALS, X, Y];
 
-const MERGE_PATH: [Param; 12] = [
+const MERGE_PATH: [Param; 13] = [
     N_ROWS,
     ROW_BASE,
     NNZ,
+    TILES,
     ALPHA,
     BETA,
     ROW_PTR,
-    read("bunch_rows", Elem::U32),
+    BUNCH_ROWS,
     COLS,
     VALS,
     X,
     write("carries", Elem::Accum),
     Y,
 ];
+
+const CARRY_APPLY: [Param; 8] =
+    [N_ROWS, ROW_BASE, NNZ, TILES, ALPHA, BUNCH_ROWS, read("carries", Elem::Accum), Y];
 
 const AXPBY: [Param; 6] = [N_ROWS, ROW_BASE, ALPHA, BETA, read("t", Elem::Accum), Y];
 
@@ -148,6 +166,7 @@ impl KernelId {
             KernelId::FixupApply => &FIXUP_APPLY,
             KernelId::CsrScalar | KernelId::CsrVector => &BY_ROW,
             KernelId::MergePath => &MERGE_PATH,
+            KernelId::CarryApply => &CARRY_APPLY,
             KernelId::Axpby => &AXPBY,
         }
     }

@@ -101,6 +101,14 @@ impl Tiling {
         Self { lanes, width, tiles, bunches }
     }
 
+    /// The same with another S; clipped so that a group's entries still fit 31 bits, and at least 1.
+    #[must_use]
+    pub const fn with_tiles(self, tiles: u32) -> Self {
+        let most = i32::MAX as u32 / (self.lanes * self.width * self.bunches);
+        let tiles = if tiles > most { most } else { tiles };
+        Self { tiles: if tiles == 0 { 1 } else { tiles }, ..self }
+    }
+
     /// T: lanes of a bunch.
     pub const fn lanes(&self) -> u32 {
         self.lanes

@@ -10,6 +10,7 @@ use spmv_core::{Accum, Dtype, Value, bf16, f16};
 
 use crate::Cpu;
 use crate::kernels::axpby::Axpby;
+use crate::kernels::carry_apply::CarryApply;
 use crate::kernels::csr_scalar::CsrScalar;
 use crate::kernels::csr_vector::CsrVector;
 use crate::kernels::fixup_apply::FixupApply;
@@ -255,26 +256,30 @@ struct CsrAt {
 /// # Safety
 /// The contract of [`Backend::launch`].
 unsafe fn run<T: SimdValue>(kernel: &Kernel, groups: u32, args: &Args<'_, '_>) {
-    let tiling = kernel.spec.tiling;
+    // Kernels that walk take S as the argument `tiles`.
+    let tiles = kernel.spec.id.params().iter().position(|p| p.name == "tiles").map_or(1, |i| args.u32(i));
+    let tiling = kernel.spec.tiling.with_tiles(tiles);
     // SAFETY (all blocks below): `launch` promises arguments in the order of the parameter table, long
     // enough for the counts, columns below the length of x, and written buffers that are no other argument.
     match kernel.spec.id {
         KernelId::SpecSegsum => {
             // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 4, cols: 5, x: 7, y: 8 }) };
+            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 6, cols: 8, x: 10, y: 11 }) };
             let (n_tiles, n_bunches) = (tiling.n_tiles(m.nnz) as usize, tiling.n_bunches(m.nnz) as usize);
             // SAFETY: see above; `AtomicU32` has the size, alignment and bit validity of `u32`.
             unsafe {
-                let speculator = &mut args.slice_mut::<u32>(12)[..n_tiles];
+                let speculator = &mut args.slice_mut::<u32>(15)[..n_tiles];
+                let dirty_count = &args.slice_mut::<u32>(14)[args.u32(4) as usize];
                 SpecSegsum {
                     tiling,
-                    alpha: args.scalar(3),
+                    alpha: args.scalar(5),
                     row_ptr: m.row_ptr,
+                    tile_rows: &args.slice(7)[..n_tiles + 1],
                     a: m.a,
                     y: m.y,
-                    sync_rows: &mut args.slice_mut(9)[..n_bunches],
-                    sync_sums: &mut args.slice_mut(10)[..n_bunches],
-                    dirty_count: &*args.slice_mut::<u32>(11).as_ptr().cast::<AtomicU32>(),
+                    sync_rows: &mut args.slice_mut(12)[..n_bunches],
+                    sync_sums: &mut args.slice_mut(13)[..n_bunches],
+                    dirty_count: &*std::ptr::from_ref(dirty_count).cast::<AtomicU32>(),
                     speculator: std::slice::from_raw_parts(speculator.as_ptr().cast(), n_tiles),
                 }
                 .run(groups);
@@ -287,40 +292,41 @@ unsafe fn run<T: SimdValue>(kernel: &Kernel, groups: u32, args: &Args<'_, '_>) {
             unsafe {
                 FixupApply::<T::Accum> {
                     tiling,
-                    row_ptr: &args.slice(3)[..n_rows + 1],
-                    sync_rows: &args.slice(4)[..n_bunches],
-                    sync_sums: &args.slice(5)[..n_bunches],
-                    dirty_count: &mut args.slice_mut(6)[..2],
-                    speculator: &args.slice(7)[..n_tiles],
-                    y: &mut args.slice_mut(8)[row_base..row_base + n_rows],
+                    turn: args.u32(4) as usize,
+                    row_ptr: &args.slice(5)[..n_rows + 1],
+                    tile_rows: &args.slice(6)[..n_tiles + 1],
+                    sync_sums: &args.slice(7)[..n_bunches],
+                    dirty_count: &mut args.slice_mut(8)[..2],
+                    speculator: &args.slice(9)[..n_tiles],
+                    y: &mut args.slice_mut(10)[row_base..row_base + n_rows],
                 }
                 .run();
             }
         }
         KernelId::CsrScalar => {
             // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 4, cols: 5, x: 7, y: 8 }) };
-            let (alpha, beta) = (args.scalar(2), args.scalar(3));
+            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 5, cols: 6, x: 8, y: 9 }) };
+            let (alpha, beta) = (args.scalar(3), args.scalar(4));
             CsrScalar { tiling, alpha, beta, row_ptr: m.row_ptr, a: m.a, y: m.y }.run(groups);
         }
         KernelId::CsrVector => {
             // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 4, cols: 5, x: 7, y: 8 }) };
-            let (alpha, beta) = (args.scalar(2), args.scalar(3));
+            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 5, cols: 6, x: 8, y: 9 }) };
+            let (alpha, beta) = (args.scalar(3), args.scalar(4));
             CsrVector { tiling, isa: kernel.isa, alpha, beta, row_ptr: m.row_ptr, a: m.a, y: m.y }
                 .run(groups);
         }
         KernelId::MergePath => {
             // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 5, cols: 7, x: 9, y: 11 }) };
+            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 6, cols: 8, x: 10, y: 12 }) };
             let n_bunches = tiling.n_bunches(m.y.len() as u32 + m.nnz) as usize;
             // SAFETY: see above.
-            let (bunch_rows, carries) = unsafe { (args.slice::<u32>(6), args.slice_mut::<T::Accum>(10)) };
+            let (bunch_rows, carries) = unsafe { (args.slice::<u32>(7), args.slice_mut::<T::Accum>(11)) };
             MergePath {
                 tiling,
                 isa: kernel.isa,
-                alpha: args.scalar(3),
-                beta: args.scalar(4),
+                alpha: args.scalar(4),
+                beta: args.scalar(5),
                 row_ptr: m.row_ptr,
                 bunch_rows: &bunch_rows[..n_bunches + 1],
                 a: m.a,
@@ -328,6 +334,20 @@ unsafe fn run<T: SimdValue>(kernel: &Kernel, groups: u32, args: &Args<'_, '_>) {
                 y: m.y,
             }
             .run(groups);
+        }
+        KernelId::CarryApply => {
+            let (n_rows, row_base, nnz) = (args.u32(0) as usize, args.u32(1) as usize, args.u32(2));
+            let n_bunches = tiling.n_bunches(n_rows as u32 + nnz) as usize;
+            // SAFETY: see above.
+            let (bunch_rows, carries, y) =
+                unsafe { (args.slice(5), args.slice(6), args.slice_mut::<T::Accum>(7)) };
+            CarryApply {
+                alpha: args.scalar(4),
+                bunch_rows: &bunch_rows[..n_bunches + 1],
+                carries: &carries[..n_bunches],
+                y: &mut y[row_base..row_base + n_rows],
+            }
+            .run();
         }
         KernelId::Axpby => {
             let (n_rows, row_base) = (args.u32(0) as usize, args.u32(1) as usize);

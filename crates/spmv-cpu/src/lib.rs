@@ -130,6 +130,8 @@ fn caps(name: String, n_threads: usize, mask: Mask) -> DeviceCaps {
     caps.compute_units = n_threads as u32;
     caps.subgroup = if mask.no_subgroups { None } else { Some((1, 64)) };
     caps.arithmetic = if mask.no_f64 { DtypeSet::ALL.without(spmv_core::Dtype::F64) } else { DtypeSet::ALL };
+    // A lane is an iteration: a group may have any number.
+    caps.max_group = u32::MAX;
     caps.max_local_bytes = mask.local_bytes.unwrap_or(64 * 1024);
     caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(u64::MAX);
     caps

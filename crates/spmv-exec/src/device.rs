@@ -64,7 +64,11 @@ impl<B: Backend> Device<B> {
     /// Out of memory.
     pub fn zeros<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
         let vec = self.uninit(len)?;
-        self.copies(|s| self.backend().zero(s, &vec.buffer, (len * size_of::<T>()) as u64))?;
+        // Runs are on other streams, so the zeros must be there before one can start.
+        self.copies(|s| {
+            self.backend().zero(s, &vec.buffer, (len * size_of::<T>()) as u64)?;
+            self.backend().wait(&self.backend().record(s)?)
+        })?;
         Ok(vec)
     }
 
@@ -83,8 +87,9 @@ impl<B: Backend> Device<B> {
         Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, values: PhantomData })
     }
 
-    /// The kernel of this key, compiled at most once.
+    /// The kernel of this key, whatever its S; compiled at most once.
     pub(crate) fn kernel(&self, spec: &KernelSpec) -> Result<Arc<B::Kernel>> {
+        let spec = &spec.code();
         let mut kernels = self.inner.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(spec) {
             return Ok(Arc::clone(kernel));

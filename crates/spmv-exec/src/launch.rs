@@ -40,6 +40,8 @@ pub(crate) struct Run<'a, B: Backend, T: Value> {
     pub(crate) x: Vector<'a, B>,
     pub(crate) y: Vector<'a, B>,
     pub(crate) alpha: T::Accum,
+    /// Which dirty counter to use.
+    pub(crate) turn: u32,
 }
 
 fn scalar<B: Backend, A: Accum>(value: A) -> Arg<'static, B> {
@@ -58,8 +60,11 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
             Arg::U32(part.n_rows),
             Arg::U32(row_base),
             Arg::U32(part.nnz),
+            self.tiles(),
+            Arg::U32(self.turn),
             scalar(self.alpha),
             Arg::Buffer(&part.row_ptr),
+            tile_rows(part),
             Arg::Buffer(&part.cols),
             Arg::Buffer(&part.vals),
             self.x.into(),
@@ -81,8 +86,10 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
             Arg::U32(part.n_rows),
             Arg::U32(row_base),
             Arg::U32(part.nnz),
+            self.tiles(),
+            Arg::U32(self.turn),
             Arg::Buffer(&part.row_ptr),
-            Arg::Buffer(&scratch.sync_rows),
+            tile_rows(part),
             Arg::Buffer(&scratch.sync_sums),
             Arg::Buffer(&scratch.dirty_count),
             Arg::Buffer(&scratch.speculator),
@@ -118,11 +125,24 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         match (self.prepared.plan.kernel.id, &part.structure, scratch) {
             (id @ KernelId::MergePath, Structure::BunchRows(bunch_rows), Scratch::Carries(carries)) => {
                 let (bunch_rows, carries) = (Arg::Buffer(bunch_rows), Arg::Buffer(carries));
-                let groups = tiling.n_groups(part.n_rows + part.nnz);
-                let nnz = Arg::U32(part.nnz);
-                let args =
-                    [n_rows, row_base, nnz, alpha, beta, row_ptr, bunch_rows, cols, vals, x, carries, y];
-                self.start(id, kernel, groups, &args)
+                let steps = part.n_rows + part.nnz;
+                let args = [
+                    n_rows,
+                    row_base,
+                    Arg::U32(part.nnz),
+                    self.tiles(),
+                    alpha,
+                    beta,
+                    row_ptr,
+                    bunch_rows,
+                    cols,
+                    vals,
+                    x,
+                    carries,
+                    y,
+                ];
+                self.start(id, kernel, tiling.n_groups(steps), &args)?;
+                if tiling.n_bunches(steps) > 1 { self.carry_apply(part, scratch) } else { Ok(()) }
             }
             (id, _, _) => {
                 let first = match id {
@@ -130,10 +150,35 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
                     _ => tiling.vector_rows(0, part.n_rows),
                 };
                 let groups = spmv_core::Tiling::n_row_groups(&first, part.n_rows);
-                let args = [n_rows, row_base, alpha, beta, row_ptr, cols, vals, x, y];
+                let args = [n_rows, row_base, self.tiles(), alpha, beta, row_ptr, cols, vals, x, y];
                 self.start(id, kernel, groups, &args)
             }
         }
+    }
+
+    /// What `merge_path` carried, to where it belongs; a single bunch carries nothing.
+    fn carry_apply(&self, part: &Part<B>, scratch: &Scratch<B>) -> Result<()> {
+        let (Some(kernel), Structure::BunchRows(bunch_rows), Scratch::Carries(carries)) =
+            (&self.prepared.kernels.carry_apply, &part.structure, scratch)
+        else {
+            unreachable!("made by `prepare` and `workspace` for merge_path")
+        };
+        let args = [
+            Arg::U32(part.n_rows),
+            Arg::U32(part.row_base),
+            Arg::U32(part.nnz),
+            self.tiles(),
+            scalar(self.alpha),
+            Arg::Buffer(bunch_rows),
+            Arg::Buffer(carries),
+            self.y.into(),
+        ];
+        let groups = self.prepared.plan.kernel.tiling.n_groups(part.n_rows + part.nnz);
+        self.start(KernelId::CarryApply, kernel, groups, &args)
+    }
+
+    fn tiles<'t>(&self) -> Arg<'t, B> {
+        Arg::U32(self.prepared.plan.kernel.tiling.tiles())
     }
 
     /// Where a part's speculative sums go: rows of `y`, or the workspace.
@@ -159,6 +204,13 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         // borrowed until `finish` has waited.
         unsafe { self.prepared.device.backend().launch(self.stream, kernel, groups, args)? };
         Ok(())
+    }
+}
+
+fn tile_rows<B: Backend>(part: &Part<B>) -> Arg<'_, B> {
+    match &part.structure {
+        Structure::TileRows { tile_rows, .. } => Arg::Buffer(tile_rows),
+        _ => unreachable!("made by `prepare` for spec_segsum"),
     }
 }
 

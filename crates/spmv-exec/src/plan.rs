@@ -180,7 +180,10 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
             work.div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
         };
         return match id {
-            KernelId::MergePath => tiling(8, 16, cut(steps, 128), 1),
+            KernelId::MergePath => {
+                let width = fitting_width(id, value, caps, 8, 16, 1);
+                tiling(8, width, cut(steps, 8 * width as usize), 1)
+            }
             KernelId::CsrScalar => tiling(1, 1, cut(rows.n_rows, 1), 1),
             KernelId::CsrVector => tiling(8, 1, cut(rows.n_rows, 1).min(i32::MAX as u32 / 8), 1),
             _ => {
@@ -230,7 +233,7 @@ fn check_tiling(kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
     let tiling = &kernel.tiling;
     let unsupported =
         |what: String, way_out: &str| Err(Error::unsupported(&*caps.name, what, way_out).into());
-    if caps.kind != DeviceKind::Cpu && tiling.group_lanes() > caps.max_group {
+    if tiling.group_lanes() > caps.max_group {
         let what = format!("groups of {} lanes (at most {})", tiling.group_lanes(), caps.max_group);
         return unsupported(what, "use a tiling with a smaller T*B");
     }

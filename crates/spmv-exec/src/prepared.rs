@@ -49,6 +49,7 @@ pub(crate) struct Kernels<B: Backend> {
     /// For sums that go through the workspace: speculative ones with beta != 0, and empty parts.
     pub(crate) axpby: Option<Arc<B::Kernel>>,
     pub(crate) fixup_apply: Option<Arc<B::Kernel>>,
+    pub(crate) carry_apply: Option<Arc<B::Kernel>>,
 }
 
 /// Rows of the matrix that one launch multiplies, with offsets of their own.
@@ -71,11 +72,19 @@ pub(crate) enum Structure<B: Backend> {
     None,
     /// `merge_path`: rows finished before each bunch, and before the end.
     BunchRows(B::Buffer),
-    /// `spec_segsum` repaired on the host: row offsets, and the row at each tile boundary.
-    Host {
-        row_ptr: Vec<u32>,
-        tile_rows: Vec<u32>,
+    /// `spec_segsum`: the row at each tile boundary.
+    TileRows {
+        tile_rows: B::Buffer,
+        /// The same and the row offsets on the host, if it is to repair.
+        host: Option<HostStructure>,
     },
+}
+
+/// What repair on the host looks at.
+#[derive(Debug)]
+pub(crate) struct HostStructure {
+    pub(crate) row_ptr: Vec<u32>,
+    pub(crate) tile_rows: Vec<u32>,
 }
 
 impl<B: Backend> Device<B> {
@@ -104,24 +113,30 @@ impl<B: Backend> Device<B> {
         let variant = |id| KernelSpec { id, ..plan.kernel };
         let through_workspace = plan.kernel.id == KernelId::SpecSegsum;
         let on_device = plan.repair == Repair::Device;
+        let carries = plan.kernel.id == KernelId::MergePath;
         Ok(Kernels {
             main: self.kernel(&plan.kernel)?,
             axpby: through_workspace.then(|| self.kernel(&variant(KernelId::Axpby))).transpose()?,
             fixup_apply: on_device.then(|| self.kernel(&variant(KernelId::FixupApply))).transpose()?,
+            carry_apply: carries.then(|| self.kernel(&variant(KernelId::CarryApply))).transpose()?,
         })
     }
 
     fn part<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, piece: &Piece, plan: &Plan) -> Result<Part<B>> {
         let Piece { rows, entries, continues } = piece.clone();
         let row_ptr = rebased(a.row_ptr(), &rows, &entries);
-        let structure = match (plan.kernel.id, plan.repair) {
-            (KernelId::MergePath, _) => {
+        let structure = match plan.kernel.id {
+            KernelId::MergePath => {
                 Structure::BunchRows(self.copy(&bunch_rows(&plan.kernel.tiling, &row_ptr))?)
             }
-            (KernelId::SpecSegsum, Repair::Host) => Structure::Host {
-                tile_rows: tile_rows(&plan.kernel.tiling, &row_ptr),
-                row_ptr: row_ptr.to_vec(),
-            },
+            KernelId::SpecSegsum => {
+                let rows = tile_rows(&plan.kernel.tiling, &row_ptr);
+                let on_host = plan.repair == Repair::Host;
+                Structure::TileRows {
+                    tile_rows: self.copy(&rows)?,
+                    host: on_host.then(|| HostStructure { row_ptr: row_ptr.to_vec(), tile_rows: rows }),
+                }
+            }
             _ => Structure::None,
         };
         Ok(Part {

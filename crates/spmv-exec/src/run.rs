@@ -206,8 +206,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         }
         let backend = self.device.backend();
         self.begin(workspace)?;
-        let Workspace { stream, parts: scratch, .. } = &*workspace;
-        let run = Run { prepared: self, stream, x, y, alpha };
+        let Workspace { stream, parts: scratch, turn, .. } = &*workspace;
+        let run = Run { prepared: self, stream, x, y, alpha, turn: *turn };
         let parts = || self.parts.iter().zip(scratch);
         let begin = backend.record(stream)?;
         for (part, scratch) in parts() {
@@ -234,8 +234,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         Ok(Started { begin, stage1, stage2, alpha, beta })
     }
 
-    /// Marks the workspace as in use; after a run that was never finished, resets its counters.
+    /// Marks the workspace as in use and takes the counter that the last run has reset; after a run that
+    /// was never finished, resets both.
     fn begin(&self, workspace: &mut Workspace<B, T>) -> Result<()> {
+        if self.plan.repair == Repair::Device {
+            workspace.turn = 1 - workspace.turn;
+        }
         if std::mem::replace(&mut workspace.in_use, true) {
             for scratch in &workspace.parts {
                 if let Scratch::Speculative(s) = scratch {
@@ -323,7 +327,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
                 Target::Device(buffer) => Vector::Device(*buffer),
                 Target::Host(y) => Vector::Host(HostSlice::of_mut(bytemuck::cast_slice_mut(y))),
             };
-            let run = Run { prepared: self, stream, x: y, y, alpha };
+            let run = Run { prepared: self, stream, x: y, y, alpha, turn: 0 };
             combined |= self.combine(&run, part, s, beta)?;
         }
         if combined {
@@ -363,10 +367,10 @@ impl<B: Backend, T: Value> RepairPart<'_, B, T> {
     }
 
     fn structure(&self) -> spmv_fixup::Structure<'_> {
-        let Structure::Host { row_ptr, tile_rows } = &self.part.structure else {
+        let Structure::TileRows { host: Some(host), .. } = &self.part.structure else {
             unreachable!("kept by `prepare` for repair on the host")
         };
-        spmv_fixup::Structure::new(self.prepared.plan.kernel.tiling, row_ptr, tile_rows)
+        spmv_fixup::Structure::new(self.prepared.plan.kernel.tiling, &host.row_ptr, &host.tile_rows)
     }
 
     fn check_count(&self, count: u32) -> Result<usize> {
@@ -463,7 +467,7 @@ impl<B: Backend, T: Value> Workspace<B, T> {
                 let mut count = [0u32; 2];
                 let bytes = bytemuck::cast_slice_mut(&mut count);
                 prepared.device.backend().read(&self.stream, &s.dirty_count, 0, bytes)?;
-                total += count[1];
+                total += count[self.turn as usize];
             }
         }
         Ok(total)

@@ -26,6 +26,8 @@ pub struct Workspace<B: Backend, T: Value> {
     pub(crate) staged: Option<Staged<B, T>>,
     /// Host copies for repair on the host where memory is discrete.
     pub(crate) host: HostCopies<T::Accum>,
+    /// Which of the two dirty counters the last run used; changes where the device repairs.
+    pub(crate) turn: u32,
     /// Set while a run is on its way: the dirty counters may not be zero.
     pub(crate) in_use: bool,
     /// The `Prepared` it fits.
@@ -54,7 +56,7 @@ pub(crate) struct Speculative<B: Backend> {
     pub(crate) sums: B::Buffer,
     pub(crate) sync_rows: B::Buffer,
     pub(crate) sync_sums: B::Buffer,
-    /// Two counts: tiles found dirty by the run on its way, and by the last one repaired on the device.
+    /// Two counters of dirty tiles, used by turns where the device repairs.
     pub(crate) dirty_count: B::Buffer,
     pub(crate) speculator: B::Buffer,
     pub(crate) n_tiles: u32,
@@ -84,7 +86,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let parts = self.parts.iter().map(|p| self.scratch(&stream, p)).collect::<Result<Vec<_>>>()?;
         let at_a_distance = self.plan.repair == Repair::Host && !self.device.caps().memory.host_can_map();
         let host = if at_a_distance { HostCopies::new(&self.parts, &parts) } else { HostCopies::empty() };
-        Ok(Workspace { stream, parts, staged: None, host, in_use: false, owner: self.id })
+        Ok(Workspace { stream, parts, staged: None, host, turn: 0, in_use: false, owner: self.id })
     }
 
     fn scratch(&self, stream: &B::Stream, part: &Part<B>) -> Result<Scratch<B>> {

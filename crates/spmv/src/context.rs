@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use spmv_backend::DeviceCaps;
+use spmv_backend::{DeviceCaps, DeviceKind};
 use spmv_core::{CsrView, Offset};
 use spmv_exec::{Device, Options};
 
@@ -18,32 +18,67 @@ use crate::vector::Vector;
 /// ```
 /// use spmv::BackendKind;
 /// assert_eq!("cpu".parse(), Ok(BackendKind::Cpu));
-/// assert_eq!(BackendKind::Cpu.to_string(), "cpu");
+/// assert_eq!(BackendKind::OpenCl.to_string(), "opencl");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BackendKind {
+    /// GPUs and other devices with an OpenCL driver.
+    OpenCl,
     /// CPU cores.
     Cpu,
 }
 
-/// Every backend in the order of probing, and how to open its best device.
-const BACKENDS: [(BackendKind, Opener); 1] =
-    [(BackendKind::Cpu, || open(spmv_cpu::Cpu::open(Default::default())))];
+/// A backend, and how its devices are opened.
+#[derive(Clone, Copy)]
+struct Entry {
+    kind: BackendKind,
+    n_devices: fn() -> spmv_backend::Result<usize>,
+    open: fn(usize) -> Opened,
+    /// Why [`Context::auto`] leaves a device alone that could be opened.
+    passes: fn(&DeviceCaps) -> Option<&'static str>,
+}
 
-type Opener = fn() -> spmv_exec::Result<Arc<dyn AnyDevice>>;
+type Opened = spmv_exec::Result<Arc<dyn AnyDevice>>;
 
-fn open<B: spmv_backend::Backend>(backend: spmv_backend::Result<B>) -> spmv_exec::Result<Arc<dyn AnyDevice>> {
+/// Every backend in the order of probing; device 0 is its best.
+const BACKENDS: [Entry; 2] = [
+    Entry {
+        kind: BackendKind::OpenCl,
+        n_devices: || match spmv_opencl::Options::from_env()?.device {
+            Some(_) => Ok(1),
+            None => Ok(spmv_opencl::devices()?.len()),
+        },
+        open: |i| {
+            let mut options = spmv_opencl::Options::from_env()?;
+            options.device.get_or_insert_with(|| i.to_string());
+            open(spmv_opencl::OpenCl::open(options))
+        },
+        passes: |caps| {
+            let reason = "its devices are CPUs, which the cpu backend uses better; name opencl to use one";
+            (caps.kind == DeviceKind::Cpu).then_some(reason)
+        },
+    },
+    Entry {
+        kind: BackendKind::Cpu,
+        n_devices: || Ok(1),
+        open: |_| open(spmv_cpu::Cpu::open(Default::default())),
+        passes: |_| None,
+    },
+];
+
+fn open<B: spmv_backend::Backend>(backend: spmv_backend::Result<B>) -> Opened {
     Ok(Arc::new(Device::new(backend?)?))
 }
 
 impl BackendKind {
     /// Every backend of this build, in the order of probing.
-    pub const ALL: [BackendKind; BACKENDS.len()] = [BACKENDS[0].0];
+    pub const ALL: [BackendKind; BACKENDS.len()] = [BACKENDS[0].kind, BACKENDS[1].kind];
 
     /// Lower-case name, as in `SPMV_BACKEND`.
     pub const fn name(self) -> &'static str {
         match self {
+            BackendKind::OpenCl => "opencl",
             BackendKind::Cpu => "cpu",
         }
     }
@@ -60,7 +95,7 @@ impl fmt::Display for BackendKind {
 /// ```
 /// use spmv::BackendKind;
 /// let e = "abacus".parse::<BackendKind>().unwrap_err();
-/// assert_eq!(e.to_string(), "unknown backend 'abacus'; this build has: cpu");
+/// assert_eq!(e.to_string(), "unknown backend 'abacus'; this build has: opencl cpu");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown backend '{0}'; this build has: {known}", known = BackendKind::ALL.map(BackendKind::name).join(" "))]
@@ -106,7 +141,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// Opens the backend that `SPMV_BACKEND` names, or else the first that opens.
+    /// Opens the best device of the backend that `SPMV_BACKEND` names, or else of the first that opens: a
+    /// GPU if there is one, else the CPU.
     ///
     /// # Errors
     /// [`Error::NoBackend`] with the reason of each, [`Error::UnknownBackend`]. A backend that was named
@@ -118,22 +154,62 @@ impl Context {
         }
     }
 
-    /// Opens one backend.
+    /// Opens the best device of one backend.
     ///
     /// # Errors
     /// [`Error::NoBackend`] with the reason.
     pub fn with(backend: BackendKind) -> Result<Self> {
-        let one = BACKENDS.iter().position(|b| b.0 == backend).map_or(&[][..], |i| &BACKENDS[i..=i]);
-        Self::probe(one)
+        let named = |entry: &&Entry| entry.kind == backend;
+        let entry =
+            Entry { passes: |_| None, ..*BACKENDS.iter().find(named).expect("every backend has an entry") };
+        Self::probe(&[entry])
     }
 
-    fn probe(backends: &[(BackendKind, Opener)]) -> Result<Self> {
-        let mut tried = Vec::new();
-        for &(backend, open) in backends {
-            match open() {
-                Ok(device) => return Ok(Self { backend, device, tried }),
-                Err(e) => tried.push(Tried { backend, reason: e.to_string() }),
+    /// Opens every device of the given backends, and says what could not be opened and why.
+    ///
+    /// ```
+    /// use spmv::{BackendKind, Context};
+    /// let (contexts, tried) = Context::every(&BackendKind::ALL);
+    /// for context in &contexts {
+    ///     println!("{}: {}", context.backend(), context.caps().name);
+    /// }
+    /// for tried in &tried {
+    ///     println!("{}", tried.reason);
+    /// }
+    /// assert!(!contexts.is_empty());
+    /// ```
+    pub fn every(backends: &[BackendKind]) -> (Vec<Self>, Vec<Tried>) {
+        let (mut contexts, mut all_tried) = (Vec::new(), Vec::new());
+        for entry in BACKENDS.iter().filter(|entry| backends.contains(&entry.kind)) {
+            let backend = entry.kind;
+            let mut tried = |reason: String| all_tried.push(Tried { backend, reason });
+            match (entry.n_devices)() {
+                Err(e) => tried(e.to_string()),
+                Ok(n) => {
+                    for i in 0..n {
+                        match (entry.open)(i) {
+                            Ok(device) => contexts.push(Self { backend, device, tried: vec![] }),
+                            Err(e) => tried(e.to_string()),
+                        }
+                    }
+                }
             }
+        }
+        (contexts, all_tried)
+    }
+
+    fn probe(backends: &[Entry]) -> Result<Self> {
+        let mut tried = Vec::new();
+        for entry in backends {
+            let backend = entry.kind;
+            let reason = match (entry.open)(0) {
+                Err(e) => e.to_string(),
+                Ok(device) => match (entry.passes)(device.caps()) {
+                    None => return Ok(Self { backend, device, tried }),
+                    Some(reason) => format!("{backend}: {reason}"),
+                },
+            };
+            tried.push(Tried { backend, reason });
         }
         Err(Error::NoBackend { tried })
     }
@@ -208,21 +284,31 @@ impl Context {
 mod tests {
     use super::*;
 
-    fn closed(reason: &'static str) -> spmv_exec::Result<Arc<dyn AnyDevice>> {
+    fn closed(reason: &'static str) -> Opened {
         Err(spmv_backend::Error::Unavailable { backend: "cpu".into(), reason: reason.into() }.into())
     }
 
+    const CPU: Entry = BACKENDS[1];
+    const NO_DRIVER: Entry = Entry { open: |_| closed("no driver"), ..CPU };
+    const NO_DEVICE: Entry = Entry { open: |_| closed("no device"), ..CPU };
+
     #[test]
     fn every_backend_that_was_tried_is_named_with_its_reason() {
-        let probes: [(BackendKind, Opener); 2] =
-            [(BackendKind::Cpu, || closed("no driver")), (BackendKind::Cpu, || closed("no device"))];
-        let e = Context::probe(&probes).unwrap_err();
+        let e = Context::probe(&[NO_DRIVER, NO_DEVICE]).unwrap_err();
         assert_eq!(e.to_string(), "no backend can be opened: cpu: cpu: no driver; cpu: cpu: no device;");
     }
 
     #[test]
     fn a_backend_that_fails_is_passed_over_and_remembered() {
-        let context = Context::probe(&[(BackendKind::Cpu, || closed("no driver")), BACKENDS[0]]).unwrap();
+        let context = Context::probe(&[NO_DRIVER, CPU]).unwrap();
         assert_eq!(context.tried().len(), 1);
+    }
+
+    #[test]
+    fn a_device_that_auto_leaves_alone_is_opened_by_name() {
+        let shy = Entry { passes: |_| Some("not unasked"), ..CPU };
+        let context = Context::probe(&[shy, CPU]).unwrap();
+        assert_eq!(context.tried()[0].reason, "cpu: not unasked");
+        assert!(Context::probe(&[shy]).is_err());
     }
 }

@@ -11,7 +11,7 @@ mod views;
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt::Write;
 
@@ -54,13 +54,16 @@ fn header(out: &mut String, report: &Report) {
         out,
         "<h1>Sparse matrix-vector multiplication</h1>\n<dl class=\"facts\">\n\
          <div><dt>Machine</dt><dd>{}</dd></div>\n<div><dt>Commit</dt><dd>{}</dd></div>\n\
-         <div><dt>Measured read bandwidth</dt><dd>{:.1} GB/s</dd></div>\n\
+         <div><dt>Measured read bandwidth of memory</dt><dd>{:.1} GB/s</dd></div>\n\
          <div><dt>Checked</dt><dd>{verdict}</dd></div>\n<div><dt>Schema</dt><dd>{}</dd></div>\n</dl>\n\
-         <ul class=\"formulas\">\n<li><code>GFlop/s = 2 nnz / t</code>, t the median time</li>\n\
+         <ul class=\"formulas\">\n<li><code>GFlop/s = 2 nnz / t</code>, t the median of the device's own time (both stages) where there \
+         is one, else of one call as the caller sees it</li>\n\
          <li><code>GB/s = ((m+1)*4 + nnz*4 + (nnz+n+m)*value) bytes / t</code>, the compulsory traffic \
          of an m x n matrix with values of <code>value</code> bytes</li>\n\
-         <li><code>roof</code> is GB/s over the read bandwidth; above 100% the matrix stays in cache</li>\n\
-         <li>a ratio to a peer is its time over ours: above 1 we are faster</li>\n\
+         <li><code>roof</code> is GB/s over the read bandwidth; above 100% the matrix stays in cache; devices \
+         with another memory have none</li>\n\
+         <li>a ratio to a peer is its time over ours, both as the caller sees them: above 1 we are \
+         faster</li>\n\
          <li>a <span class=\"twin\">twin</span> was generated in the likeness of the matrix it is named \
          after</li>\n",
         escape(&report.machine),
@@ -68,6 +71,13 @@ fn header(out: &mut String, report: &Report) {
         report.read_gbs,
         escape(&report.schema),
     );
+    for d in &report.devices {
+        let [label, name, kind, memory] = [&d.label, &d.name, &d.kind, &d.memory].map(|text| escape(text));
+        let _ = writeln!(out, "<li><code>{label}</code>: {name}; {kind}, memory {memory}</li>");
+    }
+    for line in &report.left_out {
+        let _ = writeln!(out, "<li>{}</li>", escape(line));
+    }
     for (name, why) in &report.absent {
         let _ = writeln!(out, "<li>{} was not measured: {}</li>", escape(name), escape(why));
     }

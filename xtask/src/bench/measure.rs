@@ -19,8 +19,16 @@ const PAUSE: Duration = Duration::from_millis(8);
 /// Seconds below which runs are timed in batches.
 const BATCH_S: f64 = 20e-6;
 
-/// Something to be timed.
-pub(crate) type Run<'a> = Box<dyn FnMut() -> anyhow::Result<()> + 'a>;
+/// Whether the clock runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    Stopped,
+    Running,
+}
+
+/// Something to be timed. It is told whether the clock runs, so that what it keeps of its runs is of timed
+/// ones alone.
+pub(crate) type Run<'a> = Box<dyn FnMut(Clock) -> anyhow::Result<()> + 'a>;
 
 /// Times contestants turn by turn in one go, so that noise hits all alike.
 ///
@@ -36,7 +44,7 @@ pub(crate) fn interleave(
     let mut estimates = vec![0.0; contestants.len()];
     for (run, estimate) in contestants.iter_mut().zip(&mut estimates) {
         for _ in 0..2 {
-            *estimate = time(run, 1)?;
+            *estimate = time(run, 1, Clock::Stopped)?;
         }
     }
     for turn in 0..*TURNS.end() {
@@ -47,14 +55,14 @@ pub(crate) fn interleave(
             std::thread::sleep(PAUSE);
             if cache == Cache::Cold {
                 eviction.evict();
-                samples.push(time(run, 1)?);
+                samples.push(time(run, 1, Clock::Running)?);
                 continue;
             }
             let batch = (BATCH_S / estimate.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize;
             let runs = (TURN_S / (estimate * batch as f64)).ceil().clamp(1.0, 100.0) as usize;
-            time(run, runs * batch)?;
+            time(run, runs * batch, Clock::Stopped)?;
             for _ in 0..runs {
-                samples.push(time(run, batch)?);
+                samples.push(time(run, batch, Clock::Running)?);
             }
         }
         let timed = samples.iter().map(Vec::len).min().unwrap_or(0);
@@ -65,15 +73,17 @@ pub(crate) fn interleave(
     Ok(samples.into_iter().map(spread).collect())
 }
 
-fn time(run: &mut Run<'_>, batch: usize) -> anyhow::Result<f64> {
+/// Seconds of one run of a batch. With the clock stopped they are a guess for planning turns.
+fn time(run: &mut Run<'_>, batch: usize, clock: Clock) -> anyhow::Result<f64> {
     let start = Instant::now();
     for _ in 0..batch {
-        run()?;
+        run(clock)?;
     }
     Ok(start.elapsed().as_secs_f64() / batch as f64)
 }
 
-fn spread(mut seconds: Vec<f64>) -> Spread {
+/// Median and ends of one second count or more, in microseconds.
+pub(crate) fn spread(mut seconds: Vec<f64>) -> Spread {
     seconds.sort_by(f64::total_cmp);
     let us = |s: f64| s * 1e6;
     let median = seconds[seconds.len() / 2];
@@ -90,6 +100,12 @@ impl Eviction {
     pub(crate) fn new() -> Self {
         let bytes = (4 * last_level_cache_bytes()).max(128 << 20);
         Self { words: (0..bytes as u64 / 8).into_par_iter().collect() }
+    }
+
+    /// A buffer too small to empty any cache.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self { words: vec![1; 64] }
     }
 
     fn evict(&self) {
@@ -141,19 +157,19 @@ mod tests {
         let log = std::cell::RefCell::new(String::new());
         let contestant = |name: char| -> Run<'_> {
             let log = &log;
-            Box::new(move || {
+            Box::new(move |clock| {
+                let name = if clock == Clock::Running { name.to_ascii_uppercase() } else { name };
                 log.borrow_mut().push(name);
                 std::thread::sleep(Duration::from_millis(20)); // longer than a turn
                 Ok(())
             })
         };
-        let eviction = Eviction { words: vec![1; 64] };
         let mut both = [contestant('a'), contestant('b')];
-        let spreads = interleave(&mut both, Cache::Warm, Some(2), &eviction).unwrap();
+        let spreads = interleave(&mut both, Cache::Warm, Some(2), &Eviction::none()).unwrap();
         drop(both);
         assert_eq!(
             *log.borrow(),
-            "aabbaabbaabb",
+            "aabbaAbBaAbB",
             "two warm-ups, then turns of one untimed and one timed run"
         );
         assert!(spreads.iter().all(|s| s.min >= 20_000.0 && s.min <= s.median && s.median <= s.max));
@@ -161,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_failing_contestant_ends_the_race() {
-        let mut one: [Run<'_>; 1] = [Box::new(|| anyhow::bail!("broken"))];
-        assert!(interleave(&mut one, Cache::Cold, None, &Eviction { words: vec![] }).is_err());
+        let mut one: [Run<'_>; 1] = [Box::new(|_| anyhow::bail!("broken"))];
+        assert!(interleave(&mut one, Cache::Cold, None, &Eviction::none()).is_err());
     }
 }

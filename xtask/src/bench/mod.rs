@@ -1,11 +1,15 @@
 //! `cargo xtask bench`: what to multiply, where and how; the rest is in the modules.
 
+mod compare;
+mod devices;
+mod entrant;
 mod html;
 mod inputs;
 mod measure;
 mod peers;
 mod report;
 mod runner;
+mod sweep;
 mod table;
 
 use std::collections::BTreeMap;
@@ -14,8 +18,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{Algorithm, BackendKind, Context, Dtype, Tiling};
+use spmv::{Algorithm, BackendKind, Dtype, Tiling};
 
+use devices::Place;
 use measure::Eviction;
 use report::{Cache, Report, SCHEMA};
 use runner::Way;
@@ -32,7 +37,7 @@ pub(crate) struct Args {
     /// A folder of .mtx files that replace suite matrices of the same name; implies --suite.
     #[arg(long, value_name = "DIR")]
     suite_dir: Option<PathBuf>,
-    /// Backends; all that open, without it.
+    /// Backends, with all their devices; all that open, without it.
     #[arg(long, value_delimiter = ',')]
     backend: Vec<BackendKind>,
     /// Algorithms, or `all`.
@@ -47,15 +52,18 @@ pub(crate) struct Args {
     /// Times with the matrix in cache, if it fits (the default).
     #[arg(long)]
     warm: bool,
-    /// Times with caches emptied before every run.
+    /// Times with caches emptied before every run, on devices that share the host's.
     #[arg(long)]
     cold: bool,
-    /// Timed runs; as many as a fraction of a second holds, without it.
+    /// Timed runs; as many as a fraction of a second holds, without it (20 with --sweep).
     #[arg(long, value_name = "N")]
     repeat: Option<usize>,
     /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run.
     #[arg(long)]
     peers: bool,
+    /// Times spec_segsum under many tilings instead: W and S varied around the planned one.
+    #[arg(long, conflicts_with_all = ["algorithm", "tiling", "peers", "html"])]
+    sweep: bool,
     /// Writes the report as JSON (docs/bench-schema.md).
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -70,6 +78,8 @@ pub(crate) struct Args {
 /// Matrices and runs of `--quick`.
 const QUICK_MATRICES: usize = 3;
 const QUICK_REPEAT: usize = 5;
+/// Runs of each cell of `--sweep`.
+const SWEEP_REPEAT: usize = 20;
 
 /// Measures, prints, writes.
 ///
@@ -77,17 +87,12 @@ const QUICK_REPEAT: usize = 5;
 /// If nothing can be measured, or any result is wrong.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let algorithms = algorithms(&args.algorithm)?;
-    let contexts = contexts(&args.backend)?;
+    let places = devices::open(&args.backend)?;
     let mut inputs = inputs::select(&args.matrix, args.suite, args.suite_dir.as_deref())?;
-    let repeat = if args.quick { Some(args.repeat.unwrap_or(QUICK_REPEAT)) } else { args.repeat };
     if args.quick {
         inputs.truncate(QUICK_MATRICES);
     }
-    let caches: &[Cache] = match (args.warm, args.cold) {
-        (true, true) => &[Cache::Warm, Cache::Cold],
-        (false, true) => &[Cache::Cold],
-        _ => &[Cache::Warm],
-    };
+    let caches = args.caches();
 
     let bar = progress(inputs.len() * args.precision.len() * caches.len());
     bar.set_message("measuring the read bandwidth of memory");
@@ -98,8 +103,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         machine: machine(),
         commit: commit(),
         read_gbs,
+        devices: places.iter().map(Place::device).collect(),
+        left_out: left_out(&places, &args.precision, caches),
         absent: BTreeMap::new(),
         rows: vec![],
+        sweep: vec![],
     };
     let mut pictures = Vec::new();
     for input in &inputs {
@@ -111,17 +119,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         for &precision in &args.precision {
             for &cache in caches {
                 bar.set_message(format!("{} {precision} {cache:?}", loaded.name).to_lowercase());
+                let able: Vec<&Place> =
+                    places.iter().filter(|p| p.obstacle(precision, cache).is_none()).collect();
+                if able.is_empty() {
+                    bar.inc(1);
+                    continue;
+                }
                 let way = Way {
-                    contexts: &contexts,
+                    places: &able,
                     algorithms: &algorithms,
                     tiling: args.tiling,
                     cache,
-                    repeat,
+                    repeat: args.repeat(),
                     peers: args.peers,
                     eviction: &eviction,
                     read_gbs,
                 };
-                runner::measure(&way, &loaded, precision, &mut report)
+                let measure = if args.sweep { sweep::measure } else { runner::measure };
+                measure(&way, &loaded, precision, &mut report)
                     .with_context(|| format!("{} in {precision}", loaded.name))?;
                 bar.inc(1);
             }
@@ -131,8 +146,37 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     publish(args, &report, &pictures)
 }
 
+impl Args {
+    fn caches(&self) -> &'static [Cache] {
+        match (self.warm, self.cold) {
+            (true, true) => &[Cache::Warm, Cache::Cold],
+            (false, true) => &[Cache::Cold],
+            _ => &[Cache::Warm],
+        }
+    }
+
+    /// Timed runs, if their number is fixed.
+    fn repeat(&self) -> Option<usize> {
+        let default = if self.quick { Some(QUICK_REPEAT) } else { self.sweep.then_some(SWEEP_REPEAT) };
+        self.repeat.or(default)
+    }
+}
+
+/// A sentence for every device and what it cannot do of what was asked for.
+fn left_out(places: &[Place], precisions: &[Dtype], caches: &[Cache]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for place in places {
+        for line in caches.iter().flat_map(|c| precisions.iter().filter_map(|p| place.obstacle(*p, *c))) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
+
 fn publish(args: &Args, report: &Report, pictures: &[html::Picture]) -> anyhow::Result<()> {
-    print!("{}", table::text(report));
+    print!("{}", if args.sweep { sweep::text(report) } else { table::text(report) });
     if let Some(path) = &args.json {
         let text = serde_json::to_string_pretty(report)? + "\n";
         std::fs::write(path, text).with_context(|| path.display().to_string())?;
@@ -140,11 +184,12 @@ fn publish(args: &Args, report: &Report, pictures: &[html::Picture]) -> anyhow::
     if let Some(path) = &args.html {
         std::fs::write(path, html::page(report, pictures)).with_context(|| path.display().to_string())?;
     }
-    let failed = report.rows.iter().filter(|r| !r.ok).count();
-    if failed > 0 {
-        bail!("{failed} of {} results are wrong", report.rows.len());
+    let results = report.rows.len() + report.sweep.len();
+    match report.n_failed() {
+        0 if results == 0 => bail!("nothing was measured: every device was left out"),
+        0 => Ok(()),
+        failed => bail!("{failed} of {results} results are wrong or missing"),
     }
-    Ok(())
 }
 
 fn algorithms(names: &[String]) -> anyhow::Result<Vec<Algorithm>> {
@@ -152,21 +197,6 @@ fn algorithms(names: &[String]) -> anyhow::Result<Vec<Algorithm>> {
         return Ok(Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Auto).collect());
     }
     names.iter().map(|n| Ok(n.parse()?)).collect()
-}
-
-/// Every backend that opens, or those asked for; one that was asked for and does not open is an error.
-fn contexts(asked: &[BackendKind]) -> anyhow::Result<Vec<Context>> {
-    if !asked.is_empty() {
-        return asked.iter().map(|b| Ok(Context::with(*b)?)).collect();
-    }
-    let mut contexts = Vec::new();
-    for backend in BackendKind::ALL {
-        match Context::with(backend) {
-            Ok(context) => contexts.push(context),
-            Err(e) => eprintln!("{backend} is left out: {e}"),
-        }
-    }
-    Ok(contexts)
 }
 
 fn progress(steps: usize) -> ProgressBar {
@@ -204,4 +234,40 @@ fn commit() -> String {
 fn output(command: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(command).args(args).output().ok().filter(|o| o.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::Args;
+
+    #[derive(Parser)]
+    struct Bench {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(line: &str) -> Result<Args, clap::Error> {
+        Bench::try_parse_from(line.split(' ')).map(|bench| bench.args)
+    }
+
+    #[test]
+    fn a_sweep_chooses_algorithm_and_tiling_itself() {
+        for other in ["--algorithm all", "--tiling T=8,W=4,S=2,B=1", "--peers", "--html page.html"] {
+            let e = parse(&format!("bench --sweep {other}")).unwrap_err();
+            assert_eq!(e.kind(), clap::error::ErrorKind::ArgumentConflict, "{other}");
+        }
+        assert!(parse("bench --sweep --suite --precision f64 --backend cpu --json cells.json").is_ok());
+    }
+
+    #[test]
+    fn an_explicit_number_of_runs_comes_before_the_defaults() {
+        let repeat = |line| parse(line).unwrap().repeat();
+        assert_eq!(
+            [repeat("bench"), repeat("bench --quick"), repeat("bench --sweep")],
+            [None, Some(5), Some(20)]
+        );
+        assert_eq!([repeat("bench --sweep --quick"), repeat("bench --sweep --repeat 3")], [Some(5), Some(3)]);
+    }
 }

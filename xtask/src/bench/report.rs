@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use spmv::{Dtype, RowStats};
+use spmv::{DeviceCaps, Dtype, MemoryModel, RowStats};
 
 /// Version of the schema; changes whenever a field changes its meaning or goes away.
-pub(crate) const SCHEMA: &str = "spmv-bench/1";
+pub(crate) const SCHEMA: &str = "spmv-bench/2";
 
 /// One run of `cargo xtask bench`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,9 +16,25 @@ pub(crate) struct Report {
     pub(crate) commit: String,
     /// Measured read bandwidth of this machine's memory, all threads, GB/s.
     pub(crate) read_gbs: f64,
+    /// Where it was multiplied.
+    pub(crate) devices: Vec<Device>,
+    /// What some device was left out of, and why: a sentence each.
+    pub(crate) left_out: Vec<String>,
     /// Peers that were asked for and not found, and why.
     pub(crate) absent: BTreeMap<String, String>,
     pub(crate) rows: Vec<Row>,
+    /// Empty but for `--sweep`, which leaves `rows` empty.
+    pub(crate) sweep: Vec<Cell>,
+}
+
+/// A device of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Device {
+    /// The backend, with an index where the run has several of its devices.
+    pub(crate) label: String,
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) memory: String,
 }
 
 /// One matrix, multiplied one way.
@@ -33,6 +49,8 @@ pub(crate) struct Row {
     pub(crate) row_min: usize,
     pub(crate) row_mean: f64,
     pub(crate) row_max: usize,
+    /// Label of the device.
+    pub(crate) on: String,
     pub(crate) backend: String,
     pub(crate) device: String,
     pub(crate) algorithm: String,
@@ -41,9 +59,13 @@ pub(crate) struct Row {
     pub(crate) cache: Cache,
     /// Absent if the check failed: a wrong result has no speed.
     pub(crate) time_us: Option<Spread>,
+    /// Stage 1 by the device's clock and stage 2 by that of whoever repairs; absent on the cpu backend too,
+    /// where it would say the same.
+    pub(crate) device_us: Option<Spread>,
     pub(crate) gflops: Option<f64>,
     pub(crate) gbs: Option<f64>,
-    /// `gbs` over `read_gbs`; above 1 where the matrix stays in cache.
+    /// `gbs` over `read_gbs`; above 1 where the matrix stays in cache. Absent where the memory is not the
+    /// host's, which alone was measured.
     pub(crate) roof_share: Option<f64>,
     pub(crate) plan_us: f64,
     /// Null for algorithms without tiles.
@@ -53,6 +75,42 @@ pub(crate) struct Row {
     pub(crate) error_over_bound: f64,
     pub(crate) ok: bool,
     pub(crate) peers: BTreeMap<String, PeerTime>,
+}
+
+/// One matrix under one tiling of a sweep.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Cell {
+    pub(crate) matrix: String,
+    pub(crate) twin: bool,
+    pub(crate) nnz: usize,
+    /// Label of the device.
+    pub(crate) on: String,
+    pub(crate) precision: String,
+    pub(crate) cache: Cache,
+    pub(crate) tiling: String,
+    pub(crate) w: u32,
+    pub(crate) s: u32,
+    /// Whether this is the tiling of the plan; W or S of the others differs from it.
+    pub(crate) planned: bool,
+    pub(crate) outcome: Outcome,
+    /// What the device said of a tiling that it refused or that failed.
+    pub(crate) why: Option<String>,
+    pub(crate) time_us: Option<Spread>,
+    pub(crate) device_us: Option<Spread>,
+    pub(crate) gflops: Option<f64>,
+    pub(crate) error_over_bound: Option<f64>,
+}
+
+/// How a cell of a sweep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Outcome {
+    Right,
+    Wrong,
+    /// The device cannot run the tiling and said so before the first run.
+    Refused,
+    /// The first run ended with an error.
+    Failed,
 }
 
 /// Whether caches held the matrix when a run began.
@@ -78,6 +136,38 @@ pub(crate) struct PeerTime {
     pub(crate) prepare_us: f64,
 }
 
+impl Report {
+    /// Results that are wrong, and runs that failed.
+    pub(crate) fn n_failed(&self) -> usize {
+        let rows = self.rows.iter().filter(|r| !r.ok).count();
+        rows + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
+    }
+}
+
+impl Device {
+    pub(crate) fn of(label: &str, caps: &DeviceCaps) -> Self {
+        let memory = match caps.memory {
+            MemoryModel::Discrete => "discrete",
+            MemoryModel::UnifiedMapped => "unified, mapped",
+            MemoryModel::UnifiedCoherent => "unified, coherent",
+        };
+        let (label, name) = (label.to_owned(), caps.name.clone());
+        Self { label, name, kind: caps.kind.to_string(), memory: memory.into() }
+    }
+}
+
+impl Outcome {
+    pub(crate) fn is_failure(self) -> bool {
+        matches!(self, Outcome::Wrong | Outcome::Failed)
+    }
+}
+
+/// The time that rates and comparisons of algorithms count: the device's own where it was taken, else the
+/// caller's. Median, microseconds.
+pub(crate) fn counted_us(time_us: Option<Spread>, device_us: Option<Spread>) -> Option<f64> {
+    device_us.or(time_us).map(|t| t.median)
+}
+
 impl Row {
     /// Compulsory traffic: every row offset, entry, x and y once, `(m+1)*4 + nnz*4 + (nnz+n+m)*value` bytes.
     /// `y` of 16-bit values is counted at their size too, as in the formula.
@@ -86,7 +176,12 @@ impl Row {
         (m + 1.0) * 4.0 + nnz * 4.0 + (nnz + n + m) * value.bytes() as f64
     }
 
-    /// Time of the peer over ours: above 1 where we are faster.
+    /// As [`counted_us`].
+    pub(crate) fn counted_us(&self) -> Option<f64> {
+        counted_us(self.time_us, self.device_us)
+    }
+
+    /// Time of the peer over ours, both as the caller sees them: above 1 where we are faster.
     pub(crate) fn ratio_to(&self, peer: &str) -> Option<f64> {
         Some(self.peers.get(peer)?.time_us? / self.time_us?.median)
     }
@@ -117,6 +212,14 @@ mod tests {
         assert!((geometric_mean(&[1.0, 4.0]).unwrap() - 2.0).abs() < 1e-12);
         assert!((harmonic_mean(&[1.0, 4.0]).unwrap() - 1.6).abs() < 1e-12);
         assert_eq!(geometric_mean(&[]), None);
+    }
+
+    #[test]
+    fn the_devices_own_time_counts_where_there_is_one() {
+        let spread = |median| Some(Spread { median, min: 1.0, max: 9.0 });
+        assert_eq!(counted_us(spread(5.0), spread(3.0)), Some(3.0));
+        assert_eq!(counted_us(spread(5.0), None), Some(5.0));
+        assert_eq!(counted_us(None, None), None);
     }
 
     #[test]

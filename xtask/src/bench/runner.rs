@@ -1,22 +1,20 @@
-//! One matrix in one precision: every backend, algorithm and peer in one interleaved measurement.
+//! One matrix in one precision: every device, algorithm and peer in one interleaved measurement.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::time::Instant;
 
-use spmv::{
-    Accum, Algorithm, Context, Csr, CsrView, Dtype, Matrix, Options, RunStats, Scalar, Tiling, Value, Vector,
-    bf16, f16, oracle,
-};
+use anyhow::Context as _;
+use spmv::{Accum, Algorithm, CsrView, Dtype, Options, Scalar, Tiling, Value, bf16, f16, oracle};
 
+use super::devices::Place;
+use super::entrant::{Entrant, Finding, Problem};
 use super::inputs::Loaded;
 use super::measure::{self, Eviction, Run};
 use super::peers;
-use super::report::{Cache, PeerTime, Report, Row, Spread};
+use super::report::{Cache, PeerTime, Report, Row, counted_us};
 
 /// How to measure.
 pub(crate) struct Way<'a> {
-    pub(crate) contexts: &'a [Context],
+    pub(crate) places: &'a [&'a Place],
     pub(crate) algorithms: &'a [Algorithm],
     pub(crate) tiling: Option<Tiling>,
     pub(crate) cache: Cache,
@@ -26,7 +24,7 @@ pub(crate) struct Way<'a> {
     pub(crate) read_gbs: f64,
 }
 
-/// Adds a row to the report for each backend and algorithm.
+/// Adds a row to the report for each device and algorithm.
 pub(crate) fn measure(
     way: &Way<'_>,
     loaded: &Loaded,
@@ -96,47 +94,30 @@ fn contender<'a, T: Accum>(
 ) -> Contender<'a> {
     let mut y = vec![T::nan(); reference.y.len()];
     let is_right = peer.run(x, &mut y).is_ok() && reference.error_over_bound(&y) <= 1.0;
-    Contender { name, prepare_s, run: Box::new(move || peer.run(x, &mut y)), is_right }
-}
-
-/// One of our own ways to multiply, and what its last run left.
-struct Entrant<'a, T: Scalar> {
-    context: &'a Context,
-    algorithm: Algorithm,
-    matrix: Matrix<T>,
-    prepare_s: f64,
-    state: RefCell<(Vector<T::Accum>, RunStats)>,
+    Contender { name, prepare_s, run: Box::new(move |_| peer.run(x, &mut y)), is_right }
 }
 
 fn of_type<T: BenchValue>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()>
 where
     T::Accum: Scalar,
 {
-    let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
-    let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(0.25 + (i % 64) as f64 / 64.0)).collect();
-    let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![T::Accum::default(); a.n_rows()]);
-
+    let problem = Problem::<T>::of(&loaded.matrix);
     let mut entrants = Vec::new();
     let mut inputs = Vec::new();
-    for context in way.contexts {
-        inputs.push(context.upload(&x)?);
+    for place in way.places {
+        inputs.push(place.context.upload(&problem.x)?);
         for &algorithm in way.algorithms {
-            entrants.push((inputs.len() - 1, prepare(context, algorithm, way.tiling, &a)?));
+            let options = Options { algorithm, tiling: way.tiling, ..Options::default() };
+            let entrant = Entrant::prepare(place, &options, &problem.a)
+                .with_context(|| format!("{} {algorithm}", place.label))?;
+            entrants.push((inputs.len() - 1, *place, algorithm, entrant));
         }
     }
-    let contenders = if way.peers { T::peers(a.view(), &x, &reference) } else { Contenders::default() };
+    let Problem { a, x, reference } = &problem;
+    let contenders = if way.peers { T::peers(a.view(), x, reference) } else { Contenders::default() };
     report.absent.extend(contenders.absent.iter().map(|(name, why)| ((*name).to_owned(), why.clone())));
 
-    let one = <T::Accum as Value>::from_f64(1.0);
-    let mut runs: Vec<Run<'_>> = Vec::new();
-    for (input, entrant) in &entrants {
-        let x = &inputs[*input];
-        runs.push(Box::new(move || {
-            let (y, stats) = &mut *entrant.state.borrow_mut();
-            *stats = entrant.matrix.apply(one, x, T::Accum::default(), y)?;
-            Ok(())
-        }));
-    }
+    let mut runs: Vec<Run<'_>> = entrants.iter().map(|(input, .., e)| e.run(&inputs[*input])).collect();
     let mut peers = Vec::new();
     for Contender { name, prepare_s, run, is_right } in contenders.ready {
         peers.push((name, prepare_s, is_right));
@@ -154,77 +135,58 @@ where
             (name.to_owned(), PeerTime { time_us, prepare_us: prepare_s * 1e6 })
         })
         .collect();
-    for ((_, entrant), time) in entrants.iter().zip(ours) {
-        report.rows.push(entrant.row(way, loaded, &reference, *time, peers.clone())?);
+    for ((_, place, algorithm, entrant), time) in entrants.iter().zip(ours) {
+        let finding = entrant.finding(reference, *time)?;
+        report.rows.push(row(way, loaded, place, *algorithm, entrant, finding, peers.clone()));
     }
     Ok(())
 }
 
-fn prepare<'a, T: Scalar>(
-    context: &'a Context,
-    algorithm: Algorithm,
-    tiling: Option<Tiling>,
-    a: &Csr<T>,
-) -> anyhow::Result<Entrant<'a, T>>
-where
-    T::Accum: Scalar,
-{
-    let start = Instant::now();
-    let matrix = context.prepare_with(a, &Options { algorithm, tiling, ..Options::default() })?;
-    let prepare_s = start.elapsed().as_secs_f64();
-    // Rows that no kernel writes would show.
-    let y = context.upload(&vec![<T::Accum as Value>::from_f64(f64::NAN); a.n_rows()])?;
-    Ok(Entrant { context, algorithm, matrix, prepare_s, state: RefCell::new((y, RunStats::default())) })
-}
-
-impl<T: Scalar> Entrant<'_, T> {
-    fn row(
-        &self,
-        way: &Way<'_>,
-        loaded: &Loaded,
-        reference: &oracle::Reference,
-        time: Spread,
-        peers: BTreeMap<String, PeerTime>,
-    ) -> anyhow::Result<Row> {
-        let (y, stats) = &*self.state.borrow();
-        let error_over_bound = reference.error_over_bound(&y.to_vec()?);
-        let ok = error_over_bound <= 1.0;
-        // JSON knows no infinity, which is what a NaN in the result counts as.
-        let error_over_bound = error_over_bound.min(f64::MAX);
-        let rows = self.matrix.row_stats();
-        let plan = self.matrix.plan();
-        let seconds = ok.then_some(time.median * 1e-6);
-        let gbs = seconds.map(|t| Row::compulsory_bytes(rows, T::DTYPE) / t / 1e9);
-        let algorithm = match self.algorithm {
-            Algorithm::Auto => plan.algorithm.to_string(),
-            asked => asked.to_string(),
-        };
-        Ok(Row {
-            matrix: loaded.name.clone(),
-            twin: loaded.twin,
-            rows: rows.n_rows,
-            cols: rows.n_cols,
-            nnz: rows.nnz,
-            row_min: rows.min,
-            row_mean: rows.mean,
-            row_max: rows.max,
-            backend: self.context.backend().to_string(),
-            device: self.context.caps().name.clone(),
-            algorithm,
-            tiling: plan.kernel.tiling.to_string(),
-            precision: T::DTYPE.to_string(),
-            cache: way.cache,
-            time_us: ok.then_some(time),
-            gflops: seconds.map(|t| 2.0 * rows.nnz as f64 / t / 1e9),
-            gbs,
-            roof_share: gbs.map(|gbs| gbs / way.read_gbs),
-            plan_us: self.prepare_s * 1e6,
-            dirty_tiles: stats.dirty_tiles,
-            stage1_us: stats.stage1_s * 1e6,
-            stage2_us: stats.stage2_s * 1e6,
-            error_over_bound,
-            ok,
-            peers,
-        })
+fn row<T: Scalar>(
+    way: &Way<'_>,
+    loaded: &Loaded,
+    place: &Place,
+    asked: Algorithm,
+    entrant: &Entrant<T>,
+    finding: Finding,
+    peers: BTreeMap<String, PeerTime>,
+) -> Row {
+    let Finding { time_us, device_us, stage1_us, stage2_us, dirty_tiles, error_over_bound, ok } = finding;
+    let rows = entrant.matrix.row_stats();
+    let plan = entrant.matrix.plan();
+    let seconds = counted_us(time_us, device_us).map(|us| us * 1e-6);
+    let gbs = seconds.map(|t| Row::compulsory_bytes(rows, T::DTYPE) / t / 1e9);
+    let algorithm = match asked {
+        Algorithm::Auto => plan.algorithm.to_string(),
+        asked => asked.to_string(),
+    };
+    Row {
+        matrix: loaded.name.clone(),
+        twin: loaded.twin,
+        rows: rows.n_rows,
+        cols: rows.n_cols,
+        nnz: rows.nnz,
+        row_min: rows.min,
+        row_mean: rows.mean,
+        row_max: rows.max,
+        on: place.label.clone(),
+        backend: place.context.backend().to_string(),
+        device: place.context.caps().name.clone(),
+        algorithm,
+        tiling: plan.kernel.tiling.to_string(),
+        precision: T::DTYPE.to_string(),
+        cache: way.cache,
+        time_us,
+        device_us,
+        gflops: seconds.map(|t| 2.0 * rows.nnz as f64 / t / 1e9),
+        gbs,
+        roof_share: gbs.filter(|_| place.is_in_host_memory()).map(|gbs| gbs / way.read_gbs),
+        plan_us: entrant.prepare_s * 1e6,
+        dirty_tiles,
+        stage1_us,
+        stage2_us,
+        error_over_bound,
+        ok,
+        peers,
     }
 }

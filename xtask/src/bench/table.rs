@@ -5,11 +5,12 @@ use std::fmt::Write;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
+use super::compare;
 use super::peers::{MKL, RUST_PEERS};
 use super::report::{Cache, Report, Row, geometric_mean, harmonic_mean};
 
-/// Columns before those of peers.
-const COLUMNS: [&str; 13] = [
+/// Columns before those of peers; that of [`DEVICE`] is left out where no row has such a time.
+const COLUMNS: [&str; 14] = [
     "matrix",
     "rows x cols",
     "nnz",
@@ -18,12 +19,20 @@ const COLUMNS: [&str; 13] = [
     "plan/spmv",
     "us",
     "spread",
+    DEVICE,
     "GFlop/s",
     "GB/s",
     "roof",
     "dirty; st. 1+2 us",
     "err/bound",
 ];
+
+/// Heading of the device's own times.
+const DEVICE: &str = "device us";
+
+/// What the device's own times are.
+const DEVICE_FORMULA: &str = "device us is stage 1 by the device's clock and stage 2 by\n\
+     that of whoever repairs; a device with another memory has no roof. ";
 
 /// The table of one precision after the other, then means, formulas, machine and commit.
 pub(crate) fn text(report: &Report) -> String {
@@ -37,35 +46,78 @@ pub(crate) fn text(report: &Report) -> String {
         let _ = writeln!(text, "{precision}\n{}", table(&rows));
         means(&mut text, &rows);
     }
+    text += &compare::text(report);
+    let device = report.rows.iter().any(|r| r.device_us.is_some());
     let _ = writeln!(
         text,
         "GFlop/s = 2 nnz / t. GB/s = ((m+1)*4 + nnz*4 + (nnz+n+m)*value) bytes / t, the compulsory traffic; roof is its\n\
          share of the {:.1} GB/s that this machine's memory was measured to read (above 100% from cache).\n\
-         plan/spmv is the time to prepare over the time of one multiplication. Peers: their time over ours.",
-        report.read_gbs
+         us is one call by its caller's clock, with its spread; {}t is its median{}.\n\
+         st. 1+2 are medians of both stages. plan/spmv is the time to prepare over `us`. Peers: their time over `us`.",
+        report.read_gbs,
+        if device { DEVICE_FORMULA } else { "" },
+        if device { ", or that of device us where there is one" } else { "" },
     );
+    text + &tail(report)
+}
+
+/// Devices, what is missing and why, machine and commit.
+pub(crate) fn tail(report: &Report) -> String {
+    let mut text = String::new();
+    for line in &report.left_out {
+        let _ = writeln!(text, "{line}");
+    }
     for (name, why) in &report.absent {
         let _ = writeln!(text, "{name} was not measured: {why}");
     }
-    let _ = writeln!(text, "machine: {}\ncommit:  {}", report.machine, report.commit);
+    let width = report.devices.iter().map(|d| d.label.len() + 1).fold("machine:".len(), usize::max);
+    for d in &report.devices {
+        let label = format!("{}:", d.label);
+        let _ = writeln!(text, "{label:width$} {}; {}, memory {}", d.name, d.kind, d.memory);
+    }
+    let _ =
+        writeln!(text, "{:width$} {}\n{:width$} {}", "machine:", report.machine, "commit:", report.commit);
     text
 }
 
 fn table(rows: &[&Row]) -> Table {
     let peers = peers_of(rows);
+    let columns =
+        || (0..COLUMNS.len()).filter(|c| COLUMNS[*c] != DEVICE || rows.iter().any(|r| r.device_us.is_some()));
+    let header = columns().map(|c| COLUMNS[c].to_owned()).chain(peers.iter().map(|p| format!("{p} x")));
+    let body = rows.iter().map(|row| {
+        let cells = cells(row);
+        columns().map(|c| cells[c].clone()).chain(peers.iter().map(|p| ratio_cell(row, p))).collect()
+    });
+    aligned(header.collect(), body.collect())
+}
+
+/// A table whose first column holds names and whose others hold numbers.
+pub(crate) fn aligned(header: Vec<String>, rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
-    table.set_header(COLUMNS.iter().map(|c| (*c).to_owned()).chain(peers.iter().map(|p| format!("{p} x"))));
-    for row in rows {
-        let mut cells = cells(row);
-        cells.extend(peers.iter().map(|p| ratio_cell(row, p)));
-        table.add_row(cells);
-    }
+    table.set_header(header);
+    table.add_rows(rows);
     for column in table.column_iter_mut().skip(1) {
         column.set_padding((0, 1));
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// The name of a matrix, marked if it is a twin.
+pub(crate) fn name(matrix: &str, twin: bool) -> String {
+    if twin { format!("{matrix} (twin)") } else { matrix.to_owned() }
+}
+
+/// A number with so many digits after the point; a dash if there is none.
+pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"))
+}
+
+/// What follows the name of a way to multiply: whether caches were emptied.
+pub(crate) fn cold(cache: Cache) -> &'static str {
+    if cache == Cache::Cold { ", cold" } else { "" }
 }
 
 fn peers_of<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
@@ -75,10 +127,8 @@ fn peers_of<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
     peers
 }
 
-fn cells(row: &Row) -> Vec<String> {
-    let name = if row.twin { format!("{} (twin)", row.matrix) } else { row.matrix.clone() };
-    let number =
-        |v: Option<f64>, digits: usize| v.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"));
+/// One for each of [`COLUMNS`].
+fn cells(row: &Row) -> [String; COLUMNS.len()] {
     let (plan, time, spread) = match row.time_us {
         Some(t) => (
             format!("{:.1}", row.plan_us / t.median),
@@ -91,8 +141,8 @@ fn cells(row: &Row) -> Vec<String> {
         Some(dirty) => format!("{dirty}; {:.0}+{:.0}", row.stage1_us, row.stage2_us),
         None => "-".into(),
     };
-    vec![
-        name,
+    [
+        name(&row.matrix, row.twin),
         format!("{} x {}", row.rows, row.cols),
         row.nnz.to_string(),
         format!("{}/{:.1}/{}", row.row_min, row.row_mean, row.row_max),
@@ -100,6 +150,7 @@ fn cells(row: &Row) -> Vec<String> {
         plan,
         time,
         spread,
+        number(row.device_us.map(|t| t.median), 1),
         number(row.gflops, 2),
         number(row.gbs, 1),
         row.roof_share.map_or_else(|| "-".into(), |s| format!("{:.0}%", 100.0 * s)),
@@ -108,10 +159,9 @@ fn cells(row: &Row) -> Vec<String> {
     ]
 }
 
-/// Backend, algorithm, and whether caches were emptied.
+/// Device, algorithm, and whether caches were emptied.
 fn way(row: &Row) -> String {
-    let cold = if row.cache == Cache::Cold { ", cold" } else { "" };
-    format!("{} {}{cold}", row.backend, row.algorithm)
+    format!("{} {}{}", row.on, row.algorithm, cold(row.cache))
 }
 
 fn ratio_cell(row: &Row, peer: &str) -> String {
@@ -149,4 +199,42 @@ fn means(text: &mut String, rows: &[&Row]) {
         let _ = writeln!(text, "{}{}", to_rust.unwrap_or_default(), to_mkl.unwrap_or_default());
     }
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::html::tests::sample;
+    use super::super::report::{Device, Spread};
+    use super::*;
+
+    #[test]
+    fn device_times_have_a_column_where_there_are_any() {
+        let mut report = sample(&["a"]);
+        assert!(!text(&report).contains(DEVICE));
+        report.rows.truncate(1);
+        report.rows[0].device_us = Some(Spread { median: 61.25, min: 60.0, max: 70.0 });
+        let text = text(&report);
+        let columns = |start: &str| text.lines().find(|l| l.starts_with(start)).unwrap().split('|');
+        let at = columns("| matrix").position(|c| c.trim() == DEVICE).unwrap();
+        assert_eq!(columns("| a ").nth(at).unwrap().trim(), "61.2");
+    }
+
+    #[test]
+    fn devices_of_one_backend_have_rows_means_and_lines_of_their_own() {
+        let mut report = sample(&["a"]);
+        report.rows.truncate(1);
+        report.rows.push(report.rows[0].clone());
+        report.devices.clear();
+        for (row, label) in report.rows.iter_mut().zip(["opencl#0", "opencl#1"]) {
+            row.on = label.to_owned();
+            let (kind, memory) = ("discrete GPU".to_owned(), "discrete".to_owned());
+            report.devices.push(Device { label: label.to_owned(), name: "some GPU".into(), kind, memory });
+        }
+        let text = text(&report);
+        for label in ["opencl#0", "opencl#1"] {
+            assert!(text.contains(&format!("|{label} csr5 |")), "row of {label}: {text}");
+            assert!(text.contains(&format!("{label} csr5: 10.00 GFlop/s")), "mean of {label}: {text}");
+            assert!(text.contains(&format!("{label}: some GPU; discrete GPU, memory discrete")), "{text}");
+        }
+    }
 }

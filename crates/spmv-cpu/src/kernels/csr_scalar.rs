@@ -1,5 +1,5 @@
 // kernel: csr_scalar
-// params: n_rows row_base alpha beta row_ptr cols vals x y
+// params: n_rows row_base tiles alpha beta row_ptr cols vals x y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products one by one; 3 store alpha*sum + beta*y
 
 use spmv_core::{Tiling, Value};

@@ -1,19 +1,20 @@
 // kernel: fixup_apply
-// params: n_rows row_base nnz row_ptr sync_rows sync_sums dirty_count speculator y
+// params: n_rows row_base nnz tiles turn row_ptr tile_rows sync_sums dirty_count speculator y
 // steps:  1 take the dirty tiles in turn; 2 read the tile's compact sums; 3 write them to their rows, zero
-//         to empty rows; 4 add the carries in bunch order; 5 keep the dirty count, reset the counter
+//         to empty rows; 4 add the carries of each row; 5 reset the next run's counter
 
-use spmv_core::tiling::TileSpan;
 use spmv_core::{Accum, Tiling};
 
 use super::spec_segsum::MAX_TILE;
 
 pub(crate) struct FixupApply<'a, A> {
     pub(crate) tiling: Tiling,
+    /// Which of the two counters this run used.
+    pub(crate) turn: usize,
     pub(crate) row_ptr: &'a [u32],
-    pub(crate) sync_rows: &'a [u32],
+    /// The row of each tile's first entry, and `n_rows` at the end.
+    pub(crate) tile_rows: &'a [u32],
     pub(crate) sync_sums: &'a [A],
-    /// The counter, and what it came to in the last run.
     pub(crate) dirty_count: &'a mut [u32],
     pub(crate) speculator: &'a [u32],
     pub(crate) y: &'a mut [A],
@@ -22,12 +23,12 @@ pub(crate) struct FixupApply<'a, A> {
 impl<A: Accum> FixupApply<'_, A> {
     pub(crate) fn run(self) {
         // STEP 1
-        // The speculator and the synchronizer were written by a device: no index is trusted.
-        let n_dirty = (self.dirty_count[0] as usize).min(self.speculator.len());
+        // The speculator was written by a device: no index is trusted.
+        let n_dirty = (self.dirty_count[self.turn] as usize).min(self.speculator.len());
         let mut compact = [A::zero(); MAX_TILE];
         for &tile in self.speculator[..n_dirty].iter().filter(|&&t| (t as usize) < self.speculator.len()) {
-            let span = TileSpan::of(&self.tiling, tile, self.row_ptr);
-            let rows = span.first_row as usize + 1..(span.stop_row as usize).max(span.first_row as usize + 1);
+            let (first_row, stop_row) = (self.tile_rows[tile as usize], self.tile_rows[tile as usize + 1]);
+            let rows = first_row as usize + 1..(stop_row as usize).max(first_row as usize + 1);
             let is_empty = |row: usize| self.row_ptr[row] == self.row_ptr[row + 1];
             // STEP 2
             let n_sums = rows.clone().filter(|&row| !is_empty(row)).count();
@@ -40,13 +41,11 @@ impl<A: Accum> FixupApply<'_, A> {
             }
         }
         // STEP 4
-        for (&row, &sum) in self.sync_rows.iter().zip(self.sync_sums) {
-            if let Some(y) = self.y.get_mut(row as usize) {
-                *y += sum;
-            }
+        let first_tiles = self.tile_rows.iter().step_by(self.tiling.tiles() as usize);
+        for (&row, &sum) in first_tiles.zip(self.sync_sums) {
+            self.y[row as usize] += sum;
         }
         // STEP 5
-        self.dirty_count[1] = self.dirty_count[0];
-        self.dirty_count[0] = 0;
+        self.dirty_count[1 - self.turn] = 0;
     }
 }

@@ -1,8 +1,8 @@
 // kernel: merge_path
-// params: n_rows row_base nnz alpha beta row_ptr bunch_rows cols vals x carries y
+// params: n_rows row_base nnz tiles alpha beta row_ptr bunch_rows cols vals x carries y
 // steps:  1 a bunch takes S*W*T steps of the merge of row ends with entries, from bunch_rows[bunch] on;
 //         2 finish the row that began before; 3 sum and store whole rows; 4 leave the last row's
-//         beginning in carries[bunch]; 5 add the carries in bunch order
+//         beginning in carries[bunch]
 
 use spmv_core::Tiling;
 
@@ -31,12 +31,12 @@ struct Out<'a, A> {
 impl<T: SimdValue> MergePath<'_, T> {
     pub(crate) fn run(mut self, groups: u32) {
         let bunch_rows = self.bunch_rows;
-        let y = std::mem::take(&mut self.y);
-        let carries = std::mem::take(&mut self.carries);
+        let y = Rows { base: 0, rows: std::mem::take(&mut self.y) };
+        let carries = Rows { base: 0, rows: std::mem::take(&mut self.carries) };
         let bunches = self.tiling.bunches() as usize;
         for_groups(
             0..groups,
-            Out { y: Rows { base: 0, rows: &mut *y }, carries: Rows { base: 0, rows: &mut *carries } },
+            Out { y, carries },
             &|out, group| {
                 let bunch = group as usize * bunches;
                 let (y_left, y_right) = out.y.split_before(bunch_rows[bunch] as usize);
@@ -49,12 +49,6 @@ impl<T: SimdValue> MergePath<'_, T> {
                 }
             },
         );
-        // STEP 5
-        for (carry, &row) in carries.iter().zip(&bunch_rows[1..]) {
-            if let Some(y) = y.get_mut(row as usize) {
-                *y += self.alpha * *carry;
-            }
-        }
     }
 
     fn bunch(&self, bunch: usize, y: &mut Rows<'_, T::Accum>) -> T::Accum {

@@ -4,6 +4,7 @@
 //! `csr_vector` and `merge_path` are in [`crate::simd`].
 
 pub(crate) mod axpby;
+pub(crate) mod carry_apply;
 pub(crate) mod csr_scalar;
 pub(crate) mod csr_vector;
 pub(crate) mod fixup_apply;

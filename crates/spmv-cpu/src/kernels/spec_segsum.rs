@@ -1,13 +1,13 @@
 // kernel: spec_segsum
-// params: n_rows row_base nnz alpha row_ptr cols vals x y sync_rows sync_sums dirty_count speculator
-// steps:  1 locate rows; 2 mark row starts, notice empty rows; 3 gather products; 4 segmented sum;
+// params: n_rows row_base nnz tiles turn alpha row_ptr tile_rows cols vals x y sync_rows sync_sums
+//         dirty_count speculator
+// steps:  1 take the rows of the tiles; 2 mark row starts, notice empty rows; 3 gather products; 4 segmented sum;
 //         5 store partial sums compactly; 6 carry the tail; 7 report a dirty tile
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use num_traits::Zero;
-use spmv_core::tiling::locate;
 use spmv_core::{Tiling, Value};
 
 use super::prelude::{Rows, for_groups};
@@ -20,6 +20,8 @@ pub(crate) struct SpecSegsum<'a, T: Value> {
     pub(crate) tiling: Tiling,
     pub(crate) alpha: T::Accum,
     pub(crate) row_ptr: &'a [u32],
+    /// The row of each tile's first entry, and `n_rows` at the end.
+    pub(crate) tile_rows: &'a [u32],
     pub(crate) a: Operand<'a, T>,
     pub(crate) y: &'a mut [T::Accum],
     pub(crate) sync_rows: &'a mut [u32],
@@ -53,7 +55,7 @@ struct Bunch<A> {
 impl<T: Value> SpecSegsum<'_, T> {
     pub(crate) fn run(mut self, groups: u32) {
         let nnz = self.row_ptr[self.row_ptr.len() - 1];
-        let (tiling, row_ptr) = (self.tiling, self.row_ptr);
+        let (tiling, tile_rows) = (self.tiling, self.tile_rows);
         let out = Out {
             y: Rows { base: 0, rows: std::mem::take(&mut self.y) },
             sync_rows: Rows { base: 0, rows: std::mem::take(&mut self.sync_rows) },
@@ -65,7 +67,7 @@ impl<T: Value> SpecSegsum<'_, T> {
             &|out, group| {
                 let bunch = group * tiling.bunches();
                 // A bunch owns the rows after the one it begins in, up to the one the next begins in.
-                let row = locate(row_ptr, tiling.bunch_range(bunch, nnz).start) as usize + 1;
+                let row = tile_rows[tiling.bunch_tiles(bunch, nnz).start as usize] as usize + 1;
                 let (y, y_right) = out.y.split_before(row);
                 let (sync_rows, sync_rows_right) = out.sync_rows.split_before(bunch as usize);
                 let (sync_sums, sync_sums_right) = out.sync_sums.split_before(bunch as usize);
@@ -92,15 +94,14 @@ impl<T: Value> SpecSegsum<'_, T> {
     ) -> (u32, T::Accum) {
         // STEP 1
         let tiles = self.tiling.bunch_tiles(bunch, nnz);
-        let boundary = |tile| locate(self.row_ptr, self.tiling.tile_range(tile, nnz).start);
-        let mut first_row = boundary(tiles.start);
+        let mut first_row = self.tile_rows[tiles.start as usize];
         if bunch == 0 {
             // Rows before the first entry, and the row that the synchronizer will add to.
             y.range(0..first_row as usize + 1).fill(T::Accum::zero());
         }
         let mut state = Bunch { row: first_row, tail: T::Accum::zero(), sync: T::Accum::zero() };
         for tile in tiles {
-            let stop_row = boundary(tile + 1);
+            let stop_row = self.tile_rows[tile as usize + 1];
             self.tile(tile, self.tiling.tile_range(tile, nnz), first_row..stop_row, &mut state, y, local);
             first_row = stop_row;
         }

@@ -133,7 +133,7 @@ fn slope(out: &mut String, (x, y): (&Axis, &Axis), read_gbs: f64, taken: &mut Ve
     let (low, high) = x.ends();
     let (x0, y0, x1, y1) = (x.at(low), y.at(low * read_gbs), x.at(high), y.at(high * read_gbs));
     let steepness = (y1 - y0) / (x1 - x0);
-    let text = format!("memory: {read_gbs:.1} GB/s read");
+    let text = format!("host memory: {read_gbs:.1} GB/s read");
     let (tx, ty) = (x0 + 12.0, y0 + 12.0 * steepness - 7.0);
     let _ = writeln!(
         out,

@@ -43,10 +43,11 @@ fn columns<'a>(peers: &[&'a str]) -> Vec<Column<'a>> {
     let mut add = |name: &str, cell: Box<dyn Fn(&Row) -> Cell + 'a>| columns.push((name.to_owned(), cell));
     add("matrix", Box::new(name));
     add("precision", Box::new(|r| text(&r.precision)));
-    add("backend", Box::new(|r| text(&r.backend)));
+    add("on", Box::new(|r| text(&r.on)));
     add("algorithm", Box::new(|r| text(&r.algorithm)));
     add("cache", Box::new(|r| text(if r.cache == Cache::Warm { "warm" } else { "cold" })));
     add("median µs", Box::new(|r| if r.ok { time(r, |t| t.median) } else { failed() }));
+    add("device µs", Box::new(|r| number(r.device_us.filter(|_| r.ok).map(|t| t.median), 1)));
     add("GFlop/s", Box::new(|r| number(speed(r), 2)));
     add("GB/s", Box::new(|r| number(r.gbs.filter(|_| r.ok), 1)));
     add("roof %", Box::new(|r| number(r.roof_share.filter(|_| r.ok).map(|s| 100.0 * s), 0)));

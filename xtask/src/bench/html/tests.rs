@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::report::{Cache, PeerTime, Report, Row, SCHEMA, Spread};
+use super::super::report::{Cache, Cell, Device, Outcome, PeerTime, Report, Row, SCHEMA, Spread};
 use super::{Picture, escape, page, thousands};
 
 const HOSTILE: &str = "<b>&\"";
@@ -11,7 +11,7 @@ const HOSTILE: &str = "<b>&\"";
 const WRONG_US: f64 = 77.25;
 
 /// Right in f32 and wrong in f64, for each name; a wrong row keeps stray numbers that must not show.
-pub(super) fn sample(names: &[&str]) -> Report {
+pub(crate) fn sample(names: &[&str]) -> Report {
     let mut rows = Vec::new();
     for &name in names {
         for (precision, ok) in [("f32", true), ("f64", false)] {
@@ -26,6 +26,7 @@ pub(super) fn sample(names: &[&str]) -> Report {
                 row_min: 0,
                 row_mean: 500.0,
                 row_max: 900,
+                on: "cpu".into(),
                 backend: "cpu".into(),
                 device: "cpu".into(),
                 algorithm: "csr5".into(),
@@ -33,6 +34,7 @@ pub(super) fn sample(names: &[&str]) -> Report {
                 precision: precision.into(),
                 cache: Cache::Warm,
                 time_us: Some(Spread { median, min: 99.0, max: 120.0 }),
+                device_us: None,
                 gflops: Some(2.0 * 500_000.0 / median / 1e3),
                 gbs: Some(40.0),
                 roof_share: Some(1.25),
@@ -54,8 +56,37 @@ pub(super) fn sample(names: &[&str]) -> Report {
         machine: format!("{HOSTILE}machine"),
         commit: format!("{HOSTILE}commit"),
         read_gbs: 32.0,
+        devices: vec![Device {
+            label: "cpu".into(),
+            name: format!("{HOSTILE}device"),
+            kind: "CPU".into(),
+            memory: "unified, coherent".into(),
+        }],
+        left_out: vec![format!("{HOSTILE}left out")],
         absent: BTreeMap::from([(format!("{HOSTILE}absent"), format!("{HOSTILE}why"))]),
         rows,
+        sweep: vec![cell()],
+    }
+}
+
+fn cell() -> Cell {
+    Cell {
+        matrix: "a".into(),
+        twin: false,
+        nnz: 500_000,
+        on: "cpu".into(),
+        precision: "f64".into(),
+        cache: Cache::Warm,
+        tiling: "T=32,W=8,S=7,B=5".into(),
+        w: 8,
+        s: 7,
+        planned: true,
+        outcome: Outcome::Right,
+        why: None,
+        time_us: None,
+        device_us: None,
+        gflops: Some(10.0),
+        error_over_bound: Some(0.1),
     }
 }
 
@@ -68,9 +99,7 @@ pub(super) fn pictures(names: &[&str]) -> Vec<Picture> {
 fn no_text_is_taken_for_markup() {
     let mut report = sample(&[HOSTILE]);
     for row in &mut report.rows {
-        for field in
-            [&mut row.backend, &mut row.device, &mut row.algorithm, &mut row.tiling, &mut row.precision]
-        {
+        for field in [&mut row.on, &mut row.device, &mut row.algorithm, &mut row.tiling, &mut row.precision] {
             field.push_str(HOSTILE);
         }
     }
@@ -100,6 +129,22 @@ fn a_right_row_shows_time_speed_and_ratio() {
     let right = page.lines().find(|l| l.starts_with("<tr class=\"row\">")).unwrap();
     for number in [">100.0<", ">10.00<", ">40.0<", ">125<", ">1.50<"] {
         assert!(right.contains(number), "{number} is not in {right}");
+    }
+}
+
+#[test]
+fn two_devices_of_one_backend_have_their_own_colours_and_times() {
+    let mut report = sample(&["a"]);
+    report.rows.truncate(1);
+    report.rows.push(report.rows[0].clone());
+    for (row, on) in report.rows.iter_mut().zip(["opencl#0", "opencl#1"]) {
+        row.on = on.to_owned();
+        row.device_us = Some(Spread { median: 61.5, min: 60.0, max: 70.0 });
+    }
+    let page = page(&report, &[]);
+    assert_eq!(page.matches(">61.5<").count(), 2);
+    for (colour, on) in ["opencl#0", "opencl#1"].into_iter().enumerate() {
+        assert!(page.contains(&format!("<i class=\"s{colour}\"></i>spmv {on} csr5")), "{on}");
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) struct View<'a> {
 /// One colour of the charts.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Series<'a> {
-    Ours { backend: &'a str, algorithm: &'a str },
+    Ours { on: &'a str, algorithm: &'a str },
     Peer(&'a str),
 }
 
@@ -102,12 +102,12 @@ impl View<'_> {
 
 impl<'a> Series<'a> {
     pub(super) fn of(row: &'a Row) -> Self {
-        Series::Ours { backend: &row.backend, algorithm: &row.algorithm }
+        Series::Ours { on: &row.on, algorithm: &row.algorithm }
     }
 
     pub(super) fn name(&self) -> String {
         match self {
-            Series::Ours { backend, algorithm } => format!("spmv {backend} {algorithm}"),
+            Series::Ours { on, algorithm } => format!("spmv {on} {algorithm}"),
             Series::Peer(peer) => (*peer).to_owned(),
         }
     }

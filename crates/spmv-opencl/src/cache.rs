@@ -1,0 +1,144 @@
+//! Compiled programs on disk.
+//!
+//! ```text
+//! magic "spmv-opencl-1\n", u64 key bytes, key, u64 binary bytes, binary, u64 checksum of all before it
+//! ```
+//!
+//! The key is everything the binary depends on: device and driver, options, sources. It stands in the file
+//! whole, so a file is used only for the very same key, and there is no version that one could forget to
+//! raise. Numbers are little-endian.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const MAGIC: &[u8] = b"spmv-opencl-1\n";
+
+/// A folder of compiled programs, or none.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    folder: Option<PathBuf>,
+}
+
+impl Cache {
+    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder }
+    }
+
+    /// The user's cache folder, where there is one.
+    pub(crate) fn of_user() -> Self {
+        let folders = directories::ProjectDirs::from("", "", "spmv");
+        Self { folder: folders.map(|folders| folders.cache_dir().join("opencl")) }
+    }
+
+    /// The binary stored for `key`, if it is there and whole.
+    pub(crate) fn load(&self, key: &str) -> Option<Vec<u8>> {
+        let bytes = fs::read(self.path(key)?).ok()?;
+        let (body, sum) = bytes.split_at_checked(bytes.len().checked_sub(8)?)?;
+        if u64::from_le_bytes(*sum.first_chunk()?) != checksum(body) {
+            return None;
+        }
+        let rest = body.strip_prefix(MAGIC)?;
+        let (found, rest) = field(rest)?;
+        let (binary, rest) = field(rest)?;
+        (found == key.as_bytes() && rest.is_empty()).then(|| binary.to_vec())
+    }
+
+    /// Stores a binary. A cache that cannot be written costs time, not correctness, so there is no error.
+    pub(crate) fn store(&self, key: &str, binary: &[u8]) {
+        let Some(path) = self.path(key) else { return };
+        let mut bytes = MAGIC.to_vec();
+        for field in [key.as_bytes(), binary] {
+            bytes.extend((field.len() as u64).to_le_bytes());
+            bytes.extend(field);
+        }
+        bytes.extend(checksum(&bytes).to_le_bytes());
+        let _ = replace(&path, &bytes);
+    }
+
+    fn path(&self, key: &str) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(format!("{:016x}.bin", checksum(key.as_bytes()))))
+    }
+}
+
+/// A length and as many bytes, and what follows them.
+fn field(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)
+}
+
+/// Writes beside `path` and renames, so that no reader ever meets half a file.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static SERIAL: AtomicU32 = AtomicU32::new(0);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let temporary = path.with_extension(format!("{}-{serial}.tmp", std::process::id()));
+    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is the one that counts.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// FNV-1a, 64 bits: finds damage, not malice.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, b| (sum ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binary_comes_back_only_for_its_own_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(Some(folder.path().join("new")));
+        assert_eq!(cache.load("key"), None);
+        cache.store("key", b"code");
+        assert_eq!(cache.load("key").unwrap(), b"code");
+        assert_eq!(cache.load("kez"), None);
+        let other = cache.path("other").unwrap();
+        fs::copy(cache.path("key").unwrap(), other).unwrap();
+        assert_eq!(cache.load("other"), None, "the key in the file decides");
+        cache.store("key", b"newer");
+        assert_eq!(cache.load("key").unwrap(), b"newer");
+    }
+
+    #[test]
+    fn a_damaged_file_is_no_binary() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(Some(folder.path().to_owned()));
+        cache.store("key", &[7; 100]);
+        let path = cache.path("key").unwrap();
+        let good = fs::read(&path).unwrap();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            fs::write(&path, &bad).unwrap();
+            assert_eq!(cache.load("key"), None, "byte {at} changed");
+            fs::write(&path, &good[..at]).unwrap();
+            assert_eq!(cache.load("key"), None, "cut to {at} bytes");
+        }
+    }
+
+    #[test]
+    fn without_a_folder_nothing_is_stored() {
+        let cache = Cache::new(None);
+        cache.store("key", b"code");
+        assert_eq!(cache.load("key"), None);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_no_error() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let cache = Cache::new(Some(file.path().join("inside a file")));
+        cache.store("key", b"code");
+        assert_eq!(cache.load("key"), None);
+    }
+}

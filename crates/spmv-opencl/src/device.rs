@@ -1,0 +1,485 @@
+//! The verbs: copies, maps, launches, events.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use opencl3::command_queue::{
+    enqueue_fill_buffer, enqueue_nd_range_kernel, enqueue_read_buffer, enqueue_svm_map, enqueue_svm_mem_cpy,
+    enqueue_svm_mem_fill, enqueue_svm_unmap, enqueue_write_buffer, finish, flush,
+};
+use opencl3::event::{
+    CL_PROFILING_COMMAND_END, CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_START,
+    get_event_profiling_info, release_event, wait_for_events,
+};
+use opencl3::kernel::{
+    CL_KERNEL_LOCAL_MEM_SIZE, CL_KERNEL_WORK_GROUP_SIZE, get_kernel_work_group_info, set_kernel_arg,
+    set_kernel_arg_svm_pointer,
+};
+use opencl3::memory::{CL_MAP_READ, CL_MAP_WRITE};
+use opencl3::types::{CL_TRUE, cl_event, cl_kernel};
+use spmv_backend::{Arg, Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Result, Scalar};
+use spmv_core::{Dtype, Tiling};
+
+use crate::cache::Cache;
+use crate::device_memory::{Buffer, Place, Queue, Shared};
+use crate::device_owned::Owned;
+use crate::device_program::{Builder, source};
+use crate::error::During;
+use crate::probe::{self, Shuffle};
+use crate::{Memory, Options};
+
+/// Widest tile of `spec_segsum`: a lane's entries have one bit each in a 32-bit word.
+const MAX_WIDTH: u32 = 32;
+
+/// Kernel source that finds out whether lanes shuffle as the prelude believes.
+const TRIAL: &str = "
+KERNEL void trial(GLOBAL uint *out)
+{
+    const uint value = 1000 * bunch_id() + lane_id();
+    out[bunch_id() * LANES + lane_id()] = lane_read_word(value, (lane_id() + 1) % LANES);
+}
+";
+
+/// A command's event, shared by the marks around it.
+type Command = Arc<Owned<cl_event>>;
+
+/// An opened OpenCL device.
+///
+/// ```
+/// use spmv_backend::Backend;
+/// use spmv_opencl::{OpenCl, Options};
+/// if let Ok(device) = OpenCl::open(Options::default()) {
+///     let buffer = device.alloc(16)?;
+///     let stream = device.open_stream()?;
+///     device.write(&stream, &buffer, 4, &[1, 2, 3])?;
+///     let mut back = [0; 3];
+///     device.read(&stream, &buffer, 4, &mut back)?;
+///     assert_eq!(back, [1, 2, 3]);
+/// }
+/// # Ok::<(), spmv_backend::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OpenCl {
+    caps: DeviceCaps,
+    builder: Builder,
+    options: Options,
+}
+
+/// A compiled kernel.
+#[derive(Debug)]
+pub struct Kernel {
+    label: &'static str,
+    group_lanes: usize,
+    /// Arguments belong to the object, so setting them and launching is one step.
+    kernel: Mutex<Owned<cl_kernel>>,
+}
+
+/// A queue, and what is known of its commands.
+#[derive(Debug)]
+pub struct Stream {
+    queue: Arc<Queue>,
+    shared: Arc<Shared>,
+    /// The last command.
+    last: RefCell<Option<Command>>,
+    /// Marks that wait for the next command.
+    marks: RefCell<Vec<Arc<OnceLock<Command>>>>,
+    /// Whether commands may be on their way.
+    busy: Cell<bool>,
+}
+
+/// A point between two commands of a stream.
+#[derive(Debug)]
+pub struct Event {
+    shared: Arc<Shared>,
+    before: Option<Command>,
+    after: Arc<OnceLock<Command>>,
+}
+
+impl OpenCl {
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without a library, a driver or such a device, [`Error::Unsupported`] for a kind
+    /// of memory that the device does not have, and whatever the driver says.
+    pub fn open(options: Options) -> Result<Self> {
+        let found = probe::choose(&options)?;
+        let memory = found.memory(options.memory)?;
+        let caps = found.caps(memory, options.mask);
+        let shared = Shared::new(found.device, &found.info.name, memory)?;
+        let cache = options.cache.clone().map_or_else(Cache::of_user, |folder| Cache::new(Some(folder)));
+        let builder = Builder { shared, cache, fingerprint: caps.fingerprint.clone(), shuffle: None };
+        let mut opened = Self { caps, builder, options };
+        if !opened.options.mask.no_subgroups {
+            let works = |(shuffle, size): &(Shuffle, u16)| opened.shuffles(*shuffle, *size);
+            if let Some((shuffle, size)) = found.shuffles().into_iter().find(works) {
+                opened.builder.shuffle = Some(shuffle);
+                opened.caps.subgroup = Some((size, size));
+            }
+        }
+        Ok(opened)
+    }
+
+    /// The kind of memory in use.
+    pub fn memory(&self) -> Memory {
+        self.builder.shared.memory
+    }
+
+    /// Whether a trial kernel with subgroups of this size compiles and does what it should.
+    fn shuffles(&self, shuffle: Shuffle, size: u16) -> bool {
+        let lanes = u32::from(size);
+        let trial = || -> Result<bool> {
+            let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
+            // The stem is not that of `trial`, which is no kernel of the library.
+            let spec = KernelSpec { id: KernelId::Axpby, value: Dtype::F32, lanes: Lanes::Subgroup, tiling };
+            let Builder { shared, cache, fingerprint, .. } = &self.builder;
+            let builder = Builder {
+                shared: Arc::clone(shared),
+                cache: cache.clone(),
+                fingerprint: fingerprint.clone(),
+                shuffle: Some(shuffle),
+            };
+            let source = source("prelude", self.options.kernels.as_deref())? + TRIAL;
+            let kernel = builder.kernel("trial", "trial", &source, &builder.options(&spec))?;
+            let kernel =
+                Kernel { label: "trial", group_lanes: 2 * lanes as usize, kernel: Mutex::new(kernel) };
+            let (stream, buffer) = (self.open_stream()?, self.alloc(8 * u64::from(lanes))?);
+            self.zero(&stream, &buffer, 8 * u64::from(lanes))?;
+            // SAFETY: the trial takes one buffer and writes one word for each lane of its one group.
+            unsafe { self.launch(&stream, &kernel, 1, &[Arg::Buffer(&buffer)])? };
+            let mut words = vec![0; 8 * lanes as usize];
+            self.read(&stream, &buffer, 0, &mut words)?;
+            let words = words.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word));
+            Ok(words.eq((0..2 * lanes).map(|i| 1000 * (i / lanes) + (i + 1) % lanes)))
+        };
+        trial().unwrap_or(false)
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.builder.shared
+    }
+
+    fn unsupported(&self, what: String, way_out: &str) -> Error {
+        Error::unsupported(&*self.caps.name, what, way_out)
+    }
+
+    /// What the driver says of a compiled kernel; the least where it says nothing.
+    fn check_kernel(&self, spec: &KernelSpec, kernel: &Owned<cl_kernel>) -> Result<()> {
+        let info = |name| get_kernel_work_group_info(kernel.get(), self.shared().device.id(), name);
+        let most = info(CL_KERNEL_WORK_GROUP_SIZE).map_or(usize::MAX, |size| size.to_size());
+        let lanes = spec.tiling.group_lanes();
+        if (lanes as usize) > most {
+            let what = format!("groups of {lanes} lanes for {} (at most {most})", spec.id);
+            return Err(self.unsupported(what, "use a tiling with a smaller T*B"));
+        }
+        let local = info(CL_KERNEL_LOCAL_MEM_SIZE).map_or(0, |bytes| bytes.to_ulong());
+        if local > u64::from(self.caps.max_local_bytes) {
+            let what = format!("{local} bytes of local memory (at most {})", self.caps.max_local_bytes);
+            return Err(self.unsupported(what, "use a tiling with a smaller W or B"));
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    /// Takes note of a command that was put into the queue.
+    fn queued(&self, event: cl_event) {
+        let event = Arc::new(Owned::new(event, release_event));
+        for mark in self.marks.borrow_mut().drain(..) {
+            let _ = mark.set(Arc::clone(&event));
+        }
+        self.last.replace(Some(event));
+        self.busy.set(true);
+    }
+
+    fn finish(&self) -> Result<()> {
+        if self.busy.get() {
+            finish(self.queue.get()).map_err(|code| self.shared.error(During::Kernel("queue"), code))?;
+            self.busy.set(false);
+        }
+        Ok(())
+    }
+}
+
+impl Buffer {
+    fn range(&self, offset: u64, bytes: usize) -> Result<std::ops::Range<usize>> {
+        Error::check_range(offset, bytes, self.bytes)
+    }
+}
+
+/// A pointer into shared virtual memory, for the driver.
+fn at(start: *mut c_void, offset: usize) -> *mut c_void {
+    start.cast::<u8>().wrapping_add(offset).cast()
+}
+
+impl Backend for OpenCl {
+    const NAME: &'static str = "opencl";
+    type Buffer = Buffer;
+    type Stream = Stream;
+    type Event = Event;
+    type Kernel = Kernel;
+
+    fn caps(&self) -> &DeviceCaps {
+        &self.caps
+    }
+
+    fn open_stream(&self) -> Result<Stream> {
+        Ok(Stream {
+            queue: self.shared().open_queue()?,
+            shared: Arc::clone(self.shared()),
+            last: RefCell::default(),
+            marks: RefCell::default(),
+            busy: Cell::new(false),
+        })
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<Buffer> {
+        if bytes > self.caps.max_buffer_bytes {
+            return Err(Error::OutOfMemory { device: self.caps.name.clone(), bytes });
+        }
+        self.shared().alloc(bytes)
+    }
+
+    fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
+        if spec.id == KernelId::SpecSegsum && spec.tiling.width() > MAX_WIDTH {
+            let what = format!("tiles of {} entries a lane (at most {MAX_WIDTH})", spec.tiling.width());
+            return Err(self.unsupported(what, "use a tiling with a smaller W"));
+        }
+        let folder = self.options.kernels.as_deref();
+        let source = source("prelude", folder)? + &source(spec.id.stem(), folder)?;
+        let options = self.builder.options(spec);
+        let kernel = self.builder.kernel(spec.id.stem(), &spec.to_string(), &source, &options)?;
+        self.check_kernel(spec, &kernel)?;
+        let group_lanes = spec.tiling.group_lanes() as usize;
+        Ok(Kernel { label: spec.id.stem(), group_lanes, kernel: Mutex::new(kernel) })
+    }
+
+    fn zero(&self, stream: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
+        let range = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let zero = [0u8];
+        let queue = stream.queue.get();
+        // SAFETY: `range` lies in the buffer; the pattern is copied by the call.
+        let event = unsafe {
+            let zero = zero.as_ptr().cast();
+            match &buffer.place {
+                Place::Mem(mem) => {
+                    enqueue_fill_buffer(queue, mem.get(), zero, 1, 0, range.len(), 0, ptr::null())
+                }
+                Place::Svm(start) => {
+                    enqueue_svm_mem_fill(queue, *start, zero, 1, range.len(), 0, ptr::null())
+                }
+            }
+        };
+        let event =
+            event.map_err(|code| self.shared().error(During::Memory { bytes: buffer.bytes }, code))?;
+        stream.queued(event);
+        Ok(())
+    }
+
+    fn write(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+        let range = buffer.range(offset, bytes.len())?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let (queue, from) = (stream.queue.get(), bytes.as_ptr().cast());
+        // SAFETY: `range` lies in the buffer and is as long as `bytes`; the call returns when it has copied.
+        let event = unsafe {
+            match &buffer.place {
+                Place::Mem(mem) => enqueue_write_buffer(
+                    queue,
+                    mem.get(),
+                    CL_TRUE,
+                    range.start,
+                    range.len(),
+                    from,
+                    0,
+                    ptr::null(),
+                ),
+                Place::Svm(start) => enqueue_svm_mem_cpy(
+                    queue,
+                    CL_TRUE,
+                    at(*start, range.start),
+                    from,
+                    range.len(),
+                    0,
+                    ptr::null(),
+                ),
+            }
+        };
+        let event =
+            event.map_err(|code| self.shared().error(During::Memory { bytes: buffer.bytes }, code))?;
+        stream.queued(event);
+        stream.busy.set(false);
+        Ok(())
+    }
+
+    fn read(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let range = buffer.range(offset, bytes.len())?;
+        if range.is_empty() {
+            return stream.finish();
+        }
+        let (queue, to) = (stream.queue.get(), bytes.as_mut_ptr().cast());
+        // SAFETY: as in `write`.
+        let event = unsafe {
+            match &buffer.place {
+                Place::Mem(mem) => enqueue_read_buffer(
+                    queue,
+                    mem.get(),
+                    CL_TRUE,
+                    range.start,
+                    range.len(),
+                    to,
+                    0,
+                    ptr::null(),
+                ),
+                Place::Svm(start) => enqueue_svm_mem_cpy(
+                    queue,
+                    CL_TRUE,
+                    to,
+                    at(*start, range.start),
+                    range.len(),
+                    0,
+                    ptr::null(),
+                ),
+            }
+        };
+        let event = event.map_err(|code| self.shared().error(During::Kernel("copy"), code))?;
+        stream.queued(event);
+        stream.busy.set(false);
+        Ok(())
+    }
+
+    fn map<R>(
+        &self,
+        stream: &Stream,
+        buffer: &Buffer,
+        bytes: u64,
+        look: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R> {
+        let Place::Svm(start) = buffer.place else { return Err(self.cannot_map()) };
+        if !self.caps.memory.host_can_map() {
+            return Err(self.cannot_map());
+        }
+        let range = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        let (queue, flags) = (stream.queue.get(), CL_MAP_READ | CL_MAP_WRITE);
+        let failed = |code| self.shared().error(During::Kernel("map"), code);
+        let mapped = self.memory() == Memory::Coarse && !range.is_empty();
+        if mapped {
+            // SAFETY: `range` lies in the memory that `start` begins; the call returns when earlier commands
+            // are done and the host sees their writes.
+            let event = unsafe { enqueue_svm_map(queue, CL_TRUE, flags, start, range.len(), 0, ptr::null()) };
+            stream.queued(event.map_err(failed)?);
+        } else {
+            stream.finish()?;
+        }
+        // SAFETY: `start` is the address of at least `range.len()` bytes in the host's own address space, the
+        // driver having said that it shares memory (`probe`); bytes may have any value. All commands of the
+        // stream are done, no other stream uses the buffer, and nested calls are for others (contract).
+        let result = look(unsafe { std::slice::from_raw_parts_mut(start.cast(), range.len()) });
+        if mapped {
+            // SAFETY: mapped above.
+            let event = unsafe { enqueue_svm_unmap(queue, start, 0, ptr::null()) };
+            stream.queued(event.map_err(failed)?);
+            // Other streams may use the buffer as soon as this returns.
+            stream.finish()?;
+        }
+        Ok(result)
+    }
+
+    unsafe fn launch(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        groups: u32,
+        args: &[Arg<'_, Self>],
+    ) -> Result<()> {
+        let failed = |code| self.shared().error(During::Kernel(kernel.label), code);
+        let object = kernel.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        for (i, arg) in (0u32..).zip(args) {
+            // SAFETY: `args` follow the kernel's parameter table (contract); each value is passed with its size.
+            unsafe { set(object.get(), i, arg) }.map_err(failed)?;
+        }
+        let (global, local) = (groups as usize * kernel.group_lanes, kernel.group_lanes);
+        // SAFETY: arguments are set, sizes agree with the kernel's `reqd_work_group_size`, and what kernels may
+        // do with the buffers is the caller's contract.
+        let event = unsafe {
+            let queue = stream.queue.get();
+            enqueue_nd_range_kernel(queue, object.get(), 1, ptr::null(), &global, &local, 0, ptr::null())
+        };
+        stream.queued(event.map_err(failed)?);
+        Ok(())
+    }
+
+    fn record(&self, stream: &Stream) -> Result<Event> {
+        flush(stream.queue.get()).map_err(|code| self.shared().error(During::Kernel("queue"), code))?;
+        let after = Arc::default();
+        stream.marks.borrow_mut().push(Arc::clone(&after));
+        Ok(Event { shared: Arc::clone(self.shared()), before: stream.last.borrow().clone(), after })
+    }
+
+    fn wait(&self, event: &Event) -> Result<()> {
+        let Some(before) = &event.before else { return Ok(()) };
+        wait_for_events(&[before.get()]).map_err(|code| event.shared.error(During::Kernel("queue"), code))
+    }
+
+    /// From the end of the command before `from`, or the start of the one after it if that was not yet in the
+    /// queue by then (a device that waits for the host is not at work), to the end of the one before `to`.
+    fn elapsed_s(&self, from: &Event, to: &Event) -> Result<f64> {
+        let (Some(last), Some(first)) = (&to.before, from.after.get()) else { return Ok(0.0) };
+        if from.before.as_ref().is_some_and(|before| Arc::ptr_eq(before, last)) {
+            return Ok(0.0);
+        }
+        let ns = |event: &Command, what| {
+            let info = get_event_profiling_info(event.get(), what).map(|ns| ns.to_ulong());
+            info.map_err(|code| self.shared().error(During::Kernel("profiling"), code))
+        };
+        let mut start = ns(first, CL_PROFILING_COMMAND_START)?;
+        if let Some(before) = &from.before {
+            let before = ns(before, CL_PROFILING_COMMAND_END)?;
+            if ns(first, CL_PROFILING_COMMAND_QUEUED)? <= before {
+                start = start.min(before);
+            }
+        }
+        Ok(ns(last, CL_PROFILING_COMMAND_END)?.saturating_sub(start) as f64 * 1e-9)
+    }
+}
+
+impl OpenCl {
+    fn cannot_map(&self) -> Error {
+        let way_out = "read it, or let the device repair (Fixup::Device)";
+        self.unsupported("memory that the host can map".into(), way_out)
+    }
+}
+
+/// Sets argument `i`.
+///
+/// # Safety
+/// The kernel's parameter `i` has the argument's type; nobody else sets arguments of the kernel now.
+unsafe fn set(kernel: cl_kernel, i: u32, arg: &Arg<'_, OpenCl>) -> Result<(), i32> {
+    /// # Safety
+    /// As for `set`.
+    unsafe fn value<V>(kernel: cl_kernel, i: u32, value: &V) -> Result<(), i32> {
+        // SAFETY: `value` is that many bytes, which the call copies.
+        unsafe { set_kernel_arg(kernel, i, size_of::<V>(), ptr::from_ref(value).cast()) }
+    }
+    // SAFETY (all arms): this function's contract.
+    match arg {
+        // SAFETY: see above.
+        Arg::U32(v) => unsafe { value(kernel, i, v) },
+        // SAFETY: see above.
+        Arg::Accum(Scalar::F32(v)) => unsafe { value(kernel, i, v) },
+        // SAFETY: see above.
+        Arg::Accum(Scalar::F64(v)) => unsafe { value(kernel, i, v) },
+        Arg::Buffer(buffer) => match &buffer.place {
+            // SAFETY: see above; a buffer object is passed by its handle.
+            Place::Mem(mem) => unsafe { value(kernel, i, &mem.get()) },
+            // SAFETY: see above.
+            Place::Svm(start) => unsafe { set_kernel_arg_svm_pointer(kernel, i, *start) },
+        },
+        Arg::Host(_) => unreachable!("`caps` deny host pointers"),
+    }
+}

@@ -1,0 +1,137 @@
+//! Contexts, queues, buffers.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use opencl3::command_queue::{create_command_queue, finish, release_command_queue};
+use opencl3::context::context::{create_context, release_context};
+use opencl3::device::Device;
+use opencl3::memory::{
+    CL_MEM_READ_WRITE, CL_MEM_SVM_FINE_GRAIN_BUFFER, create_buffer, release_mem_object, svm_alloc, svm_free,
+};
+use opencl3::types::{cl_command_queue, cl_context, cl_mem};
+use spmv_backend::{Error, Result};
+
+use crate::Memory;
+use crate::device_owned::Owned;
+use crate::error::{self, During};
+
+/// Profiling of commands: `CL_QUEUE_PROFILING_ENABLE`.
+const PROFILING: u64 = 1 << 1;
+/// Buffers of shared virtual memory begin at a multiple of this, and are a multiple long.
+const ALIGN: usize = 128;
+
+/// A device's context, and what everything made in it shares.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) name: String,
+    pub(crate) device: Device,
+    pub(crate) context: Owned<cl_context>,
+    pub(crate) memory: Memory,
+    /// Queues that may still use a buffer.
+    queues: Mutex<Vec<Weak<Queue>>>,
+}
+
+/// An in-order queue of commands.
+#[derive(Debug)]
+pub(crate) struct Queue(Owned<cl_command_queue>);
+
+impl Queue {
+    pub(crate) fn get(&self) -> cl_command_queue {
+        self.0.get()
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // Buffers of shared virtual memory may be freed when no queue is left that uses them.
+        let _ = finish(self.get());
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(device: Device, name: &str, memory: Memory) -> Result<Arc<Self>> {
+        let context = create_context(&[device.id()], ptr::null(), None, ptr::null_mut())
+            .map_err(|code| error::of(name, During::Other("context"), code))?;
+        let context = Owned::new(context, release_context);
+        Ok(Arc::new(Self { name: name.to_owned(), device, context, memory, queues: Mutex::default() }))
+    }
+
+    pub(crate) fn error(&self, during: During<'_>, code: i32) -> Error {
+        error::of(&self.name, during, code)
+    }
+
+    pub(crate) fn open_queue(&self) -> Result<Arc<Queue>> {
+        // The call of OpenCL 1.x, which every version has.
+        // SAFETY: the device is the one that the context was made for.
+        let queue = unsafe { create_command_queue(self.context.get(), self.device.id(), PROFILING) }
+            .map_err(|code| self.error(During::Other("queue"), code))?;
+        let queue = Arc::new(Queue(Owned::new(queue, release_command_queue)));
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.retain(|queue| queue.strong_count() > 0);
+        queues.push(Arc::downgrade(&queue));
+        Ok(queue)
+    }
+
+    pub(crate) fn alloc(self: &Arc<Self>, bytes: u64) -> Result<Buffer> {
+        let during = During::Memory { bytes };
+        let size = usize::try_from(bytes)
+            .ok()
+            .and_then(|bytes| bytes.max(1).checked_next_multiple_of(ALIGN))
+            .ok_or_else(|| Error::OutOfMemory { device: self.name.clone(), bytes })?;
+        let place = match self.memory {
+            Memory::Buffers => {
+                // SAFETY: the context lives in `self`; no host memory is given.
+                let mem =
+                    unsafe { create_buffer(self.context.get(), CL_MEM_READ_WRITE, size, ptr::null_mut()) }
+                        .map_err(|code| self.error(during, code))?;
+                Place::Mem(Owned::new(mem, release_mem_object))
+            }
+            shared => {
+                let fine = if shared == Memory::Fine { CL_MEM_SVM_FINE_GRAIN_BUFFER } else { 0 };
+                // SAFETY: `probe` found this kind of shared virtual memory among the device's capabilities.
+                let start =
+                    unsafe { svm_alloc(self.context.get(), CL_MEM_READ_WRITE | fine, size, ALIGN as u32) }
+                        .map_err(|code| self.error(during, code))?;
+                Place::Svm(start)
+            }
+        };
+        Ok(Buffer { place, bytes, shared: Arc::clone(self) })
+    }
+}
+
+/// Memory that kernels of a device reach.
+#[derive(Debug)]
+pub struct Buffer {
+    pub(crate) place: Place,
+    pub(crate) bytes: u64,
+    pub(crate) shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Place {
+    Mem(Owned<cl_mem>),
+    /// Start of shared virtual memory.
+    Svm(*mut c_void),
+}
+
+// SAFETY: the pointer is an address of the context's shared memory, good on any thread; who may read or write
+// there and when is the contract of the verbs in `device.rs`.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let Place::Svm(start) = self.place else { return };
+        // Unlike buffer objects, this memory is not kept by commands that use it.
+        let queues = self.shared.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        for queue in queues.iter().filter_map(Weak::upgrade) {
+            let _ = finish(queue.get());
+        }
+        drop(queues);
+        // SAFETY: `alloc` got it from the same context, no command uses it any more, and it is freed only here.
+        let _ = unsafe { svm_free(self.shared.context.get(), start) };
+    }
+}

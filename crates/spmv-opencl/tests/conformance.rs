@@ -1,0 +1,72 @@
+//! The suite of `spmv-conformance` on the first OpenCL device, or the one that `SPMV_OPENCL_DEVICE` names: every
+//! kind of memory that it offers, and lesser devices that a mask can make of it.
+
+use spmv_backend::Result;
+use spmv_conformance::{Variant, suite};
+use spmv_core::Tiling;
+use spmv_exec::Fixup;
+use spmv_opencl::{Mask, Memory, OpenCl, Options};
+
+type Open = Box<dyn Fn() -> Result<OpenCl>>;
+
+fn open(memory: Option<Memory>, mask: Mask) -> Open {
+    Box::new(move || OpenCl::open(Options { memory, mask, ..Options::from_env()? }))
+}
+
+fn tiling(t: u32, w: u32, s: u32, b: u32) -> Tiling {
+    Tiling::new(t, w, s, b).expect("a valid tiling")
+}
+
+fn variants() -> Vec<Variant<Open>> {
+    let all = Mask::default();
+    let both = vec![Fixup::Host, Fixup::Device];
+    let tilings = vec![tiling(4, 2, 3, 1), tiling(6, 5, 2, 1)];
+    vec![
+        Variant {
+            tilings: tilings.clone(),
+            fixups: both.clone(),
+            ..Variant::new("fine", open(Some(Memory::Fine), all))
+        },
+        Variant {
+            tilings: vec![tiling(4, 2, 3, 1)],
+            fixups: both.clone(),
+            random: 50,
+            ..Variant::new("coarse", open(Some(Memory::Coarse), all))
+        },
+        Variant {
+            tilings,
+            fixups: vec![Fixup::Auto, Fixup::Host],
+            random: 50,
+            ..Variant::new("buffers", open(Some(Memory::Buffers), all))
+        },
+        // The plans of a GPU, whatever the device is.
+        Variant {
+            tilings: vec![tiling(32, 8, 7, 1), tiling(64, 32, 2, 1)],
+            fixups: both.clone(),
+            random: 100,
+            ..Variant::new("as_gpu", open(None, Mask { as_gpu: true, ..all }))
+        },
+        Variant {
+            random: 50,
+            ..Variant::new(
+                "small",
+                open(
+                    None,
+                    Mask { no_subgroups: true, local_bytes: Some(2048), no_f64: true, as_gpu: true, ..all },
+                ),
+            )
+        },
+        // Buffers so small that most matrices are cut into pieces, and long rows too.
+        Variant {
+            fixups: both,
+            only: &["random", "long_rows"],
+            random: 50,
+            ..Variant::new("split", open(None, Mask { max_buffer_bytes: Some(600), ..all }))
+        },
+    ]
+}
+
+fn main() {
+    let arguments = libtest_mimic::Arguments::from_args();
+    libtest_mimic::run(&arguments, suite(variants())).exit();
+}

@@ -1,0 +1,222 @@
+// What the kernels of this folder share, and the only file that names a vendor. The host puts it before each
+// kernel and sets with -D:
+//   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64
+//   LANES_SUBGROUP (and SUBGROUP_NV, SUBGROUP_INTEL or SUBGROUP_KHR) or LANES_WORKGROUP
+//   LANES, WIDTH, BUNCHES: T, W and B of the tiling
+
+#define TILE (LANES * WIDTH)
+#define KERNEL __kernel __attribute__((reqd_work_group_size(LANES * BUNCHES, 1, 1)))
+#define GLOBAL __global
+#define LOCAL __local
+
+// Values are what matrix and x hold, sums what y holds: at least 32 bits. 16-bit values are storage only, so
+// that no device needs arithmetic in them.
+#if defined(VALUE_F64)
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double value_t;
+typedef double accum_t;
+#define load_value(p, i) ((p)[i])
+#elif defined(VALUE_F32)
+typedef float value_t;
+typedef float accum_t;
+#define load_value(p, i) ((p)[i])
+#elif defined(VALUE_F16)
+typedef half value_t;
+typedef float accum_t;
+#define load_value(p, i) vload_half((i), (p))
+#elif defined(VALUE_BF16)
+typedef ushort value_t;
+typedef float accum_t;
+#define load_value(p, i) as_float((uint)(p)[i] << 16)
+#endif
+
+// A bunch is the LANES lanes that walk a tile together: a subgroup, or (with BUNCHES = 1, unless all bunches of
+// a group take the same turns) what one group barrier holds together.
+#if defined(LANES_SUBGROUP)
+
+#if defined(SUBGROUP_NV)
+// Warps of 32 in the order of local ids; shuffles by the instruction itself.
+#define lane_id() ((uint)get_local_id(0) % LANES)
+#define bunch_id() ((uint)get_local_id(0) / LANES)
+static void bunch_barrier(void)
+{
+    mem_fence(CLK_LOCAL_MEM_FENCE);
+    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+}
+static uint lane_read_word(uint v, uint from)
+{
+    uint r;
+    __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(from));
+    return r;
+}
+#else
+#if defined(SUBGROUP_INTEL)
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#undef KERNEL
+#define KERNEL                                                                                                \
+    __attribute__((intel_reqd_sub_group_size(LANES))) __kernel                                                \
+    __attribute__((reqd_work_group_size(LANES * BUNCHES, 1, 1)))
+#define lane_read_word(v, from) intel_sub_group_shuffle((v), (from))
+#else
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#pragma OPENCL EXTENSION cl_khr_subgroup_shuffle : enable
+#define lane_read_word(v, from) sub_group_shuffle((v), (from))
+#endif
+#define lane_id() get_sub_group_local_id()
+#define bunch_id() get_sub_group_id()
+#define bunch_barrier() sub_group_barrier(CLK_LOCAL_MEM_FENCE)
+#endif
+
+static accum_t lane_read(accum_t v, uint from)
+{
+#if defined(VALUE_F64)
+    const uint2 words = as_uint2(v);
+    return as_double((uint2)(lane_read_word(words.x, from), lane_read_word(words.y, from)));
+#else
+    return as_float(lane_read_word(as_uint(v), from));
+#endif
+}
+
+// Subgroups need no memory to talk.
+#define LANE_TALK
+typedef uint talk_t;
+#define lane_talk() 0u
+
+#else
+
+#define lane_id() ((uint)get_local_id(0) % LANES)
+#define bunch_id() ((uint)get_local_id(0) / LANES)
+#define bunch_barrier() barrier(CLK_LOCAL_MEM_FENCE)
+
+// One sum and one count for each lane of the bunch.
+#define LANE_TALK                                                                                             \
+    LOCAL accum_t talk_sums[BUNCHES * LANES];                                                                 \
+    LOCAL uint talk_counts[BUNCHES * LANES];
+typedef struct
+{
+    LOCAL accum_t *sums;
+    LOCAL uint *counts;
+} talk_t;
+#define lane_talk() {talk_sums + bunch_id() * LANES, talk_counts + bunch_id() * LANES}
+
+#endif
+
+// The least power of two that is not below LANES: steps of a reduction by halves.
+#define LANES_LE(n) (LANES <= (n))
+#define LANES_POW2                                                                                            \
+    (LANES_LE(1)     ? 1                                                                                      \
+     : LANES_LE(2)   ? 2                                                                                      \
+     : LANES_LE(4)   ? 4                                                                                      \
+     : LANES_LE(8)   ? 8                                                                                      \
+     : LANES_LE(16)  ? 16                                                                                     \
+     : LANES_LE(32)  ? 32                                                                                     \
+     : LANES_LE(64)  ? 64                                                                                     \
+     : LANES_LE(128) ? 128                                                                                    \
+     : LANES_LE(256) ? 256                                                                                    \
+     : LANES_LE(512) ? 512                                                                                    \
+                     : 1 << 20)
+
+// The sum over the bunch, for every lane. All lanes of the bunch must come here.
+static accum_t lane_sum(talk_t talk, accum_t v)
+{
+    const uint lane = lane_id();
+#if defined(LANES_SUBGROUP)
+    for (uint d = LANES_POW2 / 2; d > 0; d /= 2)
+    {
+        const accum_t other = lane_read(v, min(lane + d, (uint)LANES - 1));
+        if (lane + d < LANES) v += other;
+    }
+    return lane_read(v, 0);
+#else
+    talk.sums[lane] = v;
+    for (uint d = LANES_POW2 / 2; d > 0; d /= 2)
+    {
+        bunch_barrier();
+        if (lane < d && lane + d < LANES) talk.sums[lane] += talk.sums[lane + d];
+    }
+    bunch_barrier();
+    const accum_t total = talk.sums[0];
+    bunch_barrier();
+    return total;
+#endif
+}
+
+// Where a lane stands in a bunch whose lanes each begin `n` segments and leave the last one open with `sum`
+// (or, without a beginning, add `sum` to the one that is open).
+typedef struct
+{
+    uint n_before;      // segments begun in lower lanes
+    uint n_total;       // segments begun in the bunch
+    accum_t sum_before; // the open segment's sum before this lane
+    accum_t sum_total;  // the open segment's sum after the last lane
+} scan_t;
+
+// All lanes of the bunch must come here.
+static scan_t lane_scan(talk_t talk, uint n, accum_t sum)
+{
+    const uint lane = lane_id();
+    const uint own = n;
+    scan_t scan;
+#if defined(LANES_SUBGROUP)
+    for (uint d = 1; d < LANES; d *= 2)
+    {
+        const uint from = lane >= d ? lane - d : 0;
+        const uint other_n = lane_read_word(n, from);
+        const accum_t other_sum = lane_read(sum, from);
+        if (lane >= d)
+        {
+            if (n == 0) sum = other_sum + sum;
+            n += other_n;
+        }
+    }
+    const accum_t before = lane_read(sum, lane > 0 ? lane - 1 : 0);
+    scan.n_total = lane_read_word(n, LANES - 1);
+    scan.sum_total = lane_read(sum, LANES - 1);
+#else
+    talk.counts[lane] = n;
+    talk.sums[lane] = sum;
+    bunch_barrier();
+    for (uint d = 1; d < LANES; d *= 2)
+    {
+        const uint from = lane >= d ? lane - d : lane;
+        const uint other_n = talk.counts[from];
+        const accum_t other_sum = talk.sums[from];
+        bunch_barrier();
+        if (lane >= d)
+        {
+            if (n == 0) sum = other_sum + sum;
+            n += other_n;
+            talk.counts[lane] = n;
+            talk.sums[lane] = sum;
+        }
+        bunch_barrier();
+    }
+    const accum_t before = talk.sums[lane > 0 ? lane - 1 : 0];
+    scan.n_total = talk.counts[LANES - 1];
+    scan.sum_total = talk.sums[LANES - 1];
+    bunch_barrier();
+#endif
+    scan.n_before = n - own;
+    scan.sum_before = lane > 0 ? before : 0;
+    return scan;
+}
+
+// Beta = 0 does not read y: a NaN in it must not spread.
+static void store(GLOBAL accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
+{
+    *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
+}
+
+// The greatest row from `low` on, up to `high`, that starts at or before `entry`; row `low` must.
+static uint locate(GLOBAL const uint *row_ptr, uint low, uint high, uint entry)
+{
+    while (low < high)
+    {
+        const uint mid = low + (high - low + 1) / 2;
+        if (row_ptr[mid] <= entry)
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    return low;
+}

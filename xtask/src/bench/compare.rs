@@ -1,0 +1,153 @@
+//! The algorithms of one device against each other, over the suite's regular and irregular matrices too.
+
+use std::fmt::Write;
+
+use spmv::Algorithm;
+use spmv_io::suite::{Class, ENTRIES, find};
+
+use super::report::{Report, Row, geometric_mean};
+use super::table::{aligned, cold};
+
+/// Algorithms that are set against speculative segmented sum.
+const OTHERS: [Algorithm; 3] = [Algorithm::CsrVector, Algorithm::CsrScalar, Algorithm::MergePath];
+
+/// A table for each precision and device on which speculative segmented sum and another algorithm ran.
+pub(crate) fn text(report: &Report) -> String {
+    let mut groups: Vec<(&Row, Vec<&Row>)> = Vec::new();
+    for row in &report.rows {
+        let is_of = |of: &Row| (&of.precision, &of.on, of.cache) == (&row.precision, &row.on, row.cache);
+        match groups.iter_mut().find(|(of, _)| is_of(of)) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((row, vec![row])),
+        }
+    }
+    groups.sort_by(|(a, _), (b, _)| (&a.precision, &a.on).cmp(&(&b.precision, &b.on)));
+    let ours = Algorithm::SpeculativeSegmentedSum;
+    let mut text = String::new();
+    for (of, rows) in groups {
+        let Some(table) = table(&rows) else { continue };
+        let _ = writeln!(
+            text,
+            "{} on {}{}: time over that of {ours}, geometric mean; above 1 {ours} is faster\n{table}\n",
+            of.precision,
+            of.on,
+            cold(of.cache),
+        );
+    }
+    text
+}
+
+/// A line for each other algorithm that ran on the same matrices.
+fn table(rows: &[&Row]) -> Option<comfy_table::Table> {
+    let sets = sets(rows);
+    let header = std::iter::once(String::new()).chain(sets.iter().map(|(title, _)| title.clone())).collect();
+    let mut lines = Vec::new();
+    for other in OTHERS {
+        let ratios = ratios(rows, other);
+        if ratios.is_empty() {
+            continue;
+        }
+        let cells = sets.iter().map(|(_, is_in)| {
+            cell(&ratios.iter().copied().filter(|(matrix, _)| is_in(matrix)).collect::<Vec<_>>())
+        });
+        lines.push(std::iter::once(other.to_string()).chain(cells).collect());
+    }
+    (!lines.is_empty()).then(|| aligned(header, lines))
+}
+
+/// A set of matrices: its title, and which are in it.
+type Set = (String, fn(&str) -> bool);
+
+/// All matrices; where the whole suite ran, its two classes too.
+fn sets(rows: &[&Row]) -> Vec<Set> {
+    let mut names: Vec<&str> = rows.iter().map(|r| r.matrix.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut sets: Vec<Set> = vec![(format!("all {}", names.len()), |_| true)];
+    if ENTRIES.iter().all(|e| names.contains(&e.name)) {
+        let count = |class| ENTRIES.iter().filter(|e| e.class == class).count();
+        sets.push((format!("{} irregular", count(Class::Irregular)), |m| class(m) == Some(Class::Irregular)));
+        sets.push((format!("{} regular", count(Class::Regular)), |m| class(m) == Some(Class::Regular)));
+    }
+    sets
+}
+
+fn class(matrix: &str) -> Option<Class> {
+    find(matrix).map(|e| e.class)
+}
+
+/// Time of `other` over that of speculative segmented sum, for each matrix that both multiplied rightly.
+fn ratios<'a>(rows: &[&'a Row], other: Algorithm) -> Vec<(&'a str, f64)> {
+    let ratio = |row: &&'a Row| {
+        let ours = Algorithm::SpeculativeSegmentedSum.name();
+        let ours = rows.iter().find(|r| r.matrix == row.matrix && r.algorithm == ours)?;
+        Some((row.matrix.as_str(), row.counted_us()? / ours.counted_us()?))
+    };
+    rows.iter().filter(|r| r.algorithm == other.name()).filter_map(ratio).collect()
+}
+
+fn cell(ratios: &[(&str, f64)]) -> String {
+    let values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
+    let least = ratios.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    match (geometric_mean(&values), least) {
+        (Some(mean), Some((matrix, least))) => format!("{mean:.2} (least {least:.2}, {matrix})"),
+        _ => "-".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::html::tests::sample;
+    use super::super::report::Spread;
+    use super::*;
+
+    /// Every algorithm on every matrix, each taking so many times as long as speculative segmented sum.
+    fn report(names: &[&str], factor: impl Fn(&str, Algorithm) -> f64) -> Report {
+        let mut report = sample(names);
+        let rows: Vec<Row> = report.rows.iter().filter(|r| r.ok).cloned().collect();
+        report.rows.clear();
+        for row in rows {
+            for algorithm in OTHERS.into_iter().chain([Algorithm::SpeculativeSegmentedSum]) {
+                let median = 10.0 * factor(&row.matrix, algorithm);
+                let device_us = Some(Spread { median, min: median, max: median });
+                report.rows.push(Row { algorithm: algorithm.to_string(), device_us, ..row.clone() });
+            }
+        }
+        report
+    }
+
+    #[test]
+    fn ratios_are_of_device_times_and_the_least_is_named() {
+        let report = report(&["a", "b"], |matrix, algorithm| match (matrix, algorithm) {
+            ("a", Algorithm::CsrVector) => 0.5,
+            ("b", Algorithm::CsrVector) => 8.0,
+            _ => 1.0,
+        });
+        let text = text(&report);
+        assert!(text.contains("2.00 (least 0.50, a)"), "{text}");
+        assert!(text.contains("all 2") && !text.contains("irregular"), "{text}");
+    }
+
+    #[test]
+    fn the_whole_suite_is_split_by_class() {
+        let names = ENTRIES.map(|e| e.name);
+        let report = report(&names, |matrix, algorithm| {
+            let irregular = class(matrix) == Some(Class::Irregular);
+            if irregular && algorithm == Algorithm::CsrScalar { 100.0 } else { 1.0 }
+        });
+        let text = text(&report);
+        let line = text.lines().find(|l| l.contains("csr_scalar")).unwrap();
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let expected =
+            ["3.98 (least 1.00, dense2)", "100.00 (least 100.00, ASIC_680k)", "1.00 (least 1.00, dense2)"];
+        assert_eq!(cells[2..5], expected);
+        assert!(text.contains("6 irregular") && text.contains("14 regular"), "{text}");
+    }
+
+    #[test]
+    fn one_algorithm_is_compared_with_nothing() {
+        let mut report = report(&["a"], |_, _| 1.0);
+        report.rows.retain(|r| r.algorithm == Algorithm::SpeculativeSegmentedSum.name());
+        assert_eq!(text(&report), "");
+    }
+}

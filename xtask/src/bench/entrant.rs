@@ -1,0 +1,162 @@
+//! One of our own ways to multiply: prepared, timed, checked.
+
+use std::cell::RefCell;
+use std::time::Instant;
+
+use spmv::{Csr, Matrix, Options, RunStats, Scalar, Value, Vector, oracle};
+
+use super::devices::Place;
+use super::measure::{Clock, Run, spread};
+use super::report::Spread;
+
+/// A matrix and a vector in the precision of the measurement, and what their product must be.
+pub(crate) struct Problem<T: Scalar> {
+    pub(crate) a: Csr<T>,
+    pub(crate) x: Vec<T>,
+    pub(crate) reference: oracle::Reference,
+}
+
+impl<T: Scalar> Problem<T> {
+    pub(crate) fn of(matrix: &Csr<f64>) -> Self {
+        let a: Csr<T> = matrix.map_values(T::from_f64);
+        let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(0.25 + (i % 64) as f64 / 64.0)).collect();
+        let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![T::Accum::default(); a.n_rows()]);
+        Self { a, x, reference }
+    }
+}
+
+/// A prepared matrix, and what its timed runs left.
+pub(crate) struct Entrant<T: Scalar> {
+    pub(crate) matrix: Matrix<T>,
+    /// Planning and preparing, copies included.
+    pub(crate) prepare_s: f64,
+    has_own_clock: bool,
+    state: RefCell<State<T>>,
+}
+
+struct State<T: Scalar> {
+    y: Vector<T::Accum>,
+    runs: Vec<RunStats>,
+}
+
+/// What a measurement says of an entrant. Microseconds; a wrong result has no speed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Finding {
+    pub(crate) time_us: Option<Spread>,
+    /// Where the device has a clock of its own.
+    pub(crate) device_us: Option<Spread>,
+    /// Median of timed runs, as is `stage2_us`.
+    pub(crate) stage1_us: f64,
+    pub(crate) stage2_us: f64,
+    /// Of the last run.
+    pub(crate) dirty_tiles: Option<u32>,
+    pub(crate) error_over_bound: f64,
+    pub(crate) ok: bool,
+}
+
+impl<T: Scalar> Entrant<T>
+where
+    T::Accum: Scalar,
+{
+    pub(crate) fn prepare(place: &Place, options: &Options, a: &Csr<T>) -> spmv::Result<Self> {
+        let start = Instant::now();
+        let matrix = place.context.prepare_with(a, options)?;
+        let prepare_s = start.elapsed().as_secs_f64();
+        // Rows that no kernel writes would show.
+        let y = place.context.upload(&vec![<T::Accum as Value>::from_f64(f64::NAN); a.n_rows()])?;
+        let state = RefCell::new(State { y, runs: vec![] });
+        Ok(Self { matrix, prepare_s, has_own_clock: place.has_own_clock(), state })
+    }
+
+    /// One multiplication at a time, for the stopwatch.
+    pub(crate) fn run<'a>(&'a self, x: &'a Vector<T>) -> Run<'a> {
+        let one = <T::Accum as Value>::from_f64(1.0);
+        Box::new(move |clock| {
+            let State { y, runs } = &mut *self.state.borrow_mut();
+            let stats = self.matrix.apply(one, x, T::Accum::default(), y)?;
+            if clock == Clock::Running {
+                runs.push(stats);
+            }
+            Ok(())
+        })
+    }
+
+    /// Checks the last result against the oracle's, and sums up the timed runs that `time` is of.
+    pub(crate) fn finding(&self, reference: &oracle::Reference, time: Spread) -> anyhow::Result<Finding> {
+        let State { y, runs } = &*self.state.borrow();
+        let error_over_bound = reference.error_over_bound(&y.to_vec()?);
+        Ok(sum_up(runs, self.has_own_clock, time, error_over_bound))
+    }
+}
+
+/// `runs` are the timed ones, at least one.
+fn sum_up(runs: &[RunStats], has_own_clock: bool, time: Spread, error_over_bound: f64) -> Finding {
+    let of = |seconds: fn(&RunStats) -> f64| spread(runs.iter().map(seconds).collect());
+    let ok = error_over_bound <= 1.0;
+    Finding {
+        time_us: ok.then_some(time),
+        device_us: (ok && has_own_clock).then(|| of(|r| r.stage1_s + r.stage2_s)),
+        stage1_us: of(|r| r.stage1_s).median,
+        stage2_us: of(|r| r.stage2_s).median,
+        dirty_tiles: runs.last().and_then(|r| r.dirty_tiles),
+        // JSON knows no infinity, which is what a NaN in the result counts as.
+        error_over_bound: error_over_bound.min(f64::MAX),
+        ok,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spmv::{Algorithm, BackendKind, Context};
+
+    const WALL: Spread = Spread { median: 20.0, min: 10.0, max: 30.0 };
+
+    fn runs(stages_us: &[(f64, f64)]) -> Vec<RunStats> {
+        let run = |(stage1, stage2): &(f64, f64)| {
+            let mut stats = RunStats::default();
+            (stats.stage1_s, stats.stage2_s) = (stage1 * 1e-6, stage2 * 1e-6);
+            stats
+        };
+        stages_us.iter().map(run).collect()
+    }
+
+    #[test]
+    fn device_time_is_of_both_stages_and_medians_are_of_all_timed_runs() {
+        let finding = sum_up(&runs(&[(9.0, 1.0), (2.0, 5.0), (4.0, 4.0)]), true, WALL, 0.5);
+        let device = finding.device_us.unwrap();
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(near(device.median, 8.0) && near(device.min, 7.0) && near(device.max, 10.0), "{device:?}");
+        assert!(near(finding.stage1_us, 4.0) && near(finding.stage2_us, 4.0), "{finding:?}");
+        assert_eq!(finding.time_us, Some(WALL));
+    }
+
+    #[test]
+    fn without_a_clock_of_its_own_a_device_has_no_time_of_its_own() {
+        assert_eq!(sum_up(&runs(&[(9.0, 1.0)]), false, WALL, 0.5).device_us, None);
+    }
+
+    #[test]
+    fn a_wrong_result_has_no_speed() {
+        let finding = sum_up(&runs(&[(9.0, 1.0)]), true, WALL, f64::INFINITY);
+        assert_eq!((finding.time_us, finding.device_us, finding.ok), (None, None, false));
+        assert_eq!(finding.error_over_bound, f64::MAX);
+    }
+
+    #[test]
+    fn only_runs_under_the_clock_are_kept() {
+        let place = Place { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
+        let a = Csr::from_coo(2, 2, &[(0, 0, 2.0), (1, 0, 3.0), (1, 1, 4.0)]).unwrap();
+        let problem = Problem::<f32>::of(&a);
+        let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
+        let entrant = Entrant::prepare(&place, &options, &problem.a).unwrap();
+        let x = place.context.upload(&problem.x).unwrap();
+        let mut run = entrant.run(&x);
+        for clock in [Clock::Stopped, Clock::Running, Clock::Stopped, Clock::Running] {
+            run(clock).unwrap();
+        }
+        drop(run);
+        assert_eq!(entrant.state.borrow().runs.len(), 2);
+        assert!(entrant.finding(&problem.reference, WALL).unwrap().ok);
+    }
+}
