@@ -77,6 +77,10 @@ static accum_t lane_read(accum_t v, uint from)
 #endif
 }
 
+// Declares a sum that each lane keeps over several tiles.
+#define LANE_KEPT(name)                                                                                       \
+    accum_t group_##name;                                                                                     \
+    accum_t *const own_##name = &group_##name;
 // Subgroups need no memory to talk.
 #define LANE_TALK
 typedef uint talk_t;
@@ -88,6 +92,11 @@ typedef uint talk_t;
 #define bunch_id() ((uint)get_local_id(0) / LANES)
 #define bunch_barrier() barrier(CLK_LOCAL_MEM_FENCE)
 
+// Declares a sum that each lane keeps over several tiles: in local memory, because PoCL 5 aborts on lane
+// variables that a loop carries from a barrier at its end to its beginning.
+#define LANE_KEPT(name)                                                                                       \
+    LOCAL accum_t group_##name[BUNCHES * LANES];                                                              \
+    LOCAL accum_t *const own_##name = group_##name + get_local_id(0);
 // One sum and one count for each lane of the bunch.
 #define LANE_TALK                                                                                             \
     LOCAL accum_t talk_sums[BUNCHES * LANES];                                                                 \

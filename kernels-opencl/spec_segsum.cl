@@ -42,6 +42,7 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
                         GLOBAL uint *speculator)
 {
     LANE_TALK
+    LANE_KEPT(tail)
     LOCAL accum_t group_sums[BUNCHES * (TILE + LANES)];
     LOCAL uint group_starts[BUNCHES * (WORDS + 1)];
     const talk_t talk = lane_talk();
@@ -61,7 +62,7 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
     for (uint r = (uint)get_global_id(0); r <= tile_rows[0]; r += (uint)get_global_size(0)) y[row_base + r] = 0;
 
     // The unfinished row's sum, spread over the lanes.
-    accum_t tail = 0;
+    *own_tail = 0;
     for (uint tile = first_tile; tile < stop_tile; tile++)
     {
         const uint start = tile * TILE;
@@ -74,8 +75,10 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
         if (first_row == stop_row)
         {
             // Fast path: the whole tile lies in one row, which goes on.
+            accum_t sum = 0;
 #pragma unroll
-            for (uint i = 0; i < WIDTH; i++) tail += products[i];
+            for (uint i = 0; i < WIDTH; i++) sum += products[i];
+            *own_tail += sum;
             continue;
         }
 #pragma unroll
@@ -132,10 +135,10 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
         // STEP 6
         // A row that begins exactly at the tile's end has no segment here, so nothing to carry.
         const bool has_tail = row_ptr[stop_row] < stop;
-        const accum_t carried = lane_sum(talk, tail);
+        const accum_t carried = lane_sum(talk, *own_tail);
         const bool one = scan.n_total == 1;
         const accum_t last = scan.sum_total + (one ? carried : 0);
-        tail = has_tail && lane == 0 ? last : 0;
+        *own_tail = has_tail && lane == 0 ? last : 0;
         // STEP 5
         // Segment j is the compact sum of row first_row + j. The bunch's first row goes to the synchronizer.
         const bool to_sync = first_row == bunch_row;
@@ -174,7 +177,7 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
         bunch_barrier();
     }
     // STEP 6
-    tail = lane_sum(talk, tail);
+    const accum_t tail = lane_sum(talk, *own_tail);
     if (lane == 0 && first_tile < stop_tile)
     {
         sync_rows[bunch] = bunch_row;

@@ -106,7 +106,7 @@ pub enum Arg<'a, B: Backend> {
 /// use spmv_backend::{Backend, Result};
 ///
 /// fn round_trip<B: Backend>(device: &B, bytes: &[u8]) -> Result<Vec<u8>> {
-///     let stream = device.open_stream()?;
+///     let stream = device.open_stream(false)?;
 ///     let buffer = device.alloc(bytes.len() as u64)?;
 ///     device.write(&stream, &buffer, 0, bytes)?;
 ///     let mut back = vec![0; bytes.len()];
@@ -129,11 +129,12 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// What the device says of itself; probed once, when it was opened.
     fn caps(&self) -> &DeviceCaps;
 
-    /// Opens a queue of work.
+    /// Opens a queue of work. Only a `timed` one tells [`elapsed_s`](Self::elapsed_s), which makes some drivers
+    /// slower.
     ///
     /// # Errors
     /// Whatever the driver says.
-    fn open_stream(&self) -> Result<Self::Stream>;
+    fn open_stream(&self, timed: bool) -> Result<Self::Stream>;
 
     /// Allocates at least `bytes` bytes (one at the least) with unspecified contents.
     ///
@@ -200,11 +201,18 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
         args: &[Arg<'_, Self>],
     ) -> Result<()>;
 
-    /// Marks this point of the stream, and submits what has been queued so far.
+    /// Marks this point of the stream.
     ///
     /// # Errors
     /// Whatever the driver says.
     fn record(&self, stream: &Self::Stream) -> Result<Self::Event>;
+
+    /// Hands over what has been queued, so that the device begins while the host does something else. Waiting
+    /// does so too.
+    ///
+    /// # Errors
+    /// Whatever the driver says.
+    fn submit(&self, stream: &Self::Stream) -> Result<()>;
 
     /// Waits until the stream has come to the event.
     ///
@@ -212,7 +220,7 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// [`Error::Launch`](crate::Error::Launch), [`Error::DeviceLost`](crate::Error::DeviceLost) if work before it failed.
     fn wait(&self, event: &Self::Event) -> Result<()>;
 
-    /// Seconds of device time between two events that have come to pass.
+    /// Seconds of device time between two events of a timed stream that have come to pass.
     ///
     /// # Errors
     /// Whatever the driver says.

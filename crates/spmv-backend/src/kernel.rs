@@ -163,14 +163,17 @@ impl KernelSpec {
     /// `spec_segsum` keeps, for each bunch, a tile's products (one more for each lane, so that lanes read
     /// from different banks) and one descriptor bit per entry (in 32-bit words, two more for the end and the
     /// dirty flag); `merge_path` a tile's products and row ends; `fixup_apply` a tile's sums. Lanes that
-    /// cannot shuffle talk through one sum and one count each.
+    /// cannot shuffle talk through one sum and one count each, and in `spec_segsum` keep one sum more.
     pub fn local_bytes(&self) -> u64 {
         let sum = self.value.accum().bytes() as u64;
         let (tile, lanes) = (u64::from(self.tiling.tile_entries()), u64::from(self.tiling.group_lanes()));
         let bunches = u64::from(self.tiling.bunches());
         let talk = if self.lanes == Lanes::Workgroup { lanes * (sum + 4) } else { 0 };
         match self.id {
-            KernelId::SpecSegsum => talk + lanes * sum + bunches * (tile * sum + (tile / 32 + 2) * 4),
+            KernelId::SpecSegsum => {
+                let kept = if self.lanes == Lanes::Workgroup { lanes * sum } else { 0 };
+                talk + kept + lanes * sum + bunches * (tile * sum + (tile / 32 + 2) * 4)
+            }
             KernelId::FixupApply => talk + bunches * tile * sum,
             KernelId::CsrVector | KernelId::CarryApply => talk,
             KernelId::MergePath => talk + bunches * tile * (sum + 4),

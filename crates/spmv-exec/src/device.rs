@@ -44,7 +44,7 @@ impl<B: Backend> Device<B> {
     /// # Errors
     /// Whatever the driver says about a new stream.
     pub fn new(backend: B) -> Result<Self> {
-        let copies = Mutex::new(backend.open_stream()?);
+        let copies = Mutex::new(backend.open_stream(false)?);
         Ok(Self { inner: Arc::new(Inner { backend, kernels: Mutex::default(), copies }) })
     }
 

@@ -40,7 +40,7 @@ impl Fixture {
     fn corrupted(&mut self, pick: fn(&Speculative<Cpu>) -> &<Cpu as Backend>::Buffer, value: u32) -> Error {
         let (backend, workspace) = (self.device.backend(), &mut self.workspace);
         let pending = self.prepared.enqueue(workspace, 1.0, &self.x, 0.0, &mut self.y).unwrap();
-        let stream = backend.open_stream().unwrap();
+        let stream = backend.open_stream(false).unwrap();
         let Scratch::Speculative(scratch) = pending.scratch() else { panic!("speculative scratch") };
         backend.write(&stream, pick(scratch), 0, &value.to_ne_bytes()).unwrap();
         pending.wait().unwrap_err()
@@ -83,7 +83,7 @@ fn the_papers_example_before_and_after_repair() {
     let (x, mut y) = (device.upload(&[1.0]).unwrap(), device.upload(&[-1.0; 12]).unwrap());
     let pending = prepared.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y).unwrap();
 
-    let stream = device.backend().open_stream().unwrap();
+    let stream = device.backend().open_stream(false).unwrap();
     let read = |buffer, bytes: &mut [u8]| device.backend().read(&stream, buffer, 0, bytes).unwrap();
     let Scratch::Speculative(scratch) = pending.scratch() else { panic!("speculative scratch") };
     let (mut before, mut sum, mut row, mut tile, mut count) =

@@ -29,9 +29,11 @@ pub struct RunStats {
     /// Tiles repaired by the host; `None` where the device repaired them (see
     /// [`Workspace::dirty_tiles`]) or there are no tiles.
     pub dirty_tiles: Option<u32>,
-    /// Seconds of stage 1, device time.
+    /// Seconds of stage 1: device time in a [`timed_workspace`](crate::Prepared::timed_workspace), else host time
+    /// from the start of the run until the device was waited for.
     pub stage1_s: f64,
-    /// Seconds of stage 2: device time, or host time where the host repairs.
+    /// Seconds of stage 2: host time where the host repairs; where the device does, device time in a timed
+    /// workspace, else 0 (it is part of `stage1_s`).
     pub stage2_s: f64,
     /// Bytes of `y` that were copied between host and device for repair: 0 in place.
     pub y_bytes_copied: u64,
@@ -61,6 +63,7 @@ pub struct Pending<'a, B: Backend, T: Value> {
 /// What `finish` needs to know of a run that was started.
 #[derive(Debug)]
 struct Started<B: Backend, A> {
+    since: Instant,
     begin: B::Event,
     stage1: B::Event,
     /// Where the device does stage 2.
@@ -205,6 +208,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             return Err(Error::Foreign { what: "the workspace", to: "prepared matrix" });
         }
         let backend = self.device.backend();
+        let since = Instant::now();
         self.begin(workspace)?;
         let Workspace { stream, parts: scratch, turn, .. } = &*workspace;
         let run = Run { prepared: self, stream, x, y, alpha, turn: *turn };
@@ -221,7 +225,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         }
         let stage1 = backend.record(stream)?;
         if self.plan.repair != Repair::Device {
-            return Ok(Started { begin, stage1, stage2: None, alpha, beta });
+            backend.submit(stream)?;
+            return Ok(Started { since, begin, stage1, stage2: None, alpha, beta });
         }
         for (part, scratch) in parts() {
             let Scratch::Speculative(s) = scratch else { continue };
@@ -231,7 +236,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             self.combine(&run, part, s, beta)?;
         }
         let stage2 = Some(backend.record(stream)?);
-        Ok(Started { begin, stage1, stage2, alpha, beta })
+        backend.submit(stream)?;
+        Ok(Started { since, begin, stage1, stage2, alpha, beta })
     }
 
     /// Marks the workspace as in use and takes the counter that the last run has reset; after a run that
@@ -272,19 +278,19 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         mut y: Target<'_, B, T::Accum>,
     ) -> Result<RunStats> {
         let backend = self.device.backend();
-        let Started { begin, stage1, stage2, alpha, beta } = started;
+        let Started { since, begin, stage1, stage2, alpha, beta } = started;
         let mut stats = RunStats::default();
         if self.plan.kernel.id == KernelId::SpecSegsum {
             stats.tiles = self.parts.iter().map(|p| self.plan.kernel.tiling.n_tiles(p.nnz)).sum();
         }
-        match &stage2 {
-            Some(stage2) => {
-                backend.wait(stage2)?;
+        backend.wait(stage2.as_ref().unwrap_or(&stage1))?;
+        stats.stage1_s = since.elapsed().as_secs_f64();
+        if workspace.timed {
+            stats.stage1_s = backend.elapsed_s(&begin, &stage1)?;
+            if let Some(stage2) = &stage2 {
                 stats.stage2_s = backend.elapsed_s(&stage1, stage2)?;
             }
-            None => backend.wait(&stage1)?,
         }
-        stats.stage1_s = backend.elapsed_s(&begin, &stage1)?;
         if self.plan.repair == Repair::Host {
             let start = Instant::now();
             self.repair_on_host(workspace, alpha, beta, &mut y, &mut stats)?;

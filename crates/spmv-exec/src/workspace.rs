@@ -21,6 +21,8 @@ use crate::prepared::{Part, Prepared};
 #[derive(Debug)]
 pub struct Workspace<B: Backend, T: Value> {
     pub(crate) stream: B::Stream,
+    /// Whether the device tells the time of this stream's work.
+    pub(crate) timed: bool,
     pub(crate) parts: Vec<Scratch<B>>,
     /// Device copies of `x` and `y` for [`Prepared::apply_slices`] where the device needs them.
     pub(crate) staged: Option<Staged<B, T>>,
@@ -81,12 +83,25 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     /// # Errors
     /// Out of memory.
     pub fn workspace(&self) -> Result<Workspace<B, T>> {
+        self.open_workspace(false)
+    }
+
+    /// As [`workspace`](Self::workspace), with [`RunStats`](crate::RunStats) by the device's own clock. Some
+    /// drivers then take several microseconds more for each run.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn timed_workspace(&self) -> Result<Workspace<B, T>> {
+        self.open_workspace(true)
+    }
+
+    fn open_workspace(&self, timed: bool) -> Result<Workspace<B, T>> {
         let backend = self.device.backend();
-        let stream = backend.open_stream()?;
+        let stream = backend.open_stream(timed)?;
         let parts = self.parts.iter().map(|p| self.scratch(&stream, p)).collect::<Result<Vec<_>>>()?;
         let at_a_distance = self.plan.repair == Repair::Host && !self.device.caps().memory.host_can_map();
         let host = if at_a_distance { HostCopies::new(&self.parts, &parts) } else { HostCopies::empty() };
-        Ok(Workspace { stream, parts, staged: None, host, turn: 0, in_use: false, owner: self.id })
+        Ok(Workspace { stream, timed, parts, staged: None, host, turn: 0, in_use: false, owner: self.id })
     }
 
     fn scratch(&self, stream: &B::Stream, part: &Part<B>) -> Result<Scratch<B>> {

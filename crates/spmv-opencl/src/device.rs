@@ -6,8 +6,8 @@ use std::ptr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use opencl3::command_queue::{
-    enqueue_fill_buffer, enqueue_nd_range_kernel, enqueue_read_buffer, enqueue_svm_map, enqueue_svm_mem_cpy,
-    enqueue_svm_mem_fill, enqueue_svm_unmap, enqueue_write_buffer, finish, flush,
+    enqueue_fill_buffer, enqueue_nd_range_kernel, enqueue_read_buffer, enqueue_svm_map, enqueue_svm_mem_fill,
+    enqueue_svm_unmap, enqueue_write_buffer, finish, flush,
 };
 use opencl3::event::{
     CL_PROFILING_COMMAND_END, CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_START,
@@ -17,8 +17,8 @@ use opencl3::kernel::{
     CL_KERNEL_LOCAL_MEM_SIZE, CL_KERNEL_WORK_GROUP_SIZE, get_kernel_work_group_info, set_kernel_arg,
     set_kernel_arg_svm_pointer,
 };
-use opencl3::memory::{CL_MAP_READ, CL_MAP_WRITE};
-use opencl3::types::{CL_TRUE, cl_event, cl_kernel};
+use opencl3::memory::{CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION};
+use opencl3::types::{CL_TRUE, cl_event, cl_kernel, cl_map_flags};
 use spmv_backend::{Arg, Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Result, Scalar};
 use spmv_core::{Dtype, Tiling};
 
@@ -52,7 +52,7 @@ type Command = Arc<Owned<cl_event>>;
 /// use spmv_opencl::{OpenCl, Options};
 /// if let Ok(device) = OpenCl::open(Options::default()) {
 ///     let buffer = device.alloc(16)?;
-///     let stream = device.open_stream()?;
+///     let stream = device.open_stream(false)?;
 ///     device.write(&stream, &buffer, 4, &[1, 2, 3])?;
 ///     let mut back = [0; 3];
 ///     device.read(&stream, &buffer, 4, &mut back)?;
@@ -144,7 +144,7 @@ impl OpenCl {
             let kernel = builder.kernel("trial", "trial", &source, &builder.options(&spec))?;
             let kernel =
                 Kernel { label: "trial", group_lanes: 2 * lanes as usize, kernel: Mutex::new(kernel) };
-            let (stream, buffer) = (self.open_stream()?, self.alloc(8 * u64::from(lanes))?);
+            let (stream, buffer) = (self.open_stream(false)?, self.alloc(8 * u64::from(lanes))?);
             self.zero(&stream, &buffer, 8 * u64::from(lanes))?;
             // SAFETY: the trial takes one buffer and writes one word for each lane of its one group.
             unsafe { self.launch(&stream, &kernel, 1, &[Arg::Buffer(&buffer)])? };
@@ -224,9 +224,9 @@ impl Backend for OpenCl {
         &self.caps
     }
 
-    fn open_stream(&self) -> Result<Stream> {
+    fn open_stream(&self, timed: bool) -> Result<Stream> {
         Ok(Stream {
-            queue: self.shared().open_queue()?,
+            queue: self.shared().open_queue(timed)?,
             shared: Arc::clone(self.shared()),
             last: RefCell::default(),
             marks: RefCell::default(),
@@ -285,31 +285,17 @@ impl Backend for OpenCl {
         if range.is_empty() {
             return Ok(());
         }
-        let (queue, from) = (stream.queue.get(), bytes.as_ptr().cast());
-        // SAFETY: `range` lies in the buffer and is as long as `bytes`; the call returns when it has copied.
-        let event = unsafe {
-            match &buffer.place {
-                Place::Mem(mem) => enqueue_write_buffer(
-                    queue,
-                    mem.get(),
-                    CL_TRUE,
-                    range.start,
-                    range.len(),
-                    from,
-                    0,
-                    ptr::null(),
-                ),
-                Place::Svm(start) => enqueue_svm_mem_cpy(
-                    queue,
-                    CL_TRUE,
-                    at(*start, range.start),
-                    from,
-                    range.len(),
-                    0,
-                    ptr::null(),
-                ),
+        let mem = match &buffer.place {
+            Place::Mem(mem) => mem.get(),
+            Place::Svm(start) => {
+                let (from, flags) = (at(*start, range.start), CL_MAP_WRITE_INVALIDATE_REGION);
+                return self.reach(stream, from, range.len(), flags, |memory| memory.copy_from_slice(bytes));
             }
         };
+        let (queue, start, from) = (stream.queue.get(), range.start, bytes.as_ptr().cast());
+        // SAFETY: `range` lies in the buffer and is as long as `bytes`; the call returns when it has copied.
+        let event =
+            unsafe { enqueue_write_buffer(queue, mem, CL_TRUE, start, range.len(), from, 0, ptr::null()) };
         let event =
             event.map_err(|code| self.shared().error(During::Memory { bytes: buffer.bytes }, code))?;
         stream.queued(event);
@@ -322,31 +308,17 @@ impl Backend for OpenCl {
         if range.is_empty() {
             return stream.finish();
         }
-        let (queue, to) = (stream.queue.get(), bytes.as_mut_ptr().cast());
-        // SAFETY: as in `write`.
-        let event = unsafe {
-            match &buffer.place {
-                Place::Mem(mem) => enqueue_read_buffer(
-                    queue,
-                    mem.get(),
-                    CL_TRUE,
-                    range.start,
-                    range.len(),
-                    to,
-                    0,
-                    ptr::null(),
-                ),
-                Place::Svm(start) => enqueue_svm_mem_cpy(
-                    queue,
-                    CL_TRUE,
-                    to,
-                    at(*start, range.start),
-                    range.len(),
-                    0,
-                    ptr::null(),
-                ),
+        let mem = match &buffer.place {
+            Place::Mem(mem) => mem.get(),
+            Place::Svm(start) => {
+                let (from, flags) = (at(*start, range.start), CL_MAP_READ);
+                return self.reach(stream, from, range.len(), flags, |memory| bytes.copy_from_slice(memory));
             }
         };
+        let (queue, start, to) = (stream.queue.get(), range.start, bytes.as_mut_ptr().cast());
+        // SAFETY: as in `write`.
+        let event =
+            unsafe { enqueue_read_buffer(queue, mem, CL_TRUE, start, range.len(), to, 0, ptr::null()) };
         let event = event.map_err(|code| self.shared().error(During::Kernel("copy"), code))?;
         stream.queued(event);
         stream.busy.set(false);
@@ -365,29 +337,7 @@ impl Backend for OpenCl {
             return Err(self.cannot_map());
         }
         let range = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        let (queue, flags) = (stream.queue.get(), CL_MAP_READ | CL_MAP_WRITE);
-        let failed = |code| self.shared().error(During::Kernel("map"), code);
-        let mapped = self.memory() == Memory::Coarse && !range.is_empty();
-        if mapped {
-            // SAFETY: `range` lies in the memory that `start` begins; the call returns when earlier commands
-            // are done and the host sees their writes.
-            let event = unsafe { enqueue_svm_map(queue, CL_TRUE, flags, start, range.len(), 0, ptr::null()) };
-            stream.queued(event.map_err(failed)?);
-        } else {
-            stream.finish()?;
-        }
-        // SAFETY: `start` is the address of at least `range.len()` bytes in the host's own address space, the
-        // driver having said that it shares memory (`probe`); bytes may have any value. All commands of the
-        // stream are done, no other stream uses the buffer, and nested calls are for others (contract).
-        let result = look(unsafe { std::slice::from_raw_parts_mut(start.cast(), range.len()) });
-        if mapped {
-            // SAFETY: mapped above.
-            let event = unsafe { enqueue_svm_unmap(queue, start, 0, ptr::null()) };
-            stream.queued(event.map_err(failed)?);
-            // Other streams may use the buffer as soon as this returns.
-            stream.finish()?;
-        }
-        Ok(result)
+        self.reach(stream, start, range.len(), CL_MAP_READ | CL_MAP_WRITE, look)
     }
 
     unsafe fn launch(
@@ -415,10 +365,13 @@ impl Backend for OpenCl {
     }
 
     fn record(&self, stream: &Stream) -> Result<Event> {
-        flush(stream.queue.get()).map_err(|code| self.shared().error(During::Kernel("queue"), code))?;
         let after = Arc::default();
         stream.marks.borrow_mut().push(Arc::clone(&after));
         Ok(Event { shared: Arc::clone(self.shared()), before: stream.last.borrow().clone(), after })
+    }
+
+    fn submit(&self, stream: &Stream) -> Result<()> {
+        flush(stream.queue.get()).map_err(|code| self.shared().error(During::Kernel("queue"), code))
     }
 
     fn wait(&self, event: &Event) -> Result<()> {
@@ -449,6 +402,41 @@ impl Backend for OpenCl {
 }
 
 impl OpenCl {
+    /// Lets the host look at shared virtual memory, after the stream's earlier work: at once where it is
+    /// fine-grained, else between map and unmap. The `bytes` bytes from `start` on lie in one buffer.
+    fn reach<R>(
+        &self,
+        stream: &Stream,
+        start: *mut c_void,
+        bytes: usize,
+        flags: cl_map_flags,
+        look: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R> {
+        let queue = stream.queue.get();
+        let failed = |code| self.shared().error(During::Kernel("map"), code);
+        let mapped = self.memory() == Memory::Coarse && bytes > 0;
+        if mapped {
+            // SAFETY: the range lies in shared virtual memory of this context; the call returns when earlier
+            // commands are done and the host sees their writes.
+            let event = unsafe { enqueue_svm_map(queue, CL_TRUE, flags, start, bytes, 0, ptr::null()) };
+            stream.queued(event.map_err(failed)?);
+        } else {
+            stream.finish()?;
+        }
+        // SAFETY: shared virtual memory is at the same address for the host, which may look at it now: it is
+        // fine-grained or mapped, and all commands of the stream are done. Bytes may have any value. No other
+        // stream uses the buffer, and nested calls are for others (contract of the verbs).
+        let result = look(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) });
+        if mapped {
+            // SAFETY: mapped above.
+            let event = unsafe { enqueue_svm_unmap(queue, start, 0, ptr::null()) };
+            stream.queued(event.map_err(failed)?);
+            // Other streams may use the buffer as soon as this returns.
+            stream.finish()?;
+        }
+        Ok(result)
+    }
+
     fn cannot_map(&self) -> Error {
         let way_out = "read it, or let the device repair (Fixup::Device)";
         self.unsupported("memory that the host can map".into(), way_out)

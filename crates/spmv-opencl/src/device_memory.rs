@@ -31,6 +31,9 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Queues that may still use a buffer.
     queues: Mutex<Vec<Weak<Queue>>>,
+    /// Held while shared virtual memory is allocated or freed: NVIDIA's driver 580 refuses allocations at
+    /// random when several threads ask at once.
+    allocating: Mutex<()>,
 }
 
 /// An in-order queue of commands.
@@ -55,17 +58,25 @@ impl Shared {
         let context = create_context(&[device.id()], ptr::null(), None, ptr::null_mut())
             .map_err(|code| error::of(name, During::Other("context"), code))?;
         let context = Owned::new(context, release_context);
-        Ok(Arc::new(Self { name: name.to_owned(), device, context, memory, queues: Mutex::default() }))
+        Ok(Arc::new(Self {
+            name: name.to_owned(),
+            device,
+            context,
+            memory,
+            queues: Mutex::default(),
+            allocating: Mutex::default(),
+        }))
     }
 
     pub(crate) fn error(&self, during: During<'_>, code: i32) -> Error {
         error::of(&self.name, during, code)
     }
 
-    pub(crate) fn open_queue(&self) -> Result<Arc<Queue>> {
+    pub(crate) fn open_queue(&self, timed: bool) -> Result<Arc<Queue>> {
+        let properties = if timed { PROFILING } else { 0 };
         // The call of OpenCL 1.x, which every version has.
         // SAFETY: the device is the one that the context was made for.
-        let queue = unsafe { create_command_queue(self.context.get(), self.device.id(), PROFILING) }
+        let queue = unsafe { create_command_queue(self.context.get(), self.device.id(), properties) }
             .map_err(|code| self.error(During::Other("queue"), code))?;
         let queue = Arc::new(Queue(Owned::new(queue, release_command_queue)));
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +86,6 @@ impl Shared {
     }
 
     pub(crate) fn alloc(self: &Arc<Self>, bytes: u64) -> Result<Buffer> {
-        let during = During::Memory { bytes };
         let size = usize::try_from(bytes)
             .ok()
             .and_then(|bytes| bytes.max(1).checked_next_multiple_of(ALIGN))
@@ -85,15 +95,17 @@ impl Shared {
                 // SAFETY: the context lives in `self`; no host memory is given.
                 let mem =
                     unsafe { create_buffer(self.context.get(), CL_MEM_READ_WRITE, size, ptr::null_mut()) }
-                        .map_err(|code| self.error(during, code))?;
+                        .map_err(|code| self.error(During::Memory { bytes }, code))?;
                 Place::Mem(Owned::new(mem, release_mem_object))
             }
             shared => {
                 let fine = if shared == Memory::Fine { CL_MEM_SVM_FINE_GRAIN_BUFFER } else { 0 };
                 // SAFETY: `probe` found this kind of shared virtual memory among the device's capabilities.
+                let _one_at_a_time = self.allocating.lock().unwrap_or_else(PoisonError::into_inner);
                 let start =
                     unsafe { svm_alloc(self.context.get(), CL_MEM_READ_WRITE | fine, size, ALIGN as u32) }
-                        .map_err(|code| self.error(during, code))?;
+                        // The driver says nothing but a null pointer, whatever the reason.
+                        .map_err(|_| Error::OutOfMemory { device: self.name.clone(), bytes })?;
                 Place::Svm(start)
             }
         };
@@ -131,6 +143,7 @@ impl Drop for Buffer {
             let _ = finish(queue.get());
         }
         drop(queues);
+        let _one_at_a_time = self.shared.allocating.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: `alloc` got it from the same context, no command uses it any more, and it is freed only here.
         let _ = unsafe { svm_free(self.shared.context.get(), start) };
     }

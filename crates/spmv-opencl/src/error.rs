@@ -37,8 +37,6 @@ pub(crate) fn of(device: &str, during: During<'_>, code: i32) -> Error {
             CL_MEM_OBJECT_ALLOCATION_FAILURE | CL_OUT_OF_HOST_MEMORY | CL_INVALID_BUFFER_SIZE,
             During::Memory { bytes },
         ) => Error::OutOfMemory { device, bytes },
-        // Shared virtual memory: the allocator answers with nothing but a null pointer.
-        (_, During::Memory { bytes }) if bytes > 0 => Error::OutOfMemory { device, bytes },
         (_, During::Kernel(kernel)) => Error::Launch { device, kernel: kernel.to_owned(), detail: text },
         (_, During::Memory { .. }) => Error::Launch { device, kernel: "copy".into(), detail: text },
         (_, During::Other(what)) => Error::Launch { device, kernel: what.into(), detail: text },

@@ -48,7 +48,7 @@ pub trait AnyMatrix<T: Value>: Debug + Send + Sync {
     fn plan(&self) -> &Plan;
     fn row_stats(&self) -> &RowStats;
     fn prepare_s(&self) -> f64;
-    fn workspace(&self) -> Result<Box<dyn AnyWorkspace>>;
+    fn workspace(&self, timed: bool) -> Result<Box<dyn AnyWorkspace>>;
     fn enqueue<'a>(
         &'a self,
         workspace: &'a mut dyn AnyWorkspace,
@@ -148,8 +148,8 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
         Prepared::prepare_s(self)
     }
 
-    fn workspace(&self) -> Result<Box<dyn AnyWorkspace>> {
-        Ok(Box::new(Prepared::workspace(self)?))
+    fn workspace(&self, timed: bool) -> Result<Box<dyn AnyWorkspace>> {
+        Ok(Box::new(if timed { self.timed_workspace()? } else { Prepared::workspace(self)? }))
     }
 
     fn enqueue<'a>(

@@ -142,7 +142,16 @@ impl<T: Scalar> Matrix<T> {
     /// # Errors
     /// Out of memory.
     pub fn workspace(&self) -> Result<Workspace> {
-        Ok(Workspace { erased: self.erased.workspace()? })
+        Ok(Workspace { erased: self.erased.workspace(false)? })
+    }
+
+    /// As [`workspace`](Self::workspace), with [`RunStats`] by the device's own clock. Some drivers then take
+    /// several microseconds more for each run.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn timed_workspace(&self) -> Result<Workspace> {
+        Ok(Workspace { erased: self.erased.workspace(true)? })
     }
 
     /// Starts `y <- alpha*A*x + beta*y` and returns while the device works. Allocates one small handle.

@@ -135,8 +135,8 @@ where
             (name.to_owned(), PeerTime { time_us, prepare_us: prepare_s * 1e6 })
         })
         .collect();
-    for ((_, place, algorithm, entrant), time) in entrants.iter().zip(ours) {
-        let finding = entrant.finding(reference, *time)?;
+    for ((input, place, algorithm, entrant), time) in entrants.iter().zip(ours) {
+        let finding = entrant.finding(reference, &inputs[*input], way.cache, *time)?;
         report.rows.push(row(way, loaded, place, *algorithm, entrant, finding, peers.clone()));
     }
     Ok(())

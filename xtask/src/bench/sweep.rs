@@ -82,7 +82,7 @@ where
     drop(runs);
     let mut findings = Vec::new();
     for (entrant, time) in entrants().zip(times) {
-        findings.push(entrant.finding(&problem.reference, time)?);
+        findings.push(entrant.finding(&problem.reference, &x, way.cache, time)?);
     }
 
     let mut findings = findings.into_iter();

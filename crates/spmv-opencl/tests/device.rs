@@ -1,0 +1,316 @@
+//! What a device, its driver, its kernels and its cache may do wrong, and what is repaired where.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
+use spmv_core::{Csr, Tiling};
+use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStats};
+use spmv_fixup::FixupError;
+use spmv_opencl::{Memory, OpenCl, Options, devices};
+
+type Outcome = Result<(), Failed>;
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    let tests: [(&str, fn() -> Outcome); 12] = [
+        (
+            "sums_are_repaired_in_place_where_memory_is_shared",
+            sums_are_repaired_in_place_where_memory_is_shared,
+        ),
+        ("buffers_are_repaired_on_the_device_or_by_copies", buffers_are_repaired_on_the_device_or_by_copies),
+        ("an_index_that_a_kernel_corrupted_is_an_error", an_index_that_a_kernel_corrupted_is_an_error),
+        ("repair_on_the_device_survives_a_corrupted_index", repair_on_the_device_survives_a_corrupted_index),
+        ("a_kernel_that_does_not_compile_says_why", a_kernel_that_does_not_compile_says_why),
+        (
+            "compiled_programs_are_kept_and_damaged_ones_rebuilt",
+            compiled_programs_are_kept_and_damaged_ones_rebuilt,
+        ),
+        ("an_unknown_device_is_named_with_those_there_are", an_unknown_device_is_named_with_those_there_are),
+        ("memory_that_a_device_lacks_is_refused", memory_that_a_device_lacks_is_refused),
+        ("more_than_the_largest_buffer_is_out_of_memory", more_than_the_largest_buffer_is_out_of_memory),
+        ("a_buffer_may_be_dropped_while_a_command_uses_it", a_buffer_may_be_dropped_while_a_command_uses_it),
+        ("a_tile_wider_than_a_word_is_refused", a_tile_wider_than_a_word_is_refused),
+        ("a_timed_workspace_tells_device_times", a_timed_workspace_tells_device_times),
+    ];
+    let mut trials: Vec<Trial> = Vec::new();
+    match devices() {
+        Ok(_) => trials.extend(tests.into_iter().map(|(name, test)| Trial::test(name, test))),
+        Err(e) if spmv_conformance::is_required("opencl") => {
+            trials.push(Trial::test("a_device_is_there", move || Err(e.to_string().into())));
+        }
+        Err(e) => {
+            let ignored = |(name, _)| Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true);
+            trials.extend(tests.into_iter().map(ignored));
+        }
+    }
+    trials.push(Trial::test("without_a_driver_the_reason_is_given", without_a_driver_the_reason_is_given));
+    // Asked for by that test, in a process of its own.
+    if std::env::var_os("SPMV_TEST_PRINT_DEVICES").is_some() {
+        println!("{:?}", devices().map_err(|e| e.to_string()));
+        return;
+    }
+    arguments.test_threads.get_or_insert(1);
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn open(change: impl FnOnce(&mut Options)) -> Result<Device<OpenCl>, Error> {
+    let mut options = Options::from_env()?;
+    change(&mut options);
+    Device::new(OpenCl::open(options)?)
+}
+
+fn offers(memory: Memory) -> bool {
+    open(|o| o.memory = Some(memory)).is_ok()
+}
+
+fn speculative(fixup: Fixup) -> ExecOptions {
+    let tiling = Some(Tiling::new(4, 2, 2, 1).expect("a small tiling"));
+    ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup }
+}
+
+/// Rows of 3, 0, 5 and 1 entries over and over: every tile of eight entries is dirty.
+fn matrix() -> Csr<f32> {
+    const ROWS: usize = 400;
+    let lens = (0..ROWS).map(|r| [3, 0, 5, 1][r % 4]);
+    let mut row_ptr = vec![0u32];
+    row_ptr.extend(lens.scan(0, |sum, len| {
+        *sum += len;
+        Some(*sum)
+    }));
+    let nnz = row_ptr[ROWS] as usize;
+    Csr::new(ROWS, 1, row_ptr, vec![0; nnz], (0..nnz).map(|e| (e % 5) as f32).collect()).expect("valid")
+}
+
+fn expected(a: &Csr<f32>) -> Vec<f32> {
+    let rows = a.row_ptr().windows(2);
+    rows.map(|r| a.vals()[r[0] as usize..r[1] as usize].iter().sum()).collect()
+}
+
+fn multiply(device: &Device<OpenCl>, fixup: Fixup) -> Result<(Vec<f32>, RunStats), Error> {
+    let a = matrix();
+    let prepared = device.prepare(a.view(), &speculative(fixup))?;
+    let mut workspace = prepared.workspace()?;
+    let (x, mut y) = (device.upload(&[1.0])?, device.upload(&vec![f32::NAN; a.n_rows()])?);
+    let stats = prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+    Ok((y.to_vec()?, stats))
+}
+
+fn check(device: &Device<OpenCl>, fixup: Fixup) -> Result<RunStats, Error> {
+    let (y, stats) = multiply(device, fixup)?;
+    assert_eq!(y, expected(&matrix()));
+    Ok(stats)
+}
+
+fn sums_are_repaired_in_place_where_memory_is_shared() -> Outcome {
+    for memory in [Memory::Fine, Memory::Coarse] {
+        if !offers(memory) {
+            continue;
+        }
+        let device = open(|o| o.memory = Some(memory))?;
+        if device.caps().memory == MemoryModel::Discrete {
+            continue;
+        }
+        let stats = check(&device, Fixup::Auto)?;
+        assert!(stats.dirty_tiles.is_some_and(|n| n >= 100), "{memory:?}: {stats:?}");
+        assert_eq!(stats.y_bytes_copied, 0, "{memory:?}: nothing of y is copied");
+    }
+    Ok(())
+}
+
+fn buffers_are_repaired_on_the_device_or_by_copies() -> Outcome {
+    let device = open(|o| o.memory = Some(Memory::Buffers))?;
+    assert_eq!(device.caps().memory, MemoryModel::Discrete);
+    let stats = check(&device, Fixup::Auto)?;
+    assert_eq!((stats.dirty_tiles, stats.y_bytes_copied), (None, 0));
+    let stats = check(&device, Fixup::Host)?;
+    assert_eq!(stats.y_bytes_copied, 2 * 4 * matrix().n_rows() as u64);
+    Ok(())
+}
+
+/// A folder with a kernel in which `from` is replaced by `to`.
+fn faulty(stem: &str, from: &str, to: &str) -> std::io::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    let (_, text) = spmv_opencl_source(stem);
+    assert!(text.contains(from), "{stem} contains '{from}'");
+    fs::write(folder.path().join(format!("{stem}.cl")), text.replace(from, to))?;
+    Ok(folder)
+}
+
+fn spmv_opencl_source(stem: &str) -> (&'static str, &'static str) {
+    *spmv_kernels_opencl::SOURCES.iter().find(|(name, _)| *name == stem).expect("a stem")
+}
+
+fn with_kernels(folder: &Path) -> Result<Device<OpenCl>, Error> {
+    open(|o| o.kernels = Some(folder.to_owned()))
+}
+
+fn an_index_that_a_kernel_corrupted_is_an_error() -> Outcome {
+    let n_tiles = matrix().nnz().div_ceil(8);
+    let fault = |from: &str, to: &str| -> Result<Error, Failed> {
+        let folder = faulty("spec_segsum", from, to)?;
+        let device = with_kernels(folder.path())?;
+        Ok(multiply(&device, Fixup::Host).expect_err("an index that cannot be"))
+    };
+    let e = fault("speculator[slot] = tile", "speculator[slot] = tile + 7777777")?;
+    assert!(matches!(e, Error::Fixup(FixupError::TileOutOfRange { tile, .. }) if tile >= 7_777_777), "{e}");
+    let e = fault("speculator[slot] = tile", "speculator[slot] = 3")?;
+    assert!(matches!(e, Error::Fixup(_)), "the same tile twice: {e}");
+    let e = fault("sync_rows[bunch] = bunch_row", "sync_rows[bunch] = 0xffffffffu")?;
+    assert!(matches!(e, Error::Fixup(FixupError::CarryMisplaced { row: u32::MAX, .. })), "{e}");
+    let e = fault("atomic_inc(&dirty_count[turn])", "atomic_add(&dirty_count[turn], 0x10000000)")?;
+    let too_many =
+        |e: &Error| matches!(e, Error::Fixup(FixupError::TooManyTiles { n_tiles: n, .. }) if *n == n_tiles);
+    assert!(too_many(&e), "{e}");
+    Ok(())
+}
+
+/// A device cannot return an error: it clips what is out of range, and the rest stays well.
+fn repair_on_the_device_survives_a_corrupted_index() -> Outcome {
+    for to in ["speculator[slot] = 0xffffffffu", "speculator[slot] = tile ^ 1"] {
+        let folder = faulty("spec_segsum", "speculator[slot] = tile", to)?;
+        multiply(&with_kernels(folder.path())?, Fixup::Device)?;
+    }
+    let to = "atomic_add(&dirty_count[turn], 0x10000000)";
+    let folder = faulty("spec_segsum", "atomic_inc(&dirty_count[turn])", to)?;
+    multiply(&with_kernels(folder.path())?, Fixup::Device)?;
+    Ok(())
+}
+
+fn a_kernel_that_does_not_compile_says_why() -> Outcome {
+    let folder = faulty("spec_segsum", "KERNEL void spec_segsum", "KERNEL void spec_segsum (oops")?;
+    let device = with_kernels(folder.path())?;
+    let e = multiply(&device, Fixup::Auto).expect_err("no kernel");
+    let Error::Device(DeviceError::Compile { kernel, log, .. }) = &e else {
+        return Err(e.to_string().into());
+    };
+    assert!(kernel.starts_with("spec_segsum/f32"), "{kernel}");
+    assert!(log.contains("BUILD_PROGRAM_FAILURE"), "{log}");
+    // The device is none the worse for it.
+    let a = matrix();
+    let whole = ExecOptions { algorithm: Algorithm::CsrVector, ..ExecOptions::default() };
+    let mut y = vec![0.0; a.n_rows()];
+    let prepared = device.prepare(a.view(), &whole)?;
+    prepared.apply_slices(&mut prepared.workspace()?, 1.0, &[1.0], 0.0, &mut y)?;
+    assert_eq!(y, expected(&a));
+    Ok(())
+}
+
+fn compiled_programs_are_kept_and_damaged_ones_rebuilt() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let fresh = || open(|o| o.cache = Some(folder.path().to_owned()));
+    let files = || -> std::io::Result<Vec<_>> {
+        let files = fs::read_dir(folder.path())?.map(|file| Ok(file?.path()));
+        files.collect()
+    };
+    check(&fresh()?, Fixup::Device)?;
+    let kept = files()?;
+    assert!(kept.len() >= 3, "spec_segsum, fixup_apply and axpby: {kept:?}");
+    let before: Vec<_> = kept.iter().map(fs::read).collect::<Result<_, _>>()?;
+    check(&fresh()?, Fixup::Device)?;
+    assert_eq!(files()?.len(), kept.len(), "nothing was compiled anew");
+    // Damaged, cut short, and a well-formed entry whose binary is none.
+    for (i, (path, bytes)) in kept.iter().zip(&before).enumerate() {
+        let mut damaged = bytes.clone();
+        match i % 3 {
+            0 => damaged[bytes.len() / 2] ^= 0xff,
+            1 => damaged.truncate(bytes.len() / 2),
+            _ => damaged.clear(),
+        }
+        fs::write(path, damaged)?;
+    }
+    check(&fresh()?, Fixup::Device)?;
+    for path in &kept {
+        assert!(fs::read(path)?.len() > 100, "{} was written anew", path.display());
+    }
+    Ok(())
+}
+
+fn an_unknown_device_is_named_with_those_there_are() -> Outcome {
+    let e = open(|o| o.device = Some("abacus".into())).expect_err("no such device").to_string();
+    assert!(e.contains("no device 'abacus'; there are 0: "), "{e}");
+    assert!(open(|o| o.device = Some("0".into())).is_ok());
+    Ok(())
+}
+
+fn memory_that_a_device_lacks_is_refused() -> Outcome {
+    let lacks = |m: &Memory| !devices().is_ok_and(|all| all[0].memories.contains(m));
+    for memory in Memory::ALL.into_iter().filter(lacks) {
+        let e =
+            open(|o| (o.device, o.memory) = (Some("0".into()), Some(memory))).expect_err("no such memory");
+        assert!(matches!(e, Error::Device(DeviceError::Unsupported { .. })), "{e}");
+        assert!(e.to_string().contains("it offers: "), "{e}");
+    }
+    Ok(())
+}
+
+fn more_than_the_largest_buffer_is_out_of_memory() -> Outcome {
+    for memory in Memory::ALL.into_iter().filter(|m| offers(*m)) {
+        let device = open(|o| o.memory = Some(memory))?;
+        let bytes = device.caps().max_buffer_bytes + 1;
+        let e = device.backend().alloc(bytes).expect_err("too much");
+        assert!(matches!(e, DeviceError::OutOfMemory { bytes: b, .. } if b == bytes), "{e}");
+    }
+    Ok(())
+}
+
+fn a_buffer_may_be_dropped_while_a_command_uses_it() -> Outcome {
+    const BYTES: u64 = 64 << 20;
+    for memory in Memory::ALL.into_iter().filter(|m| offers(*m)) {
+        let device = open(|o| o.memory = Some(memory))?;
+        for keep_stream in [true, false, true] {
+            let stream = device.backend().open_stream(false)?;
+            let buffer = device.backend().alloc(BYTES)?;
+            device.backend().zero(&stream, &buffer, BYTES)?;
+            device.backend().submit(&stream)?;
+            if keep_stream {
+                drop(buffer);
+            } else {
+                drop(stream);
+                drop(buffer);
+            }
+        }
+        check(&device, Fixup::Auto)?;
+    }
+    Ok(())
+}
+
+fn a_tile_wider_than_a_word_is_refused() -> Outcome {
+    let device = open(|_| ())?;
+    let tiling = Some(Tiling::new(4, 33, 1, 1).expect("a tiling"));
+    let options = ExecOptions { tiling, ..speculative(Fixup::Auto) };
+    let e = device.prepare(matrix().view(), &options).map(|_| ()).expect_err("33 bits");
+    assert!(e.to_string().contains("33 entries a lane (at most 32)"), "{e}");
+    Ok(())
+}
+
+fn a_timed_workspace_tells_device_times() -> Outcome {
+    for fixup in [Fixup::Host, Fixup::Device] {
+        let device = open(|_| ())?;
+        let a = matrix();
+        let prepared = device.prepare(a.view(), &speculative(fixup))?;
+        let mut workspace = prepared.timed_workspace()?;
+        let (x, mut y) = (device.upload(&[1.0])?, device.zeros(a.n_rows())?);
+        for _ in 0..3 {
+            let wall = std::time::Instant::now();
+            let stats = prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+            let wall = wall.elapsed().as_secs_f64();
+            assert!(stats.stage1_s > 0.0 && stats.stage2_s > 0.0, "{stats:?}");
+            assert!(stats.stage1_s + stats.stage2_s <= wall, "{stats:?} within {wall} s");
+        }
+    }
+    Ok(())
+}
+
+/// This very program, started where the loader finds no driver.
+fn without_a_driver_the_reason_is_given() -> Outcome {
+    let empty = tempfile::tempdir()?;
+    let mut again = Command::new(std::env::current_exe()?);
+    let output = again.env("SPMV_TEST_PRINT_DEVICES", "1").env("OCL_ICD_VENDORS", empty.path()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{} {text}", output.status);
+    assert!(text.contains("opencl: no OpenCL") && text.contains("install"), "{text}");
+    Ok(())
+}
