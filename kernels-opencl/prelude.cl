@@ -110,6 +110,13 @@ typedef struct
 
 #endif
 
+// Sets a bit of a word that other lanes may set bits of at the same time.
+#if LANES == 1
+#define mark_bit(word, bit) (*(word) |= 1u << (bit))
+#else
+#define mark_bit(word, bit) atomic_or((word), 1u << (bit))
+#endif
+
 // The least power of two that is not below LANES: steps of a reduction by halves.
 #define LANES_LE(n) (LANES <= (n))
 #define LANES_POW2                                                                                            \

@@ -102,7 +102,7 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
                 if (row < stop_row && row_ptr[row + 1] == entry)
                     starts[DIRTY] = 1;
                 else if (entry < stop)
-                    atomic_or(&starts[(entry - start) / 32], 1u << (entry - start) % 32);
+                    mark_bit(&starts[(entry - start) / 32], (entry - start) % 32);
             }
             base += LANES;
         }

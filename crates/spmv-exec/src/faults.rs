@@ -184,8 +184,20 @@ mod plans {
     fn the_same_inputs_give_the_same_plan() {
         let one = plan(&rows(), Dtype::F32, &gpu(), &Options::default()).unwrap();
         assert_eq!(one, plan(&rows(), Dtype::F32, &gpu(), &Options::default()).unwrap());
-        assert_eq!(one.kernel.tiling.to_string(), "T=32,W=8,S=7,B=5");
+        assert_eq!(one.kernel.tiling.to_string(), "T=32,W=8,S=1,B=5");
         assert_eq!((one.kernel.lanes, one.repair), (Lanes::Subgroup, Repair::Device));
+    }
+
+    #[test]
+    fn a_gpu_gets_longer_bunches_only_when_short_ones_fill_it() {
+        let mut caps = gpu();
+        caps.compute_units = 132;
+        let s = |nnz, value| {
+            let rows = RowStats { nnz, ..rows() };
+            plan(&rows, value, &caps, &Options::default()).unwrap().kernel.tiling.tiles()
+        };
+        assert_eq!([1_000_000, 4_000_000, 11_600_000, 90_000_000].map(|n| s(n, Dtype::F32)), [1, 3, 7, 7]);
+        assert_eq!([1_000_000, 4_000_000].map(|n| s(n, Dtype::F64)), [2, 5]);
     }
 
     #[test]

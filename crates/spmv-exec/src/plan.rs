@@ -14,6 +14,9 @@ use crate::options::{Algorithm, Fixup, Options};
 /// Rows and entries below which one thread beats several: waking them from outside the pool costs some
 /// 13 us, as `cargo run --release -p spmv-cpu --example serial` measures.
 const SERIAL_STEPS: usize = 80 * 1024;
+/// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others:
+/// the best of a sweep over S on 20 matrices (`cargo xtask bench --suite --sweep`).
+const RESIDENT_LANES: u64 = 56 * 32;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
 
@@ -169,8 +172,12 @@ fn kernel_of(algorithm: Algorithm) -> KernelId {
     }
 }
 
-/// Tilings of our own. On a CPU a bunch is a task: as long as a few tasks for each thread allow.
-/// Elsewhere the paper's Table 1 is the start, with T as wide as the device's lanes run together.
+/// Tilings of our own. On a CPU a bunch is a task: as long as a few tasks for each thread allow. Its lanes
+/// are iterations where kernels are functions of this program; where they were compiled for lanes that talk
+/// through barriers, one lane needs none.
+///
+/// Elsewhere the paper's Table 1 is the start, with T as wide as the device's lanes run together; S is less
+/// than there as long as that leaves too few bunches to fill the device (docs/performance.md).
 fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Tiling {
     let tiling = |t, w, s, b| Tiling::new(t, w, s, b).expect("numbers in range by construction");
     if caps.kind == DeviceKind::Cpu {
@@ -179,22 +186,32 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
         let cut = |work: usize, unit: usize| {
             work.div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
         };
+        let (lanes, width) = if caps.subgroup.is_some() { (8, 16) } else { (1, 32) };
         return match id {
             KernelId::MergePath => {
-                let width = fitting_width(id, value, caps, 8, 16, 1);
-                tiling(8, width, cut(steps, 8 * width as usize), 1)
+                let width = fitting_width(id, value, caps, lanes, width, 1);
+                tiling(lanes, width, cut(steps, (lanes * width) as usize), 1)
             }
             KernelId::CsrScalar => tiling(1, 1, cut(rows.n_rows, 1), 1),
             KernelId::CsrVector => tiling(8, 1, cut(rows.n_rows, 1).min(i32::MAX as u32 / 8), 1),
             _ => {
-                let width = fitting_width(id, value, caps, 8, 16, 1);
-                tiling(8, width, cut(rows.nnz, 8 * width as usize), 1)
+                let width = fitting_width(id, value, caps, lanes, width, 1);
+                tiling(lanes, width, cut(rows.nnz, (lanes * width) as usize), 1)
             }
         };
     }
+    // Rows of a launch are many: a bunch, or a lane, takes one.
+    let by_row = matches!(id, KernelId::CsrScalar | KernelId::CsrVector);
+    let tiles = |width: u32, lanes: u32, most: u32| {
+        let work = if id == KernelId::MergePath { rows.nnz.saturating_add(rows.n_rows) } else { rows.nnz };
+        let full =
+            u64::from(width * lanes) * u64::from(caps.compute_units) * RESIDENT_LANES / u64::from(lanes);
+        if by_row { 1 } else { (work as u64).div_ceil(full.max(1)).clamp(1, u64::from(most)) as u32 }
+    };
     let Some((_, lanes)) = caps.subgroup else {
         let lanes = caps.max_group.clamp(1, 64);
-        return tiling(lanes, fitting_width(id, value, caps, lanes, 8, 1), 4, 1);
+        let width = fitting_width(id, value, caps, lanes, 8, 1);
+        return tiling(lanes, width, tiles(width, lanes, 7), 1);
     };
     let preset = match lanes {
         0..=16 => Preset::Intel,
@@ -202,9 +219,11 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
         _ => Preset::Amd,
     };
     let table = Tiling::preset(preset, value);
-    let bunches = table.bunches().min((caps.max_group / u32::from(lanes)).max(1));
-    let width = fitting_width(id, value, caps, u32::from(lanes), table.width(), bunches);
-    tiling(u32::from(lanes), width, table.tiles(), bunches)
+    let lanes = u32::from(lanes);
+    let bunches = if by_row { 256 / lanes } else { table.bunches() };
+    let bunches = bunches.min(caps.max_group / lanes).max(1);
+    let width = fitting_width(id, value, caps, lanes, table.width(), bunches);
+    tiling(lanes, width, tiles(width, lanes, table.tiles()), bunches)
 }
 
 /// The largest power-of-two fraction of `width` whose tiles fit the device's local memory.

@@ -19,7 +19,9 @@ use opencl3::kernel::{
 };
 use opencl3::memory::{CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION};
 use opencl3::types::{CL_TRUE, cl_event, cl_kernel, cl_map_flags};
-use spmv_backend::{Arg, Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Result, Scalar};
+use spmv_backend::{
+    Arg, Backend, DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Lanes, Result, Scalar,
+};
 use spmv_core::{Dtype, Tiling};
 
 use crate::cache::Cache;
@@ -111,7 +113,8 @@ impl OpenCl {
         let cache = options.cache.clone().map_or_else(Cache::of_user, |folder| Cache::new(Some(folder)));
         let builder = Builder { shared, cache, fingerprint: caps.fingerprint.clone(), shuffle: None };
         let mut opened = Self { caps, builder, options };
-        if !opened.options.mask.no_subgroups {
+        // Lanes of a CPU are iterations of a loop: they have nothing to shuffle.
+        if !opened.options.mask.no_subgroups && found.info.kind != DeviceKind::Cpu {
             let works = |(shuffle, size): &(Shuffle, u16)| opened.shuffles(*shuffle, *size);
             if let Some((shuffle, size)) = found.shuffles().into_iter().find(works) {
                 opened.builder.shuffle = Some(shuffle);

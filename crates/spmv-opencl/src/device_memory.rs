@@ -100,8 +100,8 @@ impl Shared {
             }
             shared => {
                 let fine = if shared == Memory::Fine { CL_MEM_SVM_FINE_GRAIN_BUFFER } else { 0 };
-                // SAFETY: `probe` found this kind of shared virtual memory among the device's capabilities.
                 let _one_at_a_time = self.allocating.lock().unwrap_or_else(PoisonError::into_inner);
+                // SAFETY: `probe` found this kind of shared virtual memory among the device's capabilities.
                 let start =
                     unsafe { svm_alloc(self.context.get(), CL_MEM_READ_WRITE | fine, size, ALIGN as u32) }
                         // The driver says nothing but a null pointer, whatever the reason.

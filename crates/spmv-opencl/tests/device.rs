@@ -311,6 +311,10 @@ fn without_a_driver_the_reason_is_given() -> Outcome {
     let output = again.env("SPMV_TEST_PRINT_DEVICES", "1").env("OCL_ICD_VENDORS", empty.path()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{} {text}", output.status);
+    if text.contains("Ok([") {
+        eprintln!("this loader ignores OCL_ICD_VENDORS (Khronos' own does so for root): not tried");
+        return Ok(());
+    }
     assert!(text.contains("opencl: no OpenCL") && text.contains("install"), "{text}");
     Ok(())
 }

@@ -223,7 +223,11 @@ fn machine() -> String {
     )
 }
 
+/// `SPMV_COMMIT` names it where the program was carried to a machine without the repository.
 fn commit() -> String {
+    if let Ok(commit) = std::env::var("SPMV_COMMIT") {
+        return commit;
+    }
     let Some(hash) = output("git", &["rev-parse", "--short=10", "HEAD"]) else { return "unknown".into() };
     let clean =
         output("git", &["status", "--porcelain", "--untracked-files=no"]).is_some_and(|s| s.is_empty());
