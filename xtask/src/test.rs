@@ -201,8 +201,15 @@ fn install(state: &State) -> anyhow::Result<bool> {
         return Ok(false);
     }
     let command = apt(packages);
-    println!("{}", command.join(" "));
-    crate::ci::succeed(Command::new(command[0]).args(&command[1..]))?;
+    let install = || {
+        println!("{}", command.join(" "));
+        crate::ci::succeed(Command::new(command[0]).args(&command[1..]))
+    };
+    if install().is_err() {
+        // A fresh machine may have no list of packages yet, or one from before the packages moved.
+        crate::ci::succeed(Command::new("apt-get").arg("update"))?;
+        install()?;
+    }
     Ok(true)
 }
 

@@ -12,28 +12,44 @@ use spmv_fixup::FixupError;
 use spmv_opencl::{Memory, OpenCl, Options, devices};
 
 type Outcome = Result<(), Failed>;
+type Test = (&'static str, fn() -> Outcome);
+
+/// With this variable set the program lists devices, for the test that needs a process of its own.
+const LIST: &str = "SPMV_TEST_LIST_DEVICES";
 
 fn main() {
     let mut arguments = Arguments::from_args();
-    let tests: [(&str, fn() -> Outcome); 12] = [
-        (
+    let tests = [
+        test(
             "sums_are_repaired_in_place_where_memory_is_shared",
             sums_are_repaired_in_place_where_memory_is_shared,
         ),
-        ("buffers_are_repaired_on_the_device_or_by_copies", buffers_are_repaired_on_the_device_or_by_copies),
-        ("an_index_that_a_kernel_corrupted_is_an_error", an_index_that_a_kernel_corrupted_is_an_error),
-        ("repair_on_the_device_survives_a_corrupted_index", repair_on_the_device_survives_a_corrupted_index),
-        ("a_kernel_that_does_not_compile_says_why", a_kernel_that_does_not_compile_says_why),
-        (
+        test(
             "compiled_programs_are_kept_and_damaged_ones_rebuilt",
             compiled_programs_are_kept_and_damaged_ones_rebuilt,
         ),
-        ("an_unknown_device_is_named_with_those_there_are", an_unknown_device_is_named_with_those_there_are),
-        ("memory_that_a_device_lacks_is_refused", memory_that_a_device_lacks_is_refused),
-        ("more_than_the_largest_buffer_is_out_of_memory", more_than_the_largest_buffer_is_out_of_memory),
-        ("a_buffer_may_be_dropped_while_a_command_uses_it", a_buffer_may_be_dropped_while_a_command_uses_it),
-        ("a_tile_wider_than_a_word_is_refused", a_tile_wider_than_a_word_is_refused),
-        ("a_timed_workspace_tells_device_times", a_timed_workspace_tells_device_times),
+        test(
+            "buffers_are_repaired_on_the_device_or_by_copies",
+            buffers_are_repaired_on_the_device_or_by_copies,
+        ),
+        test("an_index_that_a_kernel_corrupted_is_an_error", an_index_that_a_kernel_corrupted_is_an_error),
+        test(
+            "repair_on_the_device_survives_a_corrupted_index",
+            repair_on_the_device_survives_a_corrupted_index,
+        ),
+        test("a_kernel_that_does_not_compile_says_why", a_kernel_that_does_not_compile_says_why),
+        test(
+            "an_unknown_device_is_named_with_those_there_are",
+            an_unknown_device_is_named_with_those_there_are,
+        ),
+        test("memory_that_a_device_lacks_is_refused", memory_that_a_device_lacks_is_refused),
+        test("more_than_the_largest_buffer_is_out_of_memory", more_than_the_largest_buffer_is_out_of_memory),
+        test(
+            "a_buffer_may_be_dropped_while_a_command_uses_it",
+            a_buffer_may_be_dropped_while_a_command_uses_it,
+        ),
+        test("a_tile_wider_than_a_word_is_refused", a_tile_wider_than_a_word_is_refused),
+        test("a_timed_workspace_tells_device_times", a_timed_workspace_tells_device_times),
     ];
     let mut trials: Vec<Trial> = Vec::new();
     match devices() {
@@ -47,13 +63,16 @@ fn main() {
         }
     }
     trials.push(Trial::test("without_a_driver_the_reason_is_given", without_a_driver_the_reason_is_given));
-    // Asked for by that test, in a process of its own.
-    if std::env::var_os("SPMV_TEST_PRINT_DEVICES").is_some() {
+    if std::env::var_os(LIST).is_some() {
         println!("{:?}", devices().map_err(|e| e.to_string()));
         return;
     }
     arguments.test_threads.get_or_insert(1);
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn test(name: &'static str, test: fn() -> Outcome) -> Test {
+    (name, test)
 }
 
 fn open(change: impl FnOnce(&mut Options)) -> Result<Device<OpenCl>, Error> {
@@ -308,7 +327,7 @@ fn a_timed_workspace_tells_device_times() -> Outcome {
 fn without_a_driver_the_reason_is_given() -> Outcome {
     let empty = tempfile::tempdir()?;
     let mut again = Command::new(std::env::current_exe()?);
-    let output = again.env("SPMV_TEST_PRINT_DEVICES", "1").env("OCL_ICD_VENDORS", empty.path()).output()?;
+    let output = again.env(LIST, "1").env("OCL_ICD_VENDORS", empty.path()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{} {text}", output.status);
     if text.contains("Ok([") {
