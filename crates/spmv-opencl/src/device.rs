@@ -89,6 +89,8 @@ pub struct Stream {
     marks: RefCell<Vec<Arc<OnceLock<Command>>>>,
     /// Whether commands may be on their way.
     busy: Cell<bool>,
+    /// Nested maps.
+    n_mapped: Cell<u32>,
 }
 
 /// A point between two commands of a stream.
@@ -234,6 +236,7 @@ impl Backend for OpenCl {
             last: RefCell::default(),
             marks: RefCell::default(),
             busy: Cell::new(false),
+            n_mapped: Cell::new(0),
         })
     }
 
@@ -423,6 +426,7 @@ impl OpenCl {
             // commands are done and the host sees their writes.
             let event = unsafe { enqueue_svm_map(queue, CL_TRUE, flags, start, bytes, 0, ptr::null()) };
             stream.queued(event.map_err(failed)?);
+            stream.n_mapped.set(stream.n_mapped.get() + 1);
         } else {
             stream.finish()?;
         }
@@ -434,8 +438,11 @@ impl OpenCl {
             // SAFETY: mapped above.
             let event = unsafe { enqueue_svm_unmap(queue, start, 0, ptr::null()) };
             stream.queued(event.map_err(failed)?);
-            // Other streams may use the buffer as soon as this returns.
-            stream.finish()?;
+            stream.n_mapped.set(stream.n_mapped.get() - 1);
+            // Other streams may use the buffers as soon as the outermost call returns.
+            if stream.n_mapped.get() == 0 {
+                stream.finish()?;
+            }
         }
         Ok(result)
     }

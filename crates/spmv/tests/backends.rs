@@ -1,0 +1,65 @@
+//! The facade over every device that this machine has.
+
+use spmv::{Algorithm, BackendKind, Context, Csr, Error, Fixup, Options, Scalar, Value, bf16, f16};
+
+/// Rows of 4, 0, 1 and 2 entries over and over.
+fn matrix<T: Value>() -> Csr<T> {
+    let lens = [4u32, 0, 1, 2];
+    let entries = (0..200u32).flat_map(|r| {
+        (0..lens[r as usize % 4]).map(move |i| (r, (r + 3 * i) % 50, T::from_f64(f64::from(1 + (r + i) % 3))))
+    });
+    Csr::from_coo(200, 50, &entries.collect::<Vec<_>>()).expect("valid")
+}
+
+fn check<T: Scalar>(context: &Context) -> Result<(), Error> {
+    let a = matrix::<T>();
+    let x: Vec<T> = (0..50).map(|i| T::from_f64(f64::from(i % 5) - 2.0)).collect();
+    let rows = |r: usize| a.row_ptr()[r] as usize..a.row_ptr()[r + 1] as usize;
+    let product = |e: usize| a.vals()[e].as_f64() * x[a.cols()[e] as usize].as_f64();
+    let expected: Vec<f64> = (0..200).map(|r| rows(r).map(product).sum()).collect();
+    for algorithm in Algorithm::ALL {
+        for fixup in [Fixup::Auto, Fixup::Host, Fixup::Device] {
+            let options = Options { algorithm, fixup, ..Options::default() };
+            let prepared = context.prepare_with(&a, &options)?;
+            let y = prepared.multiply(&x)?;
+            let y: Vec<f64> = y.iter().map(|v| v.as_f64()).collect();
+            assert_eq!(y, expected, "{} {algorithm} {fixup:?} {}", context.backend(), T::DTYPE);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_device_multiplies_every_type_by_every_algorithm() -> Result<(), Error> {
+    let (contexts, tried) = Context::every(&BackendKind::ALL);
+    for tried in tried {
+        // A backend that CI names must be there; the others may be absent, with a reason.
+        let required = std::env::var("SPMV_REQUIRE").unwrap_or_default();
+        let required = required.split(',').any(|name| name.trim() == tried.backend.name());
+        assert!(!required && !tried.reason.is_empty(), "{tried:?}");
+        eprintln!("not tried: {}", tried.reason);
+    }
+    for context in &contexts {
+        check::<f32>(context)?;
+        check::<f16>(context)?;
+        check::<bf16>(context)?;
+        match check::<f64>(context) {
+            Err(Error::Exec(e)) if e.to_string().contains("f64") => eprintln!("not tried: {e}"),
+            result => result?,
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn vectors_of_another_backend_are_refused() -> Result<(), Error> {
+    let (contexts, _) = Context::every(&BackendKind::ALL);
+    let own = contexts.iter().find(|c| c.backend() == BackendKind::Cpu).expect("there is a CPU");
+    let prepared = own.prepare(&matrix::<f32>())?;
+    for other in contexts.iter().filter(|c| c.backend() != BackendKind::Cpu) {
+        let (x, mut y) = (other.zeros::<f32>(50)?, own.zeros(200)?);
+        let e = prepared.apply(1.0, &x, 0.0, &mut y).expect_err("x is elsewhere");
+        assert!(matches!(e, Error::OtherBackend { what: "x", .. }), "{e}");
+    }
+    Ok(())
+}
