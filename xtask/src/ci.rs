@@ -1,6 +1,7 @@
 //! `cargo xtask ci`: everything that must hold before a change is merged, in order.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -48,12 +49,32 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Packages every published crate, those it depends on included, and builds each from its package.
 fn package() -> anyhow::Result<()> {
     let workspace = Workspace::load()?;
+    forget_unpacked(&workspace);
     // Uncommitted work is packaged too, so that this runs before a commit as well as after.
     let mut cargo = cargo_in_root()?;
     cargo.args(["package", "--quiet", "--allow-dirty"]);
     let published = workspace.packages.iter().filter(|p| p.publish);
     cargo.args(published.flat_map(|p| ["--package", &p.name]));
     succeed(&mut cargo)
+}
+
+/// Removes what earlier runs unpacked. Cargo keeps packages of its temporary registry by name and version, as if they
+/// never changed, and would build a crate against yesterday's text of another.
+fn forget_unpacked(workspace: &Workspace) {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let Some(home) = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))) else { return };
+    for kind in ["src", "cache"] {
+        // Registries with a name are real ones.
+        let registries = std::fs::read_dir(home.join("registry").join(kind)).into_iter().flatten().flatten();
+        for registry in registries.filter(|folder| folder.file_name().to_string_lossy().starts_with('-')) {
+            for package in workspace.packages.iter().filter(|p| p.publish) {
+                let name = format!("{}-{}", package.name, env!("CARGO_PKG_VERSION"));
+                // What is not there needs no removal.
+                let _ = std::fs::remove_dir_all(registry.path().join(&name));
+                let _ = std::fs::remove_file(registry.path().join(format!("{name}.crate")));
+            }
+        }
+    }
 }
 
 /// Tests the crates with `unsafe` under AddressSanitizer.

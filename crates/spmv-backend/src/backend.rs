@@ -167,8 +167,8 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     fn read(&self, stream: &Self::Stream, buffer: &Self::Buffer, offset: u64, bytes: &mut [u8])
     -> Result<()>;
 
-    /// Lets the host look at the first `bytes` bytes in place, after the stream's earlier work. Calls
-    /// may nest for different buffers.
+    /// Lets the host look at the first `bytes` bytes in place, after the stream's earlier work. Calls may nest for
+    /// different buffers; for the same one they panic.
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) where memory is
@@ -219,6 +219,12 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// # Errors
     /// [`Error::Launch`](crate::Error::Launch), [`Error::DeviceLost`](crate::Error::DeviceLost) if work before it failed.
     fn wait(&self, event: &Self::Event) -> Result<()>;
+
+    /// Waits until every stream of this device has done its work; for what was lost sight of.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    fn wait_all(&self) -> Result<()>;
 
     /// Seconds of device time between two events of a timed stream that have come to pass.
     ///

@@ -1,6 +1,6 @@
 //! Memory and launches: the only file here, besides `simd.rs`, that contains `unsafe`.
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use bytemuck::Pod;
@@ -31,6 +31,8 @@ pub struct Buffer {
     /// First aligned byte.
     start: *mut u8,
     bytes: usize,
+    /// Set while `map` lends the memory out.
+    mapped: AtomicBool,
 }
 
 // SAFETY: the memory is plain bytes owned by the buffer; who may touch it when is the contract of
@@ -52,7 +54,7 @@ impl Buffer {
         let words = Box::into_raw(vec![0u64; n_words].into_boxed_slice());
         let base = words.cast::<u8>();
         let start = base.wrapping_add(base.align_offset(ALIGN));
-        Ok(Self { words, start, bytes: len })
+        Ok(Self { words, start, bytes: len, mapped: AtomicBool::new(false) })
     }
 
     /// The first `bytes` bytes.
@@ -159,8 +161,12 @@ impl Backend for Cpu {
             return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
         }
         let range = Error::check_range(0, usize::try_from(bytes).unwrap_or(usize::MAX), buffer.bytes as u64)?;
-        // SAFETY: as in `zero`; nested calls are for other buffers by the contract of `map`.
-        Ok(look(unsafe { buffer.bytes_mut(range.end) }))
+        assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
+        // SAFETY: as in `zero`; nested calls are for other buffers, as was just checked.
+        let result = look(unsafe { buffer.bytes_mut(range.end) });
+        // After a panic in `look` the buffer stays unusable, not aliased.
+        buffer.mapped.store(false, Ordering::Release);
+        Ok(result)
     }
 
     unsafe fn launch(&self, _: &Stream, kernel: &Kernel, groups: u32, args: &[Arg<'_, Self>]) -> Result<()> {
@@ -188,6 +194,10 @@ impl Backend for Cpu {
     }
 
     fn wait(&self, _: &Instant) -> Result<()> {
+        Ok(())
+    }
+
+    fn wait_all(&self) -> Result<()> {
         Ok(())
     }
 

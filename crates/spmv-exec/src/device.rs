@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use spmv_backend::{Backend, DeviceCaps, KernelSpec};
@@ -84,7 +85,8 @@ impl<B: Backend> Device<B> {
 
     fn uninit<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
         let buffer = self.backend().alloc((len * size_of::<T>()) as u64)?;
-        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, values: PhantomData })
+        let lent = AtomicU32::new(0);
+        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, lent, values: PhantomData })
     }
 
     /// The kernel of this key, whatever its S; compiled at most once.
@@ -124,6 +126,9 @@ pub struct DeviceVec<B: Backend, T> {
     len: usize,
     /// Set while a run may have left misplaced sums, so that even a forgotten `Pending` shows none.
     pub(crate) unrepaired: bool,
+    /// Runs that were started with it as `x` and not waited for. While there is one, its `Pending` borrows the
+    /// vector; so whoever has it mutably and finds one knows that it was forgotten.
+    pub(crate) lent: AtomicU32,
     values: PhantomData<T>,
 }
 
@@ -149,6 +154,7 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     /// [`Error::Length`], and whatever the driver says.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         self.check_len(values.len())?;
+        self.wait_for_forgotten()?;
         self.device
             .copies(|s| self.device.backend().write(s, &self.buffer, 0, bytemuck::cast_slice(values)))?;
         self.unrepaired = false;
@@ -182,9 +188,19 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     /// [`Unsupported`](spmv_backend::Error::Unsupported) where memory is discrete; [`Error::Unrepaired`].
     pub fn map<R>(&mut self, look: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.check_repaired()?;
+        self.wait_for_forgotten()?;
         let bytes = (self.len * size_of::<T>()) as u64;
         let look = |bytes: &mut [u8]| look(bytemuck::cast_slice_mut(bytes));
         Ok(self.device.copies(|s| self.device.backend().map(s, &self.buffer, bytes, look))?)
+    }
+
+    /// Waits for runs that still use the vector although nobody can wait for them any more.
+    pub(crate) fn wait_for_forgotten(&mut self) -> Result<()> {
+        if self.unrepaired || *self.lent.get_mut() > 0 {
+            self.device.backend().wait_all()?;
+            self.lent.store(0, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     pub(crate) fn check_repaired(&self) -> Result<()> {

@@ -97,7 +97,7 @@ pub fn plan(rows: &RowStats, value: Dtype, caps: &DeviceCaps, options: &Options)
         }
         None => default_tiling(id, rows, value, caps),
     };
-    let lanes = lanes(id, &tiling, caps);
+    let lanes = lanes(&tiling, caps);
     let kernel = KernelSpec { id, value, lanes, tiling };
     check_tiling(&kernel, caps)?;
     let repair = match (id, options.fixup) {
@@ -237,13 +237,11 @@ fn fitting_width(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, widt
 }
 
 /// On a CPU a lane is an iteration and T may be anything; elsewhere a subgroup must be that wide.
-fn lanes(id: KernelId, tiling: &Tiling, caps: &DeviceCaps) -> Lanes {
-    let one_row_a_lane = matches!(id, KernelId::CsrScalar);
+fn lanes(tiling: &Tiling, caps: &DeviceCaps) -> Lanes {
     match caps.subgroup {
         Some((least, most)) if (u32::from(least)..=u32::from(most)).contains(&tiling.lanes()) => {
             Lanes::Subgroup
         }
-        Some(_) if one_row_a_lane => Lanes::Subgroup,
         _ => Lanes::Workgroup,
     }
 }
@@ -277,15 +275,21 @@ fn launch_limits(kernel: &KernelSpec, caps: &DeviceCaps) -> (usize, usize) {
     let half = i32::MAX as u64 / 2; // rows + entries are counted in 31 bits by merge_path
     let tiling = &kernel.tiling;
     let groups = u64::from(caps.max_groups);
+    // Buffers with an element for each tile or bunch, and one more.
+    let marks = (caps.max_buffer_bytes / kernel.value.accum().bytes() as u64).saturating_sub(1).max(1);
+    let (tile, bunch) = (u64::from(tiling.tile_entries()), u64::from(tiling.bunch_entries()));
     let (by_entries, by_rows) = match kernel.id {
         KernelId::CsrScalar => (u64::MAX, groups * u64::from(tiling.scalar_rows(0, u32::MAX).end)),
         KernelId::CsrVector => (u64::MAX, groups * u64::from(tiling.vector_rows(0, u32::MAX).end)),
         // Rows and entries both take steps of the merge.
         KernelId::MergePath => {
-            let steps = groups * u64::from(tiling.bunch_entries()) * u64::from(tiling.bunches()) / 2;
+            let steps = (groups * u64::from(tiling.bunches())).min(marks).saturating_mul(bunch) / 2;
             (steps, steps)
         }
-        _ => (groups * u64::from(tiling.bunch_entries()) * u64::from(tiling.bunches()), u64::MAX),
+        _ => {
+            let bunches = (groups * u64::from(tiling.bunches())).saturating_mul(bunch);
+            (bunches.min(marks.saturating_mul(tile)), u64::MAX)
+        }
     };
     let entries = (caps.max_buffer_bytes / widest).min(by_entries).min(half).max(1);
     let rows = (caps.max_buffer_bytes / 4).saturating_sub(1).min(by_rows).min(half).max(1);

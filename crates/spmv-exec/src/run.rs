@@ -1,5 +1,6 @@
 //! Runs: stage 1 on the device, stage 2 wherever the plan says, and a result that cannot be read early.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use num_traits::Zero;
@@ -56,6 +57,7 @@ pub struct RunStats {
 pub struct Pending<'a, B: Backend, T: Value> {
     prepared: &'a Prepared<B, T>,
     workspace: &'a mut Workspace<B, T>,
+    x: &'a DeviceVec<B, T>,
     y: &'a mut DeviceVec<B, T::Accum>,
     started: Option<Started<B, T::Accum>>,
 }
@@ -103,7 +105,9 @@ impl<B: Backend, T: Value> Pending<'_, B, T> {
     fn finish(&mut self) -> Result<RunStats> {
         let Some(started) = self.started.take() else { return Ok(RunStats::default()) };
         let target = Target::Device(&self.y.buffer);
-        let stats = self.prepared.finish(self.workspace, started, target)?;
+        let finished = self.prepared.finish(self.workspace, started, target);
+        self.x.lent.fetch_sub(1, Ordering::Relaxed);
+        let stats = finished?;
         self.y.unrepaired = false;
         Ok(stats)
     }
@@ -137,10 +141,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         if !beta.is_zero() {
             y.check_repaired()?;
         }
+        y.wait_for_forgotten()?;
         y.unrepaired = true;
         let vectors = (Vector::Device(&x.buffer), Vector::Device(&y.buffer));
         let started = Some(self.start(workspace, alpha, beta, vectors)?);
-        Ok(Pending { prepared: self, workspace, y, started })
+        x.lent.fetch_add(1, Ordering::Relaxed);
+        Ok(Pending { prepared: self, workspace, x, y, started })
     }
 
     /// As [`enqueue`](Self::enqueue), and waits.
@@ -172,6 +178,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         y: &mut [T::Accum],
     ) -> Result<RunStats> {
         self.check_lengths(x.len(), y.len())?;
+        self.check_owner(workspace)?;
         if self.device.caps().host_pointers {
             let lent = HostSlice::of_mut(bytemuck::cast_slice_mut(y));
             let vectors = (Vector::Host(HostSlice::of(bytemuck::cast_slice(x))), Vector::Host(lent));
@@ -197,16 +204,39 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         beta.is_zero() && !part.continues
     }
 
+    fn check_owner(&self, workspace: &Workspace<B, T>) -> Result<()> {
+        let own = workspace.owner == self.id;
+        if own { Ok(()) } else { Err(Error::Foreign { what: "the workspace", to: "prepared matrix" }) }
+    }
+
+    /// After an error in the middle of a run: what was started before it must not outlive the vectors' loan.
+    fn abandon<R>(&self, workspace: &Workspace<B, T>, e: Error) -> Result<R> {
+        let backend = self.device.backend();
+        if let Ok(event) = backend.record(&workspace.stream) {
+            // The first error is the one to report.
+            let _ = backend.wait(&event);
+        }
+        Err(e)
+    }
+
     fn start(
+        &self,
+        workspace: &mut Workspace<B, T>,
+        alpha: T::Accum,
+        beta: T::Accum,
+        vectors: (Vector<'_, B>, Vector<'_, B>),
+    ) -> Result<Started<B, T::Accum>> {
+        self.check_owner(workspace)?;
+        self.launch_all(workspace, alpha, beta, vectors).or_else(|e| self.abandon(workspace, e))
+    }
+
+    fn launch_all(
         &self,
         workspace: &mut Workspace<B, T>,
         alpha: T::Accum,
         beta: T::Accum,
         (x, y): (Vector<'_, B>, Vector<'_, B>),
     ) -> Result<Started<B, T::Accum>> {
-        if workspace.owner != self.id {
-            return Err(Error::Foreign { what: "the workspace", to: "prepared matrix" });
-        }
         let backend = self.device.backend();
         let since = Instant::now();
         self.begin(workspace)?;
@@ -272,6 +302,15 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     }
 
     fn finish(
+        &self,
+        workspace: &mut Workspace<B, T>,
+        started: Started<B, T::Accum>,
+        y: Target<'_, B, T::Accum>,
+    ) -> Result<RunStats> {
+        self.wait_and_repair(workspace, started, y).or_else(|e| self.abandon(workspace, e))
+    }
+
+    fn wait_and_repair(
         &self,
         workspace: &mut Workspace<B, T>,
         started: Started<B, T::Accum>,
@@ -465,8 +504,9 @@ impl<B: Backend, T: Value> Workspace<B, T> {
     /// Tiles that the device repaired in the last finished run, where it repairs; copies 8 bytes a part.
     ///
     /// # Errors
-    /// Whatever the driver says.
+    /// [`Error::Foreign`] for another matrix, and whatever the driver says.
     pub fn dirty_tiles(&self, prepared: &Prepared<B, T>) -> Result<u32> {
+        prepared.check_owner(self)?;
         let mut total = 0;
         for scratch in &self.parts {
             if let Scratch::Speculative(s) = scratch {

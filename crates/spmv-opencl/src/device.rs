@@ -3,19 +3,21 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use opencl3::command_queue::{
     enqueue_fill_buffer, enqueue_nd_range_kernel, enqueue_read_buffer, enqueue_svm_map, enqueue_svm_mem_fill,
     enqueue_svm_unmap, enqueue_write_buffer, finish, flush,
 };
+use opencl3::error_codes::{CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CL_MEM_OBJECT_ALLOCATION_FAILURE};
 use opencl3::event::{
-    CL_PROFILING_COMMAND_END, CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_START,
-    get_event_profiling_info, release_event, wait_for_events,
+    CL_EVENT_COMMAND_EXECUTION_STATUS, CL_PROFILING_COMMAND_END, CL_PROFILING_COMMAND_QUEUED,
+    CL_PROFILING_COMMAND_START, get_event_info, get_event_profiling_info, release_event, wait_for_events,
 };
 use opencl3::kernel::{
-    CL_KERNEL_LOCAL_MEM_SIZE, CL_KERNEL_WORK_GROUP_SIZE, get_kernel_work_group_info, set_kernel_arg,
-    set_kernel_arg_svm_pointer,
+    CL_KERNEL_LOCAL_MEM_SIZE, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, CL_KERNEL_WORK_GROUP_SIZE,
+    get_kernel_sub_group_info, get_kernel_work_group_info, set_kernel_arg, set_kernel_arg_svm_pointer,
 };
 use opencl3::memory::{CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION};
 use opencl3::types::{CL_TRUE, cl_event, cl_kernel, cl_map_flags};
@@ -40,7 +42,9 @@ const TRIAL: &str = "
 KERNEL void trial(GLOBAL uint *out)
 {
     const uint value = 1000 * bunch_id() + lane_id();
-    out[bunch_id() * LANES + lane_id()] = lane_read_word(value, (lane_id() + 1) % LANES);
+    const uint read = lane_read_word(value, (lane_id() + 1) % LANES);
+    const uint at = bunch_id() * LANES + lane_id();
+    if (at < 2 * LANES) out[at] = read;
 }
 ";
 
@@ -85,7 +89,9 @@ pub struct Stream {
     shared: Arc<Shared>,
     /// The last command.
     last: RefCell<Option<Command>>,
-    /// Marks that wait for the next command.
+    /// Whether the queue keeps time.
+    timed: bool,
+    /// Marks that wait for the next command; of a queue that keeps time.
     marks: RefCell<Vec<Arc<OnceLock<Command>>>>,
     /// Whether commands may be on their way.
     busy: Cell<bool>,
@@ -131,30 +137,33 @@ impl OpenCl {
         self.builder.shared.memory
     }
 
-    /// Whether a trial kernel with subgroups of this size compiles and does what it should.
+    /// Whether a trial kernel with subgroups of this size compiles and does what it should, in a context of its
+    /// own, so that whatever it does has no consequences.
     fn shuffles(&self, shuffle: Shuffle, size: u16) -> bool {
         let lanes = u32::from(size);
         let trial = || -> Result<bool> {
-            let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
-            // The stem is not that of `trial`, which is no kernel of the library.
-            let spec = KernelSpec { id: KernelId::Axpby, value: Dtype::F32, lanes: Lanes::Subgroup, tiling };
-            let Builder { shared, cache, fingerprint, .. } = &self.builder;
             let builder = Builder {
-                shared: Arc::clone(shared),
-                cache: cache.clone(),
-                fingerprint: fingerprint.clone(),
+                shared: Shared::new(self.shared().device, &self.caps.name, Memory::Buffers)?,
+                cache: self.builder.cache.clone(),
+                fingerprint: self.builder.fingerprint.clone(),
                 shuffle: Some(shuffle),
             };
+            let device = Self { caps: self.caps.clone(), builder, options: self.options.clone() };
+            let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
+            // The id does not matter: `trial` is no kernel of the library.
+            let spec = KernelSpec { id: KernelId::Axpby, value: Dtype::F32, lanes: Lanes::Subgroup, tiling };
             let source = source("prelude", self.options.kernels.as_deref())? + TRIAL;
-            let kernel = builder.kernel("trial", "trial", &source, &builder.options(&spec))?;
+            let options = device.builder.options(&spec);
+            let kernel = device.builder.kernel("trial", "trial", &source, &options)?;
+            device.check_kernel(&spec, &kernel)?;
             let kernel =
                 Kernel { label: "trial", group_lanes: 2 * lanes as usize, kernel: Mutex::new(kernel) };
-            let (stream, buffer) = (self.open_stream(false)?, self.alloc(8 * u64::from(lanes))?);
-            self.zero(&stream, &buffer, 8 * u64::from(lanes))?;
-            // SAFETY: the trial takes one buffer and writes one word for each lane of its one group.
-            unsafe { self.launch(&stream, &kernel, 1, &[Arg::Buffer(&buffer)])? };
+            let (stream, buffer) = (device.open_stream(false)?, device.alloc(8 * u64::from(lanes))?);
+            device.zero(&stream, &buffer, 8 * u64::from(lanes))?;
+            // SAFETY: the trial takes one buffer and writes at most the two words that each lane has room for.
+            unsafe { device.launch(&stream, &kernel, 1, &[Arg::Buffer(&buffer)])? };
             let mut words = vec![0; 8 * lanes as usize];
-            self.read(&stream, &buffer, 0, &mut words)?;
+            device.read(&stream, &buffer, 0, &mut words)?;
             let words = words.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word));
             Ok(words.eq((0..2 * lanes).map(|i| 1000 * (i / lanes) + (i + 1) % lanes)))
         };
@@ -163,6 +172,13 @@ impl OpenCl {
 
     fn shared(&self) -> &Arc<Shared> {
         &self.builder.shared
+    }
+
+    /// Buffers and streams are good for the device that made them alone.
+    fn own(&self, stream: &Stream, buffers: &[&Buffer]) {
+        let own = |shared: &Arc<Shared>| Arc::ptr_eq(shared, self.shared());
+        assert!(own(&stream.shared), "a stream of another device");
+        assert!(buffers.iter().all(|buffer| own(&buffer.shared)), "a buffer of another device");
     }
 
     fn unsupported(&self, what: String, way_out: &str) -> Error {
@@ -182,6 +198,21 @@ impl OpenCl {
         if local > u64::from(self.caps.max_local_bytes) {
             let what = format!("{local} bytes of local memory (at most {})", self.caps.max_local_bytes);
             return Err(self.unsupported(what, "use a tiling with a smaller W or B"));
+        }
+        // Intel's are demanded in the source, NVIDIA's are fixed; any other driver may choose for each kernel.
+        if spec.lanes == Lanes::Subgroup && self.builder.shuffle == Some(Shuffle::Khr) {
+            let group = lanes as usize;
+            let found = get_kernel_sub_group_info(
+                kernel.get(),
+                self.shared().device.id(),
+                CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE,
+                size_of::<usize>(),
+                ptr::from_ref(&group).cast(),
+            );
+            if found.map(|size| size.to_size()) != Ok(spec.tiling.lanes() as usize) {
+                let what = format!("subgroups of {} lanes for {}", spec.tiling.lanes(), spec.id);
+                return Err(self.unsupported(what, "hide its subgroups (Mask::no_subgroups)"));
+            }
         }
         Ok(())
     }
@@ -204,6 +235,13 @@ impl Stream {
             self.busy.set(false);
         }
         Ok(())
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // Memory that its commands use may be freed as soon as the queue is gone.
+        let _ = finish(self.queue.get());
     }
 }
 
@@ -233,6 +271,7 @@ impl Backend for OpenCl {
         Ok(Stream {
             queue: self.shared().open_queue(timed)?,
             shared: Arc::clone(self.shared()),
+            timed,
             last: RefCell::default(),
             marks: RefCell::default(),
             busy: Cell::new(false),
@@ -262,6 +301,7 @@ impl Backend for OpenCl {
     }
 
     fn zero(&self, stream: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
+        self.own(stream, &[buffer]);
         let range = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?;
         if range.is_empty() {
             return Ok(());
@@ -287,6 +327,7 @@ impl Backend for OpenCl {
     }
 
     fn write(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.own(stream, &[buffer]);
         let range = buffer.range(offset, bytes.len())?;
         if range.is_empty() {
             return Ok(());
@@ -310,6 +351,7 @@ impl Backend for OpenCl {
     }
 
     fn read(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.own(stream, &[buffer]);
         let range = buffer.range(offset, bytes.len())?;
         if range.is_empty() {
             return stream.finish();
@@ -338,12 +380,17 @@ impl Backend for OpenCl {
         bytes: u64,
         look: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
+        self.own(stream, &[buffer]);
         let Place::Svm(start) = buffer.place else { return Err(self.cannot_map()) };
         if !self.caps.memory.host_can_map() {
             return Err(self.cannot_map());
         }
         let range = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        self.reach(stream, start, range.len(), CL_MAP_READ | CL_MAP_WRITE, look)
+        assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
+        let result = self.reach(stream, start, range.len(), CL_MAP_READ | CL_MAP_WRITE, look);
+        // After a panic in `look` the buffer stays unusable, not aliased.
+        buffer.mapped.store(false, Ordering::Release);
+        result
     }
 
     unsafe fn launch(
@@ -353,7 +400,16 @@ impl Backend for OpenCl {
         groups: u32,
         args: &[Arg<'_, Self>],
     ) -> Result<()> {
-        let failed = |code| self.shared().error(During::Kernel(kernel.label), code);
+        self.own(stream, &[]);
+        let buffers = || args.iter().filter_map(|arg| if let Arg::Buffer(b) = arg { Some(*b) } else { None });
+        buffers().for_each(|buffer| self.own(stream, &[buffer]));
+        let failed = |code| match code {
+            // Drivers may put off allocating until a kernel needs the buffers.
+            CL_MEM_OBJECT_ALLOCATION_FAILURE => {
+                self.shared().error(During::Memory { bytes: buffers().map(|b| b.bytes).sum() }, code)
+            }
+            _ => self.shared().error(During::Kernel(kernel.label), code),
+        };
         let object = kernel.kernel.lock().unwrap_or_else(PoisonError::into_inner);
         for (i, arg) in (0u32..).zip(args) {
             // SAFETY: `args` follow the kernel's parameter table (contract); each value is passed with its size.
@@ -372,7 +428,9 @@ impl Backend for OpenCl {
 
     fn record(&self, stream: &Stream) -> Result<Event> {
         let after = Arc::default();
-        stream.marks.borrow_mut().push(Arc::clone(&after));
+        if stream.timed {
+            stream.marks.borrow_mut().push(Arc::clone(&after));
+        }
         Ok(Event { shared: Arc::clone(self.shared()), before: stream.last.borrow().clone(), after })
     }
 
@@ -382,7 +440,17 @@ impl Backend for OpenCl {
 
     fn wait(&self, event: &Event) -> Result<()> {
         let Some(before) = &event.before else { return Ok(()) };
-        wait_for_events(&[before.get()]).map_err(|code| event.shared.error(During::Kernel("queue"), code))
+        wait_for_events(&[before.get()]).map_err(|code| {
+            // The command itself says what was wrong with it.
+            let status = get_event_info(before.get(), CL_EVENT_COMMAND_EXECUTION_STATUS);
+            let status = status.map_or(0, |status| status.to_int());
+            let because = code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && status < 0;
+            event.shared.error(During::Kernel("queue"), if because { status } else { code })
+        })
+    }
+
+    fn wait_all(&self) -> Result<()> {
+        self.shared().finish_all().map_err(|code| self.shared().error(During::Kernel("queue"), code))
     }
 
     /// From the end of the command before `from`, or the start of the one after it if that was not yet in the
@@ -418,38 +486,55 @@ impl OpenCl {
         flags: cl_map_flags,
         look: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
-        let queue = stream.queue.get();
-        let failed = |code| self.shared().error(During::Kernel("map"), code);
-        let mapped = self.memory() == Memory::Coarse && bytes > 0;
-        if mapped {
-            // SAFETY: the range lies in shared virtual memory of this context; the call returns when earlier
-            // commands are done and the host sees their writes.
-            let event = unsafe { enqueue_svm_map(queue, CL_TRUE, flags, start, bytes, 0, ptr::null()) };
-            stream.queued(event.map_err(failed)?);
-            stream.n_mapped.set(stream.n_mapped.get() + 1);
-        } else {
+        if self.memory() != Memory::Coarse || bytes == 0 {
             stream.finish()?;
+            // SAFETY: shared virtual memory is at the same address for the host; fine-grained, it may be looked at
+            // whenever no command is at work, and all of the stream are done. Bytes may have any value. No other
+            // stream uses the buffer, and a nested call is for another one (`map` checks).
+            return Ok(look(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) }));
         }
-        // SAFETY: shared virtual memory is at the same address for the host, which may look at it now: it is
-        // fine-grained or mapped, and all commands of the stream are done. Bytes may have any value. No other
-        // stream uses the buffer, and nested calls are for others (contract of the verbs).
+        // SAFETY: the range lies in shared virtual memory of this context; the call returns when earlier commands
+        // are done and the host sees their writes.
+        let event =
+            unsafe { enqueue_svm_map(stream.queue.get(), CL_TRUE, flags, start, bytes, 0, ptr::null()) };
+        stream.queued(event.map_err(|code| self.shared().error(During::Kernel("map"), code))?);
+        stream.n_mapped.set(stream.n_mapped.get() + 1);
+        let mut mapping = Mapping { stream, start: Some(start) };
+        // SAFETY: as above, and mapped until `mapping` ends.
         let result = look(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) });
-        if mapped {
-            // SAFETY: mapped above.
-            let event = unsafe { enqueue_svm_unmap(queue, start, 0, ptr::null()) };
-            stream.queued(event.map_err(failed)?);
-            stream.n_mapped.set(stream.n_mapped.get() - 1);
-            // Other streams may use the buffers as soon as the outermost call returns.
-            if stream.n_mapped.get() == 0 {
-                stream.finish()?;
-            }
-        }
+        mapping.end()?;
         Ok(result)
     }
 
     fn cannot_map(&self) -> Error {
         let way_out = "read it, or let the device repair (Fixup::Device)";
         self.unsupported("memory that the host can map".into(), way_out)
+    }
+}
+
+/// A map of coarse-grained memory; ends when it is dropped, in a panic too.
+struct Mapping<'a> {
+    stream: &'a Stream,
+    start: Option<*mut c_void>,
+}
+
+impl Mapping<'_> {
+    fn end(&mut self) -> Result<()> {
+        let Some(start) = self.start.take() else { return Ok(()) };
+        let Stream { queue, shared, n_mapped, .. } = self.stream;
+        n_mapped.set(n_mapped.get() - 1);
+        // SAFETY: mapped when this was made, and unmapped only here, once.
+        let event = unsafe { enqueue_svm_unmap(queue.get(), start, 0, ptr::null()) };
+        self.stream.queued(event.map_err(|code| shared.error(During::Kernel("unmap"), code))?);
+        // Other streams may use the buffers as soon as the outermost call returns.
+        if n_mapped.get() == 0 { self.stream.finish() } else { Ok(()) }
+    }
+}
+
+impl Drop for Mapping<'_> {
+    fn drop(&mut self) {
+        // Where there is somebody to tell an error, `end` was called before.
+        let _ = self.end();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use opencl3::command_queue::{create_command_queue, finish, release_command_queue};
@@ -46,13 +47,6 @@ impl Queue {
     }
 }
 
-impl Drop for Queue {
-    fn drop(&mut self) {
-        // Buffers of shared virtual memory may be freed when no queue is left that uses them.
-        let _ = finish(self.get());
-    }
-}
-
 impl Shared {
     pub(crate) fn new(device: Device, name: &str, memory: Memory) -> Result<Arc<Self>> {
         let context = create_context(&[device.id()], ptr::null(), None, ptr::null_mut())
@@ -85,6 +79,12 @@ impl Shared {
         Ok(queue)
     }
 
+    /// Waits for the work of every queue.
+    pub(crate) fn finish_all(&self) -> Result<(), i32> {
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.iter().filter_map(Weak::upgrade).try_for_each(|queue| finish(queue.get()))
+    }
+
     pub(crate) fn alloc(self: &Arc<Self>, bytes: u64) -> Result<Buffer> {
         let size = usize::try_from(bytes)
             .ok()
@@ -109,7 +109,7 @@ impl Shared {
                 Place::Svm(start)
             }
         };
-        Ok(Buffer { place, bytes, shared: Arc::clone(self) })
+        Ok(Buffer { place, bytes, mapped: AtomicBool::new(false), shared: Arc::clone(self) })
     }
 }
 
@@ -118,6 +118,8 @@ impl Shared {
 pub struct Buffer {
     pub(crate) place: Place,
     pub(crate) bytes: u64,
+    /// Set while `map` lends the memory out.
+    pub(crate) mapped: AtomicBool,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -137,12 +139,9 @@ unsafe impl Sync for Buffer {}
 impl Drop for Buffer {
     fn drop(&mut self) {
         let Place::Svm(start) = self.place else { return };
-        // Unlike buffer objects, this memory is not kept by commands that use it.
-        let queues = self.shared.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        for queue in queues.iter().filter_map(Weak::upgrade) {
-            let _ = finish(queue.get());
-        }
-        drop(queues);
+        // Unlike buffer objects, this memory is not kept by commands that use it. A stream that is no more waited
+        // for its commands before it let go of its queue.
+        let _ = self.shared.finish_all();
         let _one_at_a_time = self.shared.allocating.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: `alloc` got it from the same context, no command uses it any more, and it is freed only here.
         let _ = unsafe { svm_free(self.shared.context.get(), start) };

@@ -48,6 +48,8 @@ fn main() {
             "a_buffer_may_be_dropped_while_a_command_uses_it",
             a_buffer_may_be_dropped_while_a_command_uses_it,
         ),
+        test("a_forgotten_run_overwrites_nothing_later", a_forgotten_run_overwrites_nothing_later),
+        test("a_panic_while_memory_is_mapped_harms_no_other", a_panic_while_memory_is_mapped_harms_no_other),
         test("a_tile_wider_than_a_word_is_refused", a_tile_wider_than_a_word_is_refused),
         test("a_timed_workspace_tells_device_times", a_timed_workspace_tells_device_times),
     ];
@@ -291,6 +293,40 @@ fn a_buffer_may_be_dropped_while_a_command_uses_it() -> Outcome {
                 drop(buffer);
             }
         }
+        check(&device, Fixup::Auto)?;
+    }
+    Ok(())
+}
+
+fn a_forgotten_run_overwrites_nothing_later() -> Outcome {
+    for memory in Memory::ALL.into_iter().filter(|m| offers(*m)) {
+        let device = open(|o| o.memory = Some(memory))?;
+        let a = matrix();
+        let prepared = device.prepare(a.view(), &speculative(Fixup::Auto))?;
+        let mut workspace = prepared.workspace()?;
+        let (mut x, mut y) = (device.upload(&[1.0])?, device.zeros(a.n_rows())?);
+        let sevens = vec![7.0; a.n_rows()];
+        for _ in 0..50 {
+            std::mem::forget(prepared.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y)?);
+            assert!(matches!(y.to_vec(), Err(Error::Unrepaired)));
+            x.write(&[1.0])?;
+            y.write(&sevens)?;
+            assert_eq!(y.to_vec()?, sevens, "{memory:?}");
+        }
+        prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+        assert_eq!(y.to_vec()?, expected(&a));
+    }
+    Ok(())
+}
+
+fn a_panic_while_memory_is_mapped_harms_no_other() -> Outcome {
+    for memory in [Memory::Fine, Memory::Coarse] {
+        let Ok(device) = open(|o| o.memory = Some(memory)) else { continue };
+        let mut vec = device.upload(&[1.0f32; 8])?;
+        let panics = || vec.map(|_| std::panic::panic_any("on purpose"));
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+        // Where the host cannot map there is nothing to panic in.
+        assert_eq!(caught.is_err(), device.caps().memory.host_can_map());
         check(&device, Fixup::Auto)?;
     }
     Ok(())

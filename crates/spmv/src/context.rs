@@ -55,7 +55,7 @@ const BACKENDS: [Entry; 2] = [
             open(spmv_opencl::OpenCl::open(options))
         },
         passes: |caps| {
-            let reason = "its devices are CPUs, which the cpu backend uses better; name opencl to use one";
+            let reason = "a CPU, which the cpu backend uses better; name opencl to use it";
             (caps.kind == DeviceKind::Cpu).then_some(reason)
         },
     },
@@ -165,7 +165,8 @@ impl Context {
         Self::probe(&[entry])
     }
 
-    /// Opens every device of the given backends, and says what could not be opened and why.
+    /// Opens every device of the given backends (of OpenCL only the one that `SPMV_OPENCL_DEVICE` names, if it is
+    /// set), and says what could not be opened and why.
     ///
     /// ```
     /// use spmv::{BackendKind, Context};
@@ -202,14 +203,23 @@ impl Context {
         let mut tried = Vec::new();
         for entry in backends {
             let backend = entry.kind;
-            let reason = match (entry.open)(0) {
-                Err(e) => e.to_string(),
-                Ok(device) => match (entry.passes)(device.caps()) {
-                    None => return Ok(Self { backend, device, tried }),
-                    Some(reason) => format!("{backend}: {reason}"),
-                },
+            let n_devices = match (entry.n_devices)() {
+                Ok(n) => n,
+                Err(e) => {
+                    tried.push(Tried { backend, reason: e.to_string() });
+                    continue;
+                }
             };
-            tried.push(Tried { backend, reason });
+            for i in 0..n_devices {
+                let reason = match (entry.open)(i) {
+                    Err(e) => e.to_string(),
+                    Ok(device) => match (entry.passes)(device.caps()) {
+                        None => return Ok(Self { backend, device, tried }),
+                        Some(reason) => format!("{backend}: {}: {reason}", device.caps().name),
+                    },
+                };
+                tried.push(Tried { backend, reason });
+            }
         }
         Err(Error::NoBackend { tried })
     }
@@ -219,7 +229,7 @@ impl Context {
         self.backend
     }
 
-    /// Backends that were probed before it and could not be opened.
+    /// Devices that were probed before it and could not be opened, or were passed over, with the reason.
     pub fn tried(&self) -> &[Tried] {
         &self.tried
     }
@@ -308,7 +318,7 @@ mod tests {
     fn a_device_that_auto_leaves_alone_is_opened_by_name() {
         let shy = Entry { passes: |_| Some("not unasked"), ..CPU };
         let context = Context::probe(&[shy, CPU]).unwrap();
-        assert_eq!(context.tried()[0].reason, "cpu: not unasked");
+        assert!(context.tried()[0].reason.ends_with(": not unasked"), "{:?}", context.tried());
         assert!(Context::probe(&[shy]).is_err());
     }
 }
