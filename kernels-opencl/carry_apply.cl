@@ -1,8 +1,8 @@
 // kernel: carry_apply
-// params: n_rows row_base nnz tiles alpha bunch_rows carries y
+// params: n_rows row_base n_bunches alpha bunch_rows carries y
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
-KERNEL void carry_apply(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t alpha,
+KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alpha,
                         GLOBAL const uint *bunch_rows, GLOBAL const accum_t *carries, GLOBAL accum_t *y)
 {
     LANE_TALK
@@ -10,8 +10,6 @@ KERNEL void carry_apply(uint n_rows, uint row_base, uint nnz, uint tiles, accum_
     const uint lane = lane_id();
     // STEP 1
     // The first bunch that carries to a row adds for all that do; they follow each other.
-    const uint bunch_steps = tiles * TILE;
-    const uint n_bunches = (n_rows + nnz + bunch_steps - 1) / bunch_steps;
     const uint bunch = (uint)get_group_id(0) * BUNCHES + bunch_id();
     const uint row = bunch < n_bunches ? bunch_rows[bunch + 1] : n_rows;
     const bool adds = row < n_rows && (bunch == 0 || bunch_rows[bunch] != row);

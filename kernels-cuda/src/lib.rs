@@ -1,14 +1,153 @@
-//! CUDA C++ kernel sources as data, one file for each stem.
+//! CUDA C++ kernel sources as data, one file for each stem, and the PTX that `cargo xtask kernels` builds of them.
+//!
+//! A device loads PTX: neither it nor this crate needs a CUDA toolkit. One PTX file holds one kernel for one type
+//! of values and one [`Target`], with an entry for each of the kernel's tilings.
 //!
 //! They are a crate of their own because `include_str!` across crates breaks `cargo package`.
 //!
 //! ```
 //! for (stem, source) in spmv_kernels_cuda::SOURCES {
-//!     assert!(source.contains(&format!("kernel: {stem}")));
+//!     assert!(*stem == "prelude" || source.contains(&format!("kernel: {stem}")));
 //! }
+//! let ptx = spmv_kernels_cuda::ptx("csr_vector", "f32", (8, 7)).unwrap();
+//! let entry = spmv_kernels_cuda::entry("csr_vector", 8, 4).unwrap();
+//! assert!(ptx.contains(&format!(".entry {entry}(")));
 //! ```
 #![forbid(unsafe_code)]
 
-/// Stem and text of every kernel of this language. Empty until its backend exists: a kernel that nothing
-/// runs would be a kernel that nothing tests.
-pub const SOURCES: &[(&str, &str)] = &[];
+pub mod recipe;
+
+macro_rules! sources {
+    ($($stem:literal)*) => {
+        &[$(($stem, include_str!(concat!("../", $stem, ".cu")))),*]
+    };
+}
+
+/// Stem and text of every kernel of this language, and of the `prelude` that goes before each.
+pub const SOURCES: &[(&str, &str)] = sources!(
+    "prelude" "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "carry_apply" "axpby"
+);
+
+/// Types of matrix values that each stem is built for.
+pub const VALUES: &[&str] = &["f16", "bf16", "f32", "f64"];
+
+/// Devices that a PTX file is for: all from a compute capability on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Folder of its files, and the `.target` in them.
+    pub name: &'static str,
+    /// Least compute capability, major and minor.
+    pub compute: (u32, u32),
+    /// Least PTX ISA that a file may ask for, major and minor: the older it is, the older a driver may be.
+    pub isa: (u32, u32),
+}
+
+/// Every target, from the oldest devices on.
+pub const TARGETS: &[Target] = &[
+    // Pascal and the Jetson TX2.
+    Target { name: "sm_60", compute: (6, 0), isa: (6, 0) },
+    // Hopper.
+    Target { name: "sm_90", compute: (9, 0), isa: (7, 8) },
+];
+
+/// Tilings that a stem's PTX holds: every T in `lanes` with every W in `widths`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variants {
+    /// The kernel.
+    pub stem: &'static str,
+    /// T of the tilings.
+    pub lanes: &'static [u32],
+    /// W of the tilings, or [`ANY`].
+    pub widths: &'static [u32],
+}
+
+/// Widths of a kernel whose code is the same for every W: its entries are named after W = 1.
+pub const ANY: &[u32] = &[0];
+
+/// Every stem with its tilings.
+///
+/// `csr_scalar` and `axpby` take one row a thread: of T, only the size of a group depends, which is no part of
+/// their code.
+pub const VARIANTS: &[Variants] = &[
+    Variants { stem: "spec_segsum", lanes: &[32], widths: &[1, 4, 8, 16] },
+    Variants { stem: "fixup_apply", lanes: &[32], widths: &[1, 4, 8, 16] },
+    Variants { stem: "csr_scalar", lanes: &[32], widths: ANY },
+    Variants { stem: "csr_vector", lanes: &[2, 4, 8, 16, 32], widths: ANY },
+    Variants { stem: "merge_path", lanes: &[32], widths: &[1, 4, 8, 16] },
+    Variants { stem: "ipcsr", lanes: &[32, 128, 256], widths: &[1, 4, 8, 16] },
+    Variants { stem: "carry_apply", lanes: &[32], widths: ANY },
+    Variants { stem: "axpby", lanes: &[32], widths: ANY },
+];
+
+impl Variants {
+    /// The tilings of a stem, if it is one.
+    ///
+    /// ```
+    /// use spmv_kernels_cuda::Variants;
+    /// assert!(Variants::of("csr_vector").is_some_and(|v| v.lanes.contains(&8)));
+    /// ```
+    pub fn of(stem: &str) -> Option<&'static Self> {
+        VARIANTS.iter().find(|variants| variants.stem == stem)
+    }
+
+    /// T and W of every instantiation, W = 1 for [`ANY`].
+    ///
+    /// ```
+    /// use spmv_kernels_cuda::Variants;
+    /// assert!(Variants::of("csr_vector").unwrap().tilings().all(|(_, width)| width == 1));
+    /// ```
+    pub fn tilings(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let Self { lanes, widths, .. } = *self;
+        lanes.iter().flat_map(move |lanes| widths.iter().map(move |width| (*lanes, (*width).max(1))))
+    }
+}
+
+/// Name of the entry for T = `lanes` and W = `width`; `None` if the PTX of the stem holds no such tiling.
+///
+/// ```
+/// use spmv_kernels_cuda::entry;
+/// assert_eq!(entry("spec_segsum", 32, 8).as_deref(), Some("spec_segsum_32x8"));
+/// assert_eq!(entry("csr_vector", 4, 8).as_deref(), Some("csr_vector_4x1"));
+/// assert_eq!(entry("spec_segsum", 32, 7), None);
+/// ```
+pub fn entry(stem: &str, lanes: u32, width: u32) -> Option<String> {
+    let variants = Variants::of(stem)?;
+    let width = if variants.widths == ANY { 1 } else { width };
+    variants.tilings().any(|tiling| tiling == (lanes, width)).then(|| format!("{stem}_{lanes}x{width}"))
+}
+
+/// The PTX of a stem for a type of values and a device's compute capability: that of the newest [`Target`] that
+/// the device is part of.
+///
+/// `None` for a name that is in neither [`VARIANTS`] nor [`VALUES`], and for a device older than every target.
+///
+/// ```
+/// use spmv_kernels_cuda::ptx;
+/// assert!(ptx("axpby", "f64", (12, 0)).unwrap().contains(".target sm_90"));
+/// assert!(ptx("axpby", "f64", (8, 9)).unwrap().contains(".target sm_60"));
+/// assert_eq!(ptx("axpby", "f64", (5, 3)), None);
+/// ```
+pub fn ptx(stem: &str, value: &str, compute: (u32, u32)) -> Option<&'static str> {
+    let target = TARGETS.iter().rfind(|target| target.compute <= compute)?;
+    let files = PTX.iter().filter(|(of, _)| *of == stem).flat_map(|(_, files)| *files);
+    files.filter(|file| (file.0, file.1) == (target.name, value)).map(|file| file.2).next()
+}
+
+/// Target, type of values and text of each file of one stem.
+type Files = &'static [(&'static str, &'static str, &'static str)];
+
+macro_rules! ptx {
+    ($($stem:literal)*) => {
+        &[$(($stem, ptx!(files $stem
+            "sm_60" "f16", "sm_60" "bf16", "sm_60" "f32", "sm_60" "f64",
+            "sm_90" "f16", "sm_90" "bf16", "sm_90" "f32", "sm_90" "f64"))),*]
+    };
+    (files $stem:literal $($target:literal $value:literal),*) => {
+        &[$(($target, $value, include_str!(concat!("../ptx/", $target, "/", $stem, "_", $value, ".ptx")))),*]
+    };
+}
+
+/// The files of every stem. A new stem comes here last: this compiles once `cargo xtask kernels` has built its PTX,
+/// and that in turn needs nothing but the stem's rows in [`SOURCES`] and [`VARIANTS`].
+const PTX: &[(&str, Files)] =
+    ptx!("spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "carry_apply" "axpby");

@@ -1,9 +1,10 @@
-//! Commands of the workspace: `cargo xtask bench | test | ci | tidy`.
-// Not `forbid`: the bench calls a vendor's library beside ours (bench/peers/mkl.rs).
+//! Commands of the workspace: `cargo xtask bench | test | ci | tidy | kernels`.
+// Not `forbid`: two commands call a vendor's library (bench/peers/mkl.rs, kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
 mod bench;
 mod ci;
+mod kernels;
 mod test;
 mod tidy;
 
@@ -27,6 +28,8 @@ enum Command {
     Ci(ci::Args),
     /// What the compiler does not check: crate edges, unsafe, kernel headers, documents.
     Tidy(tidy::Args),
+    /// Builds the PTX of the CUDA kernels, without a GPU or a toolkit.
+    Kernels(kernels::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -35,5 +38,6 @@ fn main() -> anyhow::Result<()> {
         Command::Test(args) => test::run(&args),
         Command::Ci(args) => ci::run(&args),
         Command::Tidy(args) => tidy::run(&args),
+        Command::Kernels(args) => kernels::run(&args),
     }
 }

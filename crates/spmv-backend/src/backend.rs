@@ -125,6 +125,9 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     type Event: Debug + Send;
     /// A compiled kernel.
     type Kernel: Debug + Send + Sync;
+    /// Launches that were recorded, to be started together ([`Infallible`](std::convert::Infallible) where none can
+    /// be).
+    type Recording: Debug + Send;
 
     /// What the device says of itself; probed once, when it was opened.
     fn caps(&self) -> &DeviceCaps;
@@ -200,6 +203,28 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
         groups: u32,
         args: &[Arg<'_, Self>],
     ) -> Result<()>;
+
+    /// Records the launches and zeroings that `work` puts on the stream, instead of running them. `work` does nothing
+    /// else with the stream, and what was recorded is as unsafe to replay as its launches were to start.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`](crate::Error::Unsupported) where there is no such thing, what `work` returns, and
+    /// whatever the driver says.
+    fn capture<E: From<crate::Error>>(
+        &self,
+        stream: &Self::Stream,
+        work: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Self::Recording, E>;
+
+    /// Runs what was recorded, in stream order.
+    ///
+    /// # Safety
+    /// As for every recorded [`launch`](Self::launch), again.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch).
+    #[allow(unsafe_code)]
+    unsafe fn replay(&self, stream: &Self::Stream, recording: &Self::Recording) -> Result<()>;
 
     /// Marks this point of the stream.
     ///

@@ -62,8 +62,8 @@ pub enum Error {
         /// What the driver said.
         detail: String,
     },
-    /// The device is gone; nothing on it can be used any more.
-    #[error("{device} was lost: {detail}; open it again or use another backend")]
+    /// The device is gone; nothing on it can be used any more, and some drivers give no other in this process.
+    #[error("{device} was lost: {detail}; use another backend, or open it again in a new process")]
     DeviceLost {
         /// Name of the device.
         device: String,

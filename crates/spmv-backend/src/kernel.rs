@@ -25,7 +25,9 @@ pub enum KernelId {
     CsrVector,
     /// Rows and entries cut evenly over bunches.
     MergePath,
-    /// Adds what `merge_path` carried from bunch to bunch.
+    /// Blocks of rows whose products a group holds in local memory.
+    Ipcsr,
+    /// Adds what `merge_path` and `ipcsr` carried from bunch to bunch.
     CarryApply,
     /// `y <- alpha*t + beta*y`.
     Axpby,
@@ -33,12 +35,13 @@ pub enum KernelId {
 
 impl KernelId {
     /// Every kernel there is.
-    pub const ALL: [KernelId; 7] = [
+    pub const ALL: [KernelId; 8] = [
         KernelId::SpecSegsum,
         KernelId::FixupApply,
         KernelId::CsrScalar,
         KernelId::CsrVector,
         KernelId::MergePath,
+        KernelId::Ipcsr,
         KernelId::CarryApply,
         KernelId::Axpby,
     ];
@@ -51,6 +54,7 @@ impl KernelId {
             KernelId::CsrScalar => "csr_scalar",
             KernelId::CsrVector => "csr_vector",
             KernelId::MergePath => "merge_path",
+            KernelId::Ipcsr => "ipcsr",
             KernelId::CarryApply => "carry_apply",
             KernelId::Axpby => "axpby",
         }
@@ -162,7 +166,8 @@ impl KernelSpec {
     ///
     /// `spec_segsum` keeps, for each bunch, a tile's products (one more for each lane, so that lanes read
     /// from different banks) and one descriptor bit per entry (in 32-bit words, two more for the end and the
-    /// dirty flag); `merge_path` a tile's products and row ends; `fixup_apply` a tile's sums. Lanes that
+    /// dirty flag); `merge_path` a tile's products and row ends; `fixup_apply` a tile's sums; `ipcsr` a group's products (one
+    /// more for every 32), a sum and a row end for each lane. Lanes that
     /// cannot shuffle talk through one sum and one count each, and in `spec_segsum` keep one sum more.
     pub fn local_bytes(&self) -> u64 {
         let sum = self.value.accum().bytes() as u64;
@@ -177,6 +182,10 @@ impl KernelSpec {
             KernelId::FixupApply => talk + bunches * tile * sum,
             KernelId::CsrVector | KernelId::CarryApply => talk,
             KernelId::MergePath => talk + bunches * tile * (sum + 4),
+            KernelId::Ipcsr => {
+                let held = bunches * tile;
+                (held + held / 32 + lanes) * sum + lanes * 4
+            }
             KernelId::CsrScalar | KernelId::Axpby => 0,
         }
     }

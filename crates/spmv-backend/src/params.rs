@@ -153,8 +153,24 @@ const MERGE_PATH: [Param; 13] = [
     Y,
 ];
 
-const CARRY_APPLY: [Param; 8] =
-    [N_ROWS, ROW_BASE, NNZ, TILES, ALPHA, BUNCH_ROWS, read("carries", Elem::Accum), Y];
+// The blocks of `spmv_core::tiling::RowBlocks`, found once, at prepare; one more element than groups.
+const IPCSR: [Param; 12] = [
+    N_ROWS,
+    ROW_BASE,
+    ALPHA,
+    BETA,
+    ROW_PTR,
+    read("block_rows", Elem::U32),
+    read("block_entries", Elem::U32),
+    COLS,
+    VALS,
+    X,
+    write("carries", Elem::Accum),
+    Y,
+];
+
+const CARRY_APPLY: [Param; 7] =
+    [N_ROWS, ROW_BASE, count("n_bunches"), ALPHA, BUNCH_ROWS, read("carries", Elem::Accum), Y];
 
 const AXPBY: [Param; 6] = [N_ROWS, ROW_BASE, ALPHA, BETA, read("t", Elem::Accum), Y];
 
@@ -166,6 +182,7 @@ impl KernelId {
             KernelId::FixupApply => &FIXUP_APPLY,
             KernelId::CsrScalar | KernelId::CsrVector => &BY_ROW,
             KernelId::MergePath => &MERGE_PATH,
+            KernelId::Ipcsr => &IPCSR,
             KernelId::CarryApply => &CARRY_APPLY,
             KernelId::Axpby => &AXPBY,
         }

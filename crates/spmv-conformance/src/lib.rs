@@ -42,6 +42,8 @@ pub struct Variant<F> {
     pub fixups: Vec<Fixup>,
     /// Random matrices for each algorithm and value type.
     pub random: u32,
+    /// Algorithms to force.
+    pub algorithms: &'static [Algorithm],
     /// The groups to try; empty means all.
     pub only: &'static [&'static str],
 }
@@ -49,13 +51,26 @@ pub struct Variant<F> {
 impl<F> Variant<F> {
     /// A variant that tries the plan's own tiling and repair.
     pub fn new(label: &'static str, open: F) -> Self {
-        Self { label, open, tilings: vec![], fixups: vec![Fixup::Auto], random: 200, only: &[] }
+        Self {
+            label,
+            open,
+            tilings: vec![],
+            fixups: vec![Fixup::Auto],
+            random: 200,
+            algorithms: &ALGORITHMS,
+            only: &[],
+        }
     }
 }
 
 /// The algorithms, each to be forced on every value type.
-pub const ALGORITHMS: [Algorithm; 4] =
-    [Algorithm::SpeculativeSegmentedSum, Algorithm::CsrScalar, Algorithm::CsrVector, Algorithm::MergePath];
+pub const ALGORITHMS: [Algorithm; 5] = [
+    Algorithm::SpeculativeSegmentedSum,
+    Algorithm::CsrScalar,
+    Algorithm::CsrVector,
+    Algorithm::MergePath,
+    Algorithm::Ipcsr,
+];
 
 /// All trials of a backend.
 pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec<Trial> {
@@ -86,7 +101,7 @@ fn absent<B: Backend>(label: &str, reason: &str) -> Trial {
 }
 
 fn of_device<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F>, trials: &mut Vec<Trial>) {
-    for algorithm in ALGORITHMS {
+    for &algorithm in variant.algorithms {
         for dtype in Dtype::ALL {
             for tiling in std::iter::once(None).chain(variant.tilings.iter().copied().map(Some)) {
                 let fixups: &[Fixup] = match algorithm {

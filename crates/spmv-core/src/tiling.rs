@@ -374,6 +374,54 @@ pub fn split_rows<O: Offset>(row_ptr: &[O], max_entries: usize, max_rows: usize)
     pieces
 }
 
+/// Blocks of whole rows for groups that hold a block's products in local memory (Gao et al., algorithms 4 and 6): a
+/// block ends where the next row would exceed what a group's tiles hold, or where every lane has a row; a longer row is
+/// cut into blocks of its own.
+///
+/// ```
+/// use spmv_core::{Tiling, tiling::RowBlocks};
+/// // Four lanes, eight entries: rows of 3, 3, 3 and 20.
+/// let blocks = RowBlocks::of(&Tiling::new(4, 2, 1, 1)?, &[0, 3, 6, 9, 29]);
+/// assert_eq!(blocks.rows, [0, 2, 3, 3, 3, 4]);
+/// assert_eq!(blocks.entries, [0, 6, 9, 17, 25, 29]);
+/// assert!(blocks.cuts_rows);
+/// # Ok::<(), spmv_core::TilingError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowBlocks {
+    /// The first row of each block, and `n_rows` at the end; a block that only holds part of the next block's first row
+    /// begins with that row too.
+    pub rows: Vec<u32>,
+    /// The first entry of each block, and `nnz` at the end.
+    pub entries: Vec<u32>,
+    /// Whether any row is cut.
+    pub cuts_rows: bool,
+}
+
+impl RowBlocks {
+    /// Always at least one block. O(blocks log rows).
+    pub fn of(tiling: &Tiling, row_ptr: &[u32]) -> Self {
+        let most = (tiling.tile_entries() * tiling.bunches()) as usize;
+        let pieces = split_rows(row_ptr, most, tiling.group_lanes() as usize);
+        let (last, nnz) = (row_ptr.len() as u32 - 1, row_ptr[row_ptr.len() - 1]);
+        Self {
+            rows: pieces.iter().map(|p| p.rows.start as u32).chain([last]).collect(),
+            entries: pieces.iter().map(|p| p.entries.start as u32).chain([nnz]).collect(),
+            cuts_rows: pieces.iter().any(|p| p.continues),
+        }
+    }
+
+    /// Number of blocks.
+    pub fn len(&self) -> usize {
+        self.rows.len() - 1
+    }
+
+    /// Whether there is no block: never.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! Memory and launches: the only file here, besides `simd.rs`, that contains `unsafe`.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use crate::kernels::carry_apply::CarryApply;
 use crate::kernels::csr_scalar::CsrScalar;
 use crate::kernels::csr_vector::CsrVector;
 use crate::kernels::fixup_apply::FixupApply;
+use crate::kernels::ipcsr::Ipcsr;
 use crate::kernels::merge_path::MergePath;
 use crate::kernels::spec_segsum::{MAX_TILE, SpecSegsum};
 use crate::simd::{Isa, Operand, SimdValue};
@@ -94,6 +96,7 @@ impl Backend for Cpu {
     type Stream = Stream;
     type Event = Instant;
     type Kernel = Kernel;
+    type Recording = Infallible;
 
     fn caps(&self) -> &DeviceCaps {
         &self.caps
@@ -183,6 +186,18 @@ impl Backend for Cpu {
             }
         });
         Ok(())
+    }
+
+    fn capture<E: From<Error>>(
+        &self,
+        _: &Stream,
+        _: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Infallible, E> {
+        Err(Error::unsupported(&*self.caps.name, "recorded runs", "start each run (enqueue)").into())
+    }
+
+    unsafe fn replay(&self, _: &Stream, recording: &Infallible) -> Result<()> {
+        match *recording {}
     }
 
     fn record(&self, _: &Stream) -> Result<Instant> {
@@ -349,14 +364,32 @@ unsafe fn run<T: SimdValue>(kernel: &Kernel, groups: u32, args: &Args<'_, '_>) {
             }
             .run(groups);
         }
+        KernelId::Ipcsr => {
+            // SAFETY: see above.
+            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 4, cols: 7, x: 9, y: 11 }) };
+            // SAFETY: see above.
+            let (block_rows, block_entries, carries) =
+                unsafe { (args.slice(5), args.slice(6), args.slice_mut::<T::Accum>(10)) };
+            Ipcsr {
+                isa: kernel.isa,
+                alpha: args.scalar(2),
+                beta: args.scalar(3),
+                row_ptr: m.row_ptr,
+                block_rows: &block_rows[..groups as usize + 1],
+                block_entries: &block_entries[..groups as usize + 1],
+                a: m.a,
+                carries: &mut carries[..groups as usize],
+                y: m.y,
+            }
+            .run(groups);
+        }
         KernelId::CarryApply => {
-            let (n_rows, row_base, nnz) = (args.u32(0) as usize, args.u32(1) as usize, args.u32(2));
-            let n_bunches = tiling.n_bunches(n_rows as u32 + nnz) as usize;
+            let [n_rows, row_base, n_bunches] = [0, 1, 2].map(|i| args.u32(i) as usize);
             // SAFETY: see above.
             let (bunch_rows, carries, y) =
-                unsafe { (args.slice(5), args.slice(6), args.slice_mut::<T::Accum>(7)) };
+                unsafe { (args.slice(4), args.slice(5), args.slice_mut::<T::Accum>(6)) };
             CarryApply {
-                alpha: args.scalar(4),
+                alpha: args.scalar(3),
                 bunch_rows: &bunch_rows[..n_bunches + 1],
                 carries: &carries[..n_bunches],
                 y: &mut y[row_base..row_base + n_rows],

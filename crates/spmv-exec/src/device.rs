@@ -65,11 +65,7 @@ impl<B: Backend> Device<B> {
     /// Out of memory.
     pub fn zeros<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
         let vec = self.uninit(len)?;
-        // Runs are on other streams, so the zeros must be there before one can start.
-        self.copies(|s| {
-            self.backend().zero(s, &vec.buffer, (len * size_of::<T>()) as u64)?;
-            self.backend().wait(&self.backend().record(s)?)
-        })?;
+        self.copies(|s| self.backend().zero(s, &vec.buffer, (len * size_of::<T>()) as u64))?;
         Ok(vec)
     }
 
@@ -105,8 +101,15 @@ impl<B: Backend> Device<B> {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    pub(crate) fn copies<R>(&self, f: impl FnOnce(&B::Stream) -> R) -> R {
-        f(&self.inner.copies.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Copies on a stream of its own, and waits: runs are on other streams.
+    pub(crate) fn copies<R>(
+        &self,
+        f: impl FnOnce(&B::Stream) -> spmv_backend::Result<R>,
+    ) -> spmv_backend::Result<R> {
+        let stream = self.inner.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = f(&stream)?;
+        self.backend().wait(&self.backend().record(&stream)?)?;
+        Ok(result)
     }
 }
 
@@ -141,6 +144,11 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The memory that holds the values, for other libraries' calls on it.
+    pub fn buffer(&self) -> &B::Buffer {
+        &self.buffer
     }
 
     /// The device it lives on.

@@ -124,7 +124,6 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         let (x, y) = (self.x.into(), self.y.into());
         match (self.prepared.plan.kernel.id, &part.structure, scratch) {
             (id @ KernelId::MergePath, Structure::BunchRows(bunch_rows), Scratch::Carries(carries)) => {
-                let (bunch_rows, carries) = (Arg::Buffer(bunch_rows), Arg::Buffer(carries));
                 let steps = part.n_rows + part.nnz;
                 let args = [
                     n_rows,
@@ -134,15 +133,41 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
                     alpha,
                     beta,
                     row_ptr,
-                    bunch_rows,
+                    Arg::Buffer(bunch_rows),
                     cols,
                     vals,
                     x,
-                    carries,
+                    Arg::Buffer(carries),
                     y,
                 ];
                 self.start(id, kernel, tiling.n_groups(steps), &args)?;
-                if tiling.n_bunches(steps) > 1 { self.carry_apply(part, scratch) } else { Ok(()) }
+                // A single bunch carries nothing.
+                match tiling.n_bunches(steps) {
+                    0 | 1 => Ok(()),
+                    n => self.carry_apply(part, n, bunch_rows, carries),
+                }
+            }
+            (
+                id @ KernelId::Ipcsr,
+                Structure::RowBlocks { rows, entries, n_blocks, cuts_rows },
+                Scratch::Carries(carries),
+            ) => {
+                let args = [
+                    n_rows,
+                    row_base,
+                    alpha,
+                    beta,
+                    row_ptr,
+                    Arg::Buffer(rows),
+                    Arg::Buffer(entries),
+                    cols,
+                    vals,
+                    x,
+                    Arg::Buffer(carries),
+                    y,
+                ];
+                self.start(id, kernel, *n_blocks, &args)?;
+                if *cuts_rows { self.carry_apply(part, *n_blocks, rows, carries) } else { Ok(()) }
             }
             (id, _, _) => {
                 let first = match id {
@@ -156,24 +181,27 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         }
     }
 
-    /// What `merge_path` carried, to where it belongs; a single bunch carries nothing.
-    fn carry_apply(&self, part: &Part<B>, scratch: &Scratch<B>) -> Result<()> {
-        let (Some(kernel), Structure::BunchRows(bunch_rows), Scratch::Carries(carries)) =
-            (&self.prepared.kernels.carry_apply, &part.structure, scratch)
-        else {
-            unreachable!("made by `prepare` and `workspace` for merge_path")
+    /// What bunches (or blocks) carried, to where it belongs.
+    fn carry_apply(
+        &self,
+        part: &Part<B>,
+        n_bunches: u32,
+        bunch_rows: &B::Buffer,
+        carries: &B::Buffer,
+    ) -> Result<()> {
+        let Some((kernel, bunches)) = &self.prepared.kernels.carry_apply else {
+            unreachable!("compiled by `prepare`")
         };
         let args = [
             Arg::U32(part.n_rows),
             Arg::U32(part.row_base),
-            Arg::U32(part.nnz),
-            self.tiles(),
+            Arg::U32(n_bunches),
             scalar(self.alpha),
             Arg::Buffer(bunch_rows),
             Arg::Buffer(carries),
             self.y.into(),
         ];
-        let groups = self.prepared.plan.kernel.tiling.n_groups(part.n_rows + part.nnz);
+        let groups = n_bunches.div_ceil(*bunches);
         self.start(KernelId::CarryApply, kernel, groups, &args)
     }
 
@@ -203,6 +231,14 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         // or `y`, which is borrowed mutably; one run at a time borrows the workspace. Lent host memory is
         // borrowed until `finish` has waited.
         unsafe { self.prepared.device.backend().launch(self.stream, kernel, groups, args)? };
+        Ok(())
+    }
+
+    /// Starts again what was recorded of runs like this one: of the same matrix, vectors and workspace.
+    pub(crate) fn replay(&self, recording: &B::Recording) -> Result<()> {
+        // SAFETY: every recorded launch went through `start` with buffers of the same `Recorded`, which borrows
+        // matrix, vectors and workspace (the latter and `y` mutably) as long as it lives.
+        unsafe { self.prepared.device.backend().replay(self.stream, recording)? };
         Ok(())
     }
 }

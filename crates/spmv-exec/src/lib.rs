@@ -33,6 +33,7 @@ mod launch;
 mod options;
 mod plan;
 mod prepared;
+mod recorded;
 mod run;
 mod workspace;
 
@@ -41,5 +42,6 @@ pub use error::{Error, Result};
 pub use options::{Algorithm, Fixup, Options, UnknownAlgorithm};
 pub use plan::{Plan, Repair, plan};
 pub use prepared::Prepared;
+pub use recorded::Recorded;
 pub use run::{Pending, RunStats};
 pub use workspace::Workspace;

@@ -26,16 +26,19 @@ pub enum Algorithm {
     CsrVector,
     /// Rows and entries cut evenly (Merrill & Garland 2016).
     MergePath,
+    /// Blocks of rows, products in local memory (Gao et al.).
+    Ipcsr,
 }
 
 impl Algorithm {
     /// Every algorithm that can be asked for by name, `Auto` first.
-    pub const ALL: [Algorithm; 5] = [
+    pub const ALL: [Algorithm; 6] = [
         Algorithm::Auto,
         Algorithm::SpeculativeSegmentedSum,
         Algorithm::CsrScalar,
         Algorithm::CsrVector,
         Algorithm::MergePath,
+        Algorithm::Ipcsr,
     ];
 
     /// Name on the command line: the stem of its kernel, or `auto`.
@@ -46,6 +49,7 @@ impl Algorithm {
             Algorithm::CsrScalar => "csr_scalar",
             Algorithm::CsrVector => "csr_vector",
             Algorithm::MergePath => "merge_path",
+            Algorithm::Ipcsr => "ipcsr",
         }
     }
 }
@@ -61,7 +65,7 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use spmv_exec::Algorithm;
 /// let e = "fast".parse::<Algorithm>().unwrap_err();
-/// assert_eq!(e.to_string(), "unknown algorithm 'fast'; known: auto spec_segsum csr_scalar csr_vector merge_path");
+/// assert_eq!(e.to_string(), "unknown algorithm 'fast'; known: auto spec_segsum csr_scalar csr_vector merge_path ipcsr");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{0}'; known: {known}", known = Algorithm::ALL.map(Algorithm::name).join(" "))]

@@ -17,6 +17,13 @@ const SERIAL_STEPS: usize = 80 * 1024;
 /// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others:
 /// the best of a sweep over S on 20 matrices (`cargo xtask bench --suite --sweep`).
 const RESIDENT_LANES: u64 = 56 * 32;
+/// Lanes of a group that holds a block of rows: few, so that many groups wait for memory at the same time. They talk
+/// through local memory, so they are one bunch.
+const BLOCK_LANES: u32 = 128;
+/// Rows of a block at most where a block is a task.
+const BLOCK_ROWS_OF_CPU: u32 = 256;
+/// Entries of a row that a lane of a bunch should have, where bunches may be small.
+const ENTRIES_PER_LANE: u32 = 4;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
 
@@ -168,6 +175,7 @@ fn kernel_of(algorithm: Algorithm) -> KernelId {
         Algorithm::SpeculativeSegmentedSum => KernelId::SpecSegsum,
         Algorithm::CsrScalar => KernelId::CsrScalar,
         Algorithm::CsrVector => KernelId::CsrVector,
+        Algorithm::Ipcsr => KernelId::Ipcsr,
         Algorithm::MergePath | Algorithm::Auto => KernelId::MergePath,
     }
 }
@@ -192,6 +200,10 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
                 let width = fitting_width(id, value, caps, lanes, width, 1);
                 tiling(lanes, width, cut(steps, (lanes * width) as usize), 1)
             }
+            KernelId::Ipcsr => {
+                let lanes = caps.max_group.min(BLOCK_ROWS_OF_CPU);
+                tiling(lanes, fitting_width(id, value, caps, lanes, 16, 1), 1, 1)
+            }
             KernelId::CsrScalar => tiling(1, 1, cut(rows.n_rows, 1), 1),
             KernelId::CsrVector => tiling(8, 1, cut(rows.n_rows, 1).min(i32::MAX as u32 / 8), 1),
             _ => {
@@ -208,7 +220,11 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
             u64::from(width * lanes) * u64::from(caps.compute_units) * RESIDENT_LANES / u64::from(lanes);
         if by_row { 1 } else { (work as u64).div_ceil(full.max(1)).clamp(1, u64::from(most)) as u32 }
     };
-    let Some((_, lanes)) = caps.subgroup else {
+    if id == KernelId::Ipcsr {
+        let lanes = caps.max_group.min(BLOCK_LANES);
+        return tiling(lanes, fitting_width(id, value, caps, lanes, 8, 1), 1, 1);
+    }
+    let Some((least, lanes)) = caps.subgroup else {
         let lanes = caps.max_group.clamp(1, 64);
         let width = fitting_width(id, value, caps, lanes, 8, 1);
         return tiling(lanes, width, tiles(width, lanes, 7), 1);
@@ -219,7 +235,14 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
         _ => Preset::Amd,
     };
     let table = Tiling::preset(preset, value);
-    let lanes = u32::from(lanes);
+    let lanes = match id {
+        // Bunches may be parts of what runs together: no more lanes than a row gives work to.
+        KernelId::CsrVector => {
+            let enough = (rows.mean / f64::from(ENTRIES_PER_LANE)).ceil() as u32;
+            enough.next_power_of_two().clamp(u32::from(least), u32::from(lanes))
+        }
+        _ => u32::from(lanes),
+    };
     let bunches = if by_row { 256 / lanes } else { table.bunches() };
     let bunches = bunches.min(caps.max_group / lanes).max(1);
     let width = fitting_width(id, value, caps, lanes, table.width(), bunches);
@@ -234,6 +257,18 @@ fn fitting_width(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, widt
         spec.local_bytes() <= u64::from(caps.max_local_bytes)
     };
     std::iter::successors(Some(width), |w| (*w > 1).then_some(w / 2)).find(|w| fits(*w)).unwrap_or(1)
+}
+
+/// The kernel that adds what another carries. One that talks over more lanes than run together leaves it the lanes
+/// that do.
+pub(crate) fn carry_kernel(kernel: &KernelSpec, caps: &DeviceCaps) -> KernelSpec {
+    let tiling = match (kernel.id, caps.subgroup) {
+        (KernelId::Ipcsr, Some((_, most))) if kernel.tiling.lanes() > u32::from(most) => {
+            Tiling::new(u32::from(most), 1, 1, 1).expect("a small tiling")
+        }
+        _ => kernel.tiling,
+    };
+    KernelSpec { id: KernelId::CarryApply, tiling, lanes: lanes(&tiling, caps), ..*kernel }
 }
 
 /// On a CPU a lane is an iteration and T may be anything; elsewhere a subgroup must be that wide.
@@ -262,6 +297,9 @@ fn check_tiling(kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
         );
         return unsupported(what, "use a tiling with a smaller W or B");
     }
+    if kernel.id == KernelId::Ipcsr && tiling.bunches() > 1 {
+        return unsupported("ipcsr for groups of several bunches".into(), "use a tiling with B=1");
+    }
     if kernel.lanes == Lanes::Workgroup && kernel.id == KernelId::SpecSegsum && tiling.bunches() > 1 {
         let what = format!("shuffles over {} lanes, so a group holds one bunch", tiling.lanes());
         return unsupported(what, "use a tiling with B=1");
@@ -281,6 +319,15 @@ fn launch_limits(kernel: &KernelSpec, caps: &DeviceCaps) -> (usize, usize) {
     let (by_entries, by_rows) = match kernel.id {
         KernelId::CsrScalar => (u64::MAX, groups * u64::from(tiling.scalar_rows(0, u32::MAX).end)),
         KernelId::CsrVector => (u64::MAX, groups * u64::from(tiling.vector_rows(0, u32::MAX).end)),
+        // A block is full, or holds a row for each lane, or stands beside one that it does not fit into; and a row
+        // that is cut may leave a short block.
+        KernelId::Ipcsr => {
+            let blocks = groups.min(marks) / 4;
+            (
+                blocks.saturating_mul(tile * u64::from(tiling.bunches())),
+                blocks * u64::from(tiling.group_lanes()),
+            )
+        }
         // Rows and entries both take steps of the merge.
         KernelId::MergePath => {
             let steps = (groups * u64::from(tiling.bunches())).min(marks).saturating_mul(bunch) / 2;

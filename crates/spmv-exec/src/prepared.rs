@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use spmv_backend::{Backend, KernelId, KernelSpec};
-use spmv_core::tiling::{Piece, merge_path, split_rows, tile_rows};
+use spmv_core::tiling::{Piece, RowBlocks, merge_path, split_rows, tile_rows};
 use spmv_core::{CsrView, Offset, RowStats, Tiling, Value};
 
 use crate::device::{Device, DeviceVec};
 use crate::error::{Error, Result};
 use crate::options::Options;
-use crate::plan::{Plan, Repair, plan};
+use crate::plan::{Plan, Repair, carry_kernel, plan};
 
 /// A matrix copied to a device, ready to multiply; never changes, and may be shared between threads.
 ///
@@ -49,7 +49,8 @@ pub(crate) struct Kernels<B: Backend> {
     /// For sums that go through the workspace: speculative ones with beta != 0, and empty parts.
     pub(crate) axpby: Option<Arc<B::Kernel>>,
     pub(crate) fixup_apply: Option<Arc<B::Kernel>>,
-    pub(crate) carry_apply: Option<Arc<B::Kernel>>,
+    /// And how many bunches its groups hold.
+    pub(crate) carry_apply: Option<(Arc<B::Kernel>, u32)>,
 }
 
 /// Rows of the matrix that one launch multiplies, with offsets of their own.
@@ -72,6 +73,13 @@ pub(crate) enum Structure<B: Backend> {
     None,
     /// `merge_path`: rows finished before each bunch, and before the end.
     BunchRows(B::Buffer),
+    /// `ipcsr`: the first row and entry of each block.
+    RowBlocks {
+        rows: B::Buffer,
+        entries: B::Buffer,
+        n_blocks: u32,
+        cuts_rows: bool,
+    },
     /// `spec_segsum`: the row at each tile boundary.
     TileRows {
         tile_rows: B::Buffer,
@@ -113,12 +121,18 @@ impl<B: Backend> Device<B> {
         let variant = |id| KernelSpec { id, ..plan.kernel };
         let through_workspace = plan.kernel.id == KernelId::SpecSegsum;
         let on_device = plan.repair == Repair::Device;
-        let carries = plan.kernel.id == KernelId::MergePath;
+        let carries = matches!(plan.kernel.id, KernelId::MergePath | KernelId::Ipcsr);
         Ok(Kernels {
             main: self.kernel(&plan.kernel)?,
             axpby: through_workspace.then(|| self.kernel(&variant(KernelId::Axpby))).transpose()?,
             fixup_apply: on_device.then(|| self.kernel(&variant(KernelId::FixupApply))).transpose()?,
-            carry_apply: carries.then(|| self.kernel(&variant(KernelId::CarryApply))).transpose()?,
+            carry_apply: match carries {
+                true => {
+                    let spec = carry_kernel(&plan.kernel, self.caps());
+                    Some((self.kernel(&spec)?, spec.tiling.bunches()))
+                }
+                false => None,
+            },
         })
     }
 
@@ -128,6 +142,12 @@ impl<B: Backend> Device<B> {
         let structure = match plan.kernel.id {
             KernelId::MergePath => {
                 Structure::BunchRows(self.copy(&bunch_rows(&plan.kernel.tiling, &row_ptr))?)
+            }
+            KernelId::Ipcsr => {
+                let RowBlocks { rows, entries, cuts_rows } = RowBlocks::of(&plan.kernel.tiling, &row_ptr);
+                let n_blocks = rows.len() as u32 - 1;
+                let (rows, entries) = (self.copy(&rows)?, self.copy(&entries)?);
+                Structure::RowBlocks { rows, entries, n_blocks, cuts_rows }
             }
             KernelId::SpecSegsum => {
                 let rows = tile_rows(&plan.kernel.tiling, &row_ptr);
@@ -194,6 +214,15 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     /// The device it lives on.
     pub fn device(&self) -> &Device<B> {
         &self.device
+    }
+
+    /// Row offsets (`u32`, one more than rows), columns (`u32`) and values on the device, for other libraries' calls on
+    /// the same memory; `None` if the matrix was split.
+    pub fn buffers(&self) -> Option<[&B::Buffer; 3]> {
+        match &self.parts[..] {
+            [part] => Some([&part.row_ptr, &part.cols, &part.vals]),
+            _ => None,
+        }
     }
 
     /// Launches that a run takes, one for each part that the device's limits cut the matrix into.

@@ -75,7 +75,7 @@ struct Started<B: Backend, A> {
 }
 
 /// `y` as the host may repair it.
-enum Target<'a, B: Backend, A> {
+pub(crate) enum Target<'a, B: Backend, A> {
     Device(&'a B::Buffer),
     Host(&'a mut [A]),
 }
@@ -134,13 +134,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         beta: T::Accum,
         y: &'a mut DeviceVec<B, T::Accum>,
     ) -> Result<Pending<'a, B, T>> {
-        self.check_lengths(x.len(), y.len())?;
-        self.check_device("x", x)?;
-        self.check_device("y", y)?;
-        x.check_repaired()?;
-        if !beta.is_zero() {
-            y.check_repaired()?;
-        }
+        self.check_run(x, beta, y)?;
         y.wait_for_forgotten()?;
         y.unrepaired = true;
         let vectors = (Vector::Device(&x.buffer), Vector::Device(&y.buffer));
@@ -199,18 +193,40 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         Ok(stats)
     }
 
+    pub(crate) fn check_run(
+        &self,
+        x: &DeviceVec<B, T>,
+        beta: T::Accum,
+        y: &DeviceVec<B, T::Accum>,
+    ) -> Result<()> {
+        self.check_lengths(x.len(), y.len())?;
+        self.check_device("x", x)?;
+        self.check_device("y", y)?;
+        x.check_repaired()?;
+        if beta.is_zero() { Ok(()) } else { y.check_repaired() }
+    }
+
+    /// What is known before a run.
+    pub(crate) fn stats(&self) -> RunStats {
+        let tiles = match self.plan.kernel.id {
+            KernelId::SpecSegsum => self.parts.iter().map(|p| self.plan.kernel.tiling.n_tiles(p.nnz)).sum(),
+            _ => 0,
+        };
+        RunStats { tiles, ..RunStats::default() }
+    }
+
     /// Whether a part's speculative sums may go straight to `y`: nothing in it must be kept.
     fn straight(part: &Part<B>, beta: T::Accum) -> bool {
         beta.is_zero() && !part.continues
     }
 
-    fn check_owner(&self, workspace: &Workspace<B, T>) -> Result<()> {
+    pub(crate) fn check_owner(&self, workspace: &Workspace<B, T>) -> Result<()> {
         let own = workspace.owner == self.id;
         if own { Ok(()) } else { Err(Error::Foreign { what: "the workspace", to: "prepared matrix" }) }
     }
 
     /// After an error in the middle of a run: what was started before it must not outlive the vectors' loan.
-    fn abandon<R>(&self, workspace: &Workspace<B, T>, e: Error) -> Result<R> {
+    pub(crate) fn abandon<R>(&self, workspace: &Workspace<B, T>, e: Error) -> Result<R> {
         let backend = self.device.backend();
         if let Ok(event) = backend.record(&workspace.stream) {
             // The first error is the one to report.
@@ -242,9 +258,20 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.begin(workspace)?;
         let Workspace { stream, parts: scratch, turn, .. } = &*workspace;
         let run = Run { prepared: self, stream, x, y, alpha, turn: *turn };
-        let parts = || self.parts.iter().zip(scratch);
         let begin = backend.record(stream)?;
-        for (part, scratch) in parts() {
+        self.stage1(&run, scratch, beta)?;
+        let stage1 = backend.record(stream)?;
+        let mut stage2 = None;
+        if self.plan.repair == Repair::Device {
+            self.stage2(&run, scratch, beta)?;
+            stage2 = Some(backend.record(stream)?);
+        }
+        backend.submit(stream)?;
+        Ok(Started { since, begin, stage1, stage2, alpha, beta })
+    }
+
+    pub(crate) fn stage1(&self, run: &Run<'_, B, T>, scratch: &[Scratch<B>], beta: T::Accum) -> Result<()> {
+        for (part, scratch) in self.parts.iter().zip(scratch) {
             match scratch {
                 Scratch::Speculative(s) if part.nnz > 0 => {
                     run.spec_segsum(part, s, Self::straight(part, beta))?
@@ -253,26 +280,24 @@ impl<B: Backend, T: Value> Prepared<B, T> {
                 other => run.whole(part, other, if part.continues { num_traits::one() } else { beta })?,
             }
         }
-        let stage1 = backend.record(stream)?;
-        if self.plan.repair != Repair::Device {
-            backend.submit(stream)?;
-            return Ok(Started { since, begin, stage1, stage2: None, alpha, beta });
-        }
-        for (part, scratch) in parts() {
+        Ok(())
+    }
+
+    /// Stage 2 on the device.
+    pub(crate) fn stage2(&self, run: &Run<'_, B, T>, scratch: &[Scratch<B>], beta: T::Accum) -> Result<()> {
+        for (part, scratch) in self.parts.iter().zip(scratch) {
             let Scratch::Speculative(s) = scratch else { continue };
             if part.nnz > 0 {
                 run.fixup_apply(part, s, Self::straight(part, beta))?;
             }
-            self.combine(&run, part, s, beta)?;
+            self.combine(run, part, s, beta)?;
         }
-        let stage2 = Some(backend.record(stream)?);
-        backend.submit(stream)?;
-        Ok(Started { since, begin, stage1, stage2, alpha, beta })
+        Ok(())
     }
 
     /// Marks the workspace as in use and takes the counter that the last run has reset; after a run that
     /// was never finished, resets both.
-    fn begin(&self, workspace: &mut Workspace<B, T>) -> Result<()> {
+    pub(crate) fn begin(&self, workspace: &mut Workspace<B, T>) -> Result<()> {
         if self.plan.repair == Repair::Device {
             workspace.turn = 1 - workspace.turn;
         }
@@ -318,10 +343,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     ) -> Result<RunStats> {
         let backend = self.device.backend();
         let Started { since, begin, stage1, stage2, alpha, beta } = started;
-        let mut stats = RunStats::default();
-        if self.plan.kernel.id == KernelId::SpecSegsum {
-            stats.tiles = self.parts.iter().map(|p| self.plan.kernel.tiling.n_tiles(p.nnz)).sum();
-        }
+        let mut stats = self.stats();
         backend.wait(stage2.as_ref().unwrap_or(&stage1))?;
         stats.stage1_s = since.elapsed().as_secs_f64();
         if workspace.timed {
@@ -339,7 +361,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         Ok(stats)
     }
 
-    fn repair_on_host(
+    pub(crate) fn repair_on_host(
         &self,
         workspace: &mut Workspace<B, T>,
         alpha: T::Accum,

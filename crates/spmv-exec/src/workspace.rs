@@ -6,7 +6,7 @@ use spmv_core::Value;
 use crate::device::DeviceVec;
 use crate::error::Result;
 use crate::plan::Repair;
-use crate::prepared::{Part, Prepared};
+use crate::prepared::{Part, Prepared, Structure};
 
 /// A stream, and the scratch memory that runs of one [`Prepared`] on it write. Allocated once.
 ///
@@ -112,6 +112,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             KernelId::MergePath => {
                 let n_bunches = tiling.n_bunches(part.n_rows + part.nnz);
                 Scratch::Carries(backend.alloc(u64::from(n_bunches) * accum_bytes)?)
+            }
+            KernelId::Ipcsr => {
+                let Structure::RowBlocks { n_blocks, .. } = &part.structure else {
+                    unreachable!("made by `prepare` for ipcsr")
+                };
+                Scratch::Carries(backend.alloc(u64::from(*n_blocks) * accum_bytes)?)
             }
             KernelId::SpecSegsum => {
                 let (n_tiles, n_bunches) = (tiling.n_tiles(part.nnz), tiling.n_bunches(part.nnz));

@@ -1,6 +1,7 @@
 //! The verbs: copies, maps, launches, events.
 
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -262,6 +263,7 @@ impl Backend for OpenCl {
     type Stream = Stream;
     type Event = Event;
     type Kernel = Kernel;
+    type Recording = Infallible;
 
     fn caps(&self) -> &DeviceCaps {
         &self.caps
@@ -424,6 +426,18 @@ impl Backend for OpenCl {
         };
         stream.queued(event.map_err(failed)?);
         Ok(())
+    }
+
+    fn capture<E: From<Error>>(
+        &self,
+        _: &Stream,
+        _: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Infallible, E> {
+        Err(Error::unsupported(&*self.caps.name, "recorded runs", "start each run (enqueue)").into())
+    }
+
+    unsafe fn replay(&self, _: &Stream, recording: &Infallible) -> Result<()> {
+        match *recording {}
     }
 
     fn record(&self, stream: &Stream) -> Result<Event> {

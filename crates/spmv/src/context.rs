@@ -23,6 +23,9 @@ use crate::vector::Vector;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BackendKind {
+    /// NVIDIA GPUs with the CUDA driver.
+    #[cfg(feature = "cuda")]
+    Cuda,
     /// GPUs and other devices with an OpenCL driver.
     OpenCl,
     /// CPU cores.
@@ -42,7 +45,21 @@ struct Entry {
 type Opened = spmv_exec::Result<Arc<dyn AnyDevice>>;
 
 /// Every backend in the order of probing; device 0 is its best.
-const BACKENDS: [Entry; 2] = [
+const BACKENDS: &[Entry] = &[
+    #[cfg(feature = "cuda")]
+    Entry {
+        kind: BackendKind::Cuda,
+        n_devices: || match spmv_cuda::Options::from_env()?.device {
+            Some(_) => Ok(1),
+            None => Ok(spmv_cuda::devices()?.len()),
+        },
+        open: |i| {
+            let mut options = spmv_cuda::Options::from_env()?;
+            options.device.get_or_insert_with(|| i.to_string());
+            open(spmv_cuda::Cuda::open(options))
+        },
+        passes: |_| None,
+    },
     Entry {
         kind: BackendKind::OpenCl,
         n_devices: || match spmv_opencl::Options::from_env()?.device {
@@ -73,11 +90,21 @@ fn open<B: spmv_backend::Backend>(backend: spmv_backend::Result<B>) -> Opened {
 
 impl BackendKind {
     /// Every backend of this build, in the order of probing.
-    pub const ALL: [BackendKind; BACKENDS.len()] = [BACKENDS[0].kind, BACKENDS[1].kind];
+    pub const ALL: [BackendKind; BACKENDS.len()] = {
+        let mut all = [BackendKind::Cpu; BACKENDS.len()];
+        let mut i = 0;
+        while i < all.len() {
+            all[i] = BACKENDS[i].kind;
+            i += 1;
+        }
+        all
+    };
 
     /// Lower-case name, as in `SPMV_BACKEND`.
     pub const fn name(self) -> &'static str {
         match self {
+            #[cfg(feature = "cuda")]
+            BackendKind::Cuda => "cuda",
             BackendKind::OpenCl => "opencl",
             BackendKind::Cpu => "cpu",
         }
@@ -95,7 +122,7 @@ impl fmt::Display for BackendKind {
 /// ```
 /// use spmv::BackendKind;
 /// let e = "abacus".parse::<BackendKind>().unwrap_err();
-/// assert_eq!(e.to_string(), "unknown backend 'abacus'; this build has: opencl cpu");
+/// assert!(e.to_string().ends_with("opencl cpu"), "unknown backend 'abacus'; this build has: cuda opencl cpu");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown backend '{0}'; this build has: {known}", known = BackendKind::ALL.map(BackendKind::name).join(" "))]
@@ -150,7 +177,7 @@ impl Context {
     pub fn auto() -> Result<Self> {
         match std::env::var("SPMV_BACKEND") {
             Ok(name) if !name.is_empty() => Self::with(name.parse()?),
-            _ => Self::probe(&BACKENDS),
+            _ => Self::probe(BACKENDS),
         }
     }
 
@@ -298,7 +325,7 @@ mod tests {
         Err(spmv_backend::Error::Unavailable { backend: "cpu".into(), reason: reason.into() }.into())
     }
 
-    const CPU: Entry = BACKENDS[1];
+    const CPU: Entry = BACKENDS[BACKENDS.len() - 1];
     const NO_DRIVER: Entry = Entry { open: |_| closed("no driver"), ..CPU };
     const NO_DEVICE: Entry = Entry { open: |_| closed("no device"), ..CPU };
 

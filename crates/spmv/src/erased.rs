@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{AnyCsr, RowStats, Value, bf16, f16};
-use spmv_exec::{Device, DeviceVec, Options, Pending, Plan, Prepared, Result, RunStats, Workspace};
+use spmv_exec::{Device, DeviceVec, Options, Pending, Plan, Prepared, Recorded, Result, RunStats, Workspace};
 
 /// A value type that every backend is asked for: `f16`, `bf16`, `f32` or `f64`.
 ///
@@ -73,6 +73,15 @@ pub trait AnyMatrix<T: Value>: Debug + Send + Sync {
         beta: T::Accum,
         y: &mut [T::Accum],
     ) -> Result<RunStats, Mismatch>;
+    fn record<'a>(
+        &'a self,
+        workspace: &'a mut dyn AnyWorkspace,
+        runs: u32,
+        alpha: T::Accum,
+        x: &'a dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &'a mut dyn AnyVector<T::Accum>,
+    ) -> Result<Box<dyn AnyRecorded + 'a>, Mismatch>;
     fn dirty_tiles(&self, workspace: &dyn AnyWorkspace) -> Result<u32, Mismatch>;
 }
 
@@ -90,6 +99,11 @@ pub trait AnyWorkspace: Any + Debug + Send {}
 /// A run on its way on any backend.
 pub trait AnyPending {
     fn wait(self: Box<Self>) -> Result<RunStats>;
+}
+
+/// Recorded runs on any backend.
+pub trait AnyRecorded {
+    fn replay(&mut self) -> Result<RunStats>;
 }
 
 /// A failed run, or something that lives on another backend.
@@ -190,6 +204,20 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
         Ok(Prepared::apply_slices(self, workspace, alpha, x, beta, y)?)
     }
 
+    fn record<'a>(
+        &'a self,
+        workspace: &'a mut dyn AnyWorkspace,
+        runs: u32,
+        alpha: T::Accum,
+        x: &'a dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &'a mut dyn AnyVector<T::Accum>,
+    ) -> Result<Box<dyn AnyRecorded + 'a>, Mismatch> {
+        let workspace = own_mut::<Workspace<B, T>>(workspace, "the workspace")?;
+        let (x, y) = (own::<DeviceVec<B, T>>(x, "x")?, own_mut::<DeviceVec<B, T::Accum>>(y, "y")?);
+        Ok(Box::new(Prepared::record(self, workspace, runs, alpha, x, beta, y)?))
+    }
+
     fn dirty_tiles(&self, workspace: &dyn AnyWorkspace) -> Result<u32, Mismatch> {
         Ok(own::<Workspace<B, T>>(workspace, "the workspace")?.dirty_tiles(self)?)
     }
@@ -218,5 +246,11 @@ impl<B: Backend, T: Value> AnyWorkspace for Workspace<B, T> {}
 impl<B: Backend, T: Value> AnyPending for Pending<'_, B, T> {
     fn wait(self: Box<Self>) -> Result<RunStats> {
         Pending::wait(*self)
+    }
+}
+
+impl<B: Backend, T: Value> AnyRecorded for Recorded<'_, B, T> {
+    fn replay(&mut self) -> Result<RunStats> {
+        Recorded::replay(self)
     }
 }

@@ -10,7 +10,7 @@ mod vector;
 pub use context::{BackendKind, Context, Tried, UnknownBackend};
 pub use erased::Scalar;
 pub use error::{Error, Result};
-pub use matrix::{Matrix, Pending, Workspace};
+pub use matrix::{Matrix, Pending, Recorded, Workspace};
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
     Accum, Csr, CsrError, CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, bf16, f16, oracle,

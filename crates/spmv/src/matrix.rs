@@ -6,7 +6,7 @@ use spmv_core::{RowStats, Value};
 use spmv_exec::{Plan, RunStats};
 
 use crate::context::BackendKind;
-use crate::erased::{AnyMatrix, AnyPending, AnyWorkspace, Mismatch, Scalar};
+use crate::erased::{AnyMatrix, AnyPending, AnyRecorded, AnyWorkspace, Mismatch, Scalar};
 use crate::error::{Error, Result};
 use crate::vector::Vector;
 
@@ -64,6 +64,43 @@ pub struct Pending<'a> {
 impl std::fmt::Debug for Pending<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pending").finish_non_exhaustive()
+    }
+}
+
+/// Runs on the same vectors with the same scalars, recorded: started by one call, which costs less than starting their
+/// kernels one by one. Keeps `x`, `y` and the workspace borrowed.
+///
+/// ```
+/// use spmv::{Context, Csr};
+/// let context = Context::auto()?;
+/// let a = context.prepare(&Csr::from_coo(1, 1, &[(0, 0, 2.0f64)])?)?;
+/// let (x, mut y, mut workspace) = (context.upload(&[4.0])?, context.zeros(1)?, a.workspace()?);
+/// match a.record(&mut workspace, 1, 1.0, &x, 0.0, &mut y) {
+///     Ok(mut recorded) => {
+///         recorded.replay()?;
+///     }
+///     Err(e) => println!("{e}"),
+/// }
+/// # Ok::<(), spmv::Error>(())
+/// ```
+#[must_use]
+pub struct Recorded<'a> {
+    erased: Box<dyn AnyRecorded + 'a>,
+}
+
+impl std::fmt::Debug for Recorded<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorded").finish_non_exhaustive()
+    }
+}
+
+impl Recorded<'_> {
+    /// Runs what was recorded, and waits. Times are those of one run, the mean of all that were recorded.
+    ///
+    /// # Errors
+    /// Failures of the device, or a report of it that cannot be.
+    pub fn replay(&mut self) -> Result<RunStats> {
+        Ok(self.erased.replay()?)
     }
 }
 
@@ -168,6 +205,25 @@ impl<T: Scalar> Matrix<T> {
     ) -> Result<Pending<'a>> {
         let pending = self.erased.enqueue(&mut *workspace.erased, alpha, &*x.erased, beta, &mut *y.erased);
         Ok(Pending { erased: pending.map_err(|e| self.error(e))? })
+    }
+
+    /// Records `runs` runs of `y <- alpha*A*x + beta*y`, one after the other; starts none. On CUDA they become a graph.
+    ///
+    /// # Errors
+    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot record, for no runs, and for several runs
+    /// that the host must repair.
+    pub fn record<'a>(
+        &'a self,
+        workspace: &'a mut Workspace,
+        runs: u32,
+        alpha: T::Accum,
+        x: &'a Vector<T>,
+        beta: T::Accum,
+        y: &'a mut Vector<T::Accum>,
+    ) -> Result<Recorded<'a>> {
+        let (workspace, x, y) = (&mut *workspace.erased, &*x.erased, &mut *y.erased);
+        let recorded = self.erased.record(workspace, runs, alpha, x, beta, y);
+        Ok(Recorded { erased: recorded.map_err(|e| self.error(e))? })
     }
 
     /// Tiles that the device repaired in the last run with this workspace; see [`RunStats::dirty_tiles`].

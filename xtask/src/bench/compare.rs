@@ -9,7 +9,8 @@ use super::report::{Report, Row, geometric_mean};
 use super::table::{aligned, cold};
 
 /// Algorithms that are set against speculative segmented sum.
-const OTHERS: [Algorithm; 3] = [Algorithm::CsrVector, Algorithm::CsrScalar, Algorithm::MergePath];
+const OTHERS: [Algorithm; 4] =
+    [Algorithm::CsrVector, Algorithm::CsrScalar, Algorithm::MergePath, Algorithm::Ipcsr];
 
 /// A table for each precision and device on which speculative segmented sum and another algorithm ran.
 pub(crate) fn text(report: &Report) -> String {

@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: what to multiply, where and how; the rest is in the modules.
 
+mod card;
 mod compare;
 mod devices;
 mod entrant;
@@ -20,6 +21,7 @@ use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use spmv::{Algorithm, BackendKind, Dtype, Tiling};
 
+use card::{Card, Comparison, Shelf};
 use devices::Place;
 use measure::Eviction;
 use report::{Cache, Report, SCHEMA};
@@ -49,16 +51,17 @@ pub(crate) struct Args {
     /// Tiling to force, such as T=32,W=8,S=7,B=5.
     #[arg(long)]
     tiling: Option<Tiling>,
-    /// Times with the matrix in cache, if it fits (the default).
+    /// Times with the matrix in cache, if it fits (the default; beside cuSPARSE both are).
     #[arg(long)]
     warm: bool,
-    /// Times with caches emptied before every run, on devices that share the host's.
+    /// Times with caches emptied before every run, on devices that share the host's, and beside cuSPARSE.
     #[arg(long)]
     cold: bool,
     /// Timed runs; as many as a fraction of a second holds, without it (20 with --sweep).
     #[arg(long, value_name = "N")]
     repeat: Option<usize>,
-    /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run.
+    /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run; then ours beside cuSPARSE, if there
+    /// is a CUDA device.
     #[arg(long)]
     peers: bool,
     /// Times spec_segsum under many tilings instead: W and S varied around the planned one.
@@ -93,6 +96,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         inputs.truncate(QUICK_MATRICES);
     }
     let caches = args.caches();
+    let card = args.peers.then(|| Card::open(&args.backend));
+    let mut shelf = Shelf::new(if matches!(card, Some(Ok(_))) { Shelf::ROOM_BYTES } else { 0 });
 
     let bar = progress(inputs.len() * args.precision.len() * caches.len());
     bar.set_message("measuring the read bandwidth of memory");
@@ -108,9 +113,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         absent: BTreeMap::new(),
         rows: vec![],
         sweep: vec![],
+        card: None,
+        cards: vec![],
     };
     let mut pictures = Vec::new();
-    for input in &inputs {
+    for (at, input) in inputs.iter().enumerate() {
         bar.set_message(format!("{}: reading", input.name()));
         let loaded = input.load().with_context(|| input.name().to_owned())?;
         if args.html.is_some() {
@@ -141,6 +148,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 bar.inc(1);
             }
         }
+        shelf.keep(at, loaded);
+    }
+    // Last of all, because it empties the device's caches.
+    match &card {
+        None => {}
+        Some(Err(e)) => {
+            report.absent.insert(card::CUSPARSE.into(), format!("{e:#}"));
+        }
+        Some(Ok(card)) => {
+            let comparison = Comparison {
+                inputs: &inputs,
+                shelf: &shelf,
+                algorithms: &algorithms,
+                tiling: args.tiling,
+                precisions: &args.precision,
+                caches: args.card_caches(),
+                repeat: args.repeat(),
+                bar: &bar,
+            };
+            bar.inc_length(comparison.steps());
+            card.compare(&comparison, &mut report)?;
+        }
     }
     bar.finish_and_clear();
     publish(args, &report, &pictures)
@@ -153,6 +182,11 @@ impl Args {
             (false, true) => &[Cache::Cold],
             _ => &[Cache::Warm],
         }
+    }
+
+    /// Those of the comparison on a CUDA device: both, unless one is asked for.
+    fn card_caches(&self) -> &'static [Cache] {
+        if self.warm || self.cold { self.caches() } else { &[Cache::Warm, Cache::Cold] }
     }
 
     /// Timed runs, if their number is fixed.
@@ -184,7 +218,7 @@ fn publish(args: &Args, report: &Report, pictures: &[html::Picture]) -> anyhow::
     if let Some(path) = &args.html {
         std::fs::write(path, html::page(report, pictures)).with_context(|| path.display().to_string())?;
     }
-    let results = report.rows.len() + report.sweep.len();
+    let results = report.n_results();
     match report.n_failed() {
         0 if results == 0 => bail!("nothing was measured: every device was left out"),
         0 => Ok(()),
@@ -244,7 +278,7 @@ fn output(command: &str, args: &[&str]) -> Option<String> {
 mod tests {
     use clap::Parser;
 
-    use super::Args;
+    use super::{Args, Cache};
 
     #[derive(Parser)]
     struct Bench {
@@ -263,6 +297,14 @@ mod tests {
             assert_eq!(e.kind(), clap::error::ErrorKind::ArgumentConflict, "{other}");
         }
         assert!(parse("bench --sweep --suite --precision f64 --backend cpu --json cells.json").is_ok());
+    }
+
+    #[test]
+    fn beside_cusparse_both_cache_states_are_measured_unless_one_is_asked_for() {
+        let caches = |line| parse(line).unwrap().card_caches().to_vec();
+        assert_eq!(caches("bench --peers"), [Cache::Warm, Cache::Cold]);
+        assert_eq!([caches("bench --warm"), caches("bench --cold")], [[Cache::Warm], [Cache::Cold]]);
+        assert_eq!(parse("bench --peers").unwrap().caches(), [Cache::Warm]);
     }
 
     #[test]

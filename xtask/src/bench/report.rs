@@ -25,6 +25,12 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     /// Empty but for `--sweep`, which leaves `rows` empty.
     pub(crate) sweep: Vec<Cell>,
+    /// What [`cards`](Self::cards) rest on.
+    #[serde(default)]
+    pub(crate) card: Option<CardRun>,
+    /// The comparison on a CUDA device; empty without one and without `--peers`.
+    #[serde(default)]
+    pub(crate) cards: Vec<CardRow>,
 }
 
 /// A device of the run.
@@ -101,6 +107,45 @@ pub(crate) struct Cell {
     pub(crate) error_over_bound: Option<f64>,
 }
 
+/// What a comparison with cuSPARSE ran on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CardRun {
+    /// Name of the device.
+    pub(crate) device: String,
+    /// Version of the library, if it was there.
+    pub(crate) cusparse: Option<String>,
+    /// Multiplications in a graph of warm ones; a cold graph holds one.
+    pub(crate) graph_runs: u32,
+    /// A multiplication of a 1 x 1 matrix in a warm graph, microseconds.
+    pub(crate) empty_us: Option<f64>,
+    /// Bytes that are read before every cold run, and how fast.
+    pub(crate) flush_bytes: Option<u64>,
+    pub(crate) flush_gbs: Option<f64>,
+}
+
+/// One matrix, multiplied one way on a CUDA device, recorded and timed by its clock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CardRow {
+    pub(crate) matrix: String,
+    pub(crate) twin: bool,
+    pub(crate) nnz: usize,
+    pub(crate) precision: String,
+    pub(crate) cache: Cache,
+    /// Library and way: `spmv/auto`, `cusparse/csr_alg1+preprocess`.
+    pub(crate) contestant: String,
+    /// Algorithm and tiling of ours.
+    pub(crate) kernel: Option<String>,
+    /// Absent if it failed, or if the check did: a wrong result has no speed.
+    pub(crate) us: Option<Spread>,
+    /// Of ours preparing, copies included; of cuSPARSE descriptors, buffer and preprocessing.
+    pub(crate) setup_us: Option<f64>,
+    pub(crate) gbs: Option<f64>,
+    pub(crate) ok: bool,
+    pub(crate) error_over_bound: Option<f64>,
+    /// Why it is not ok.
+    pub(crate) why: Option<String>,
+}
+
 /// How a cell of a sweep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -140,7 +185,68 @@ impl Report {
     /// Results that are wrong, and runs that failed.
     pub(crate) fn n_failed(&self) -> usize {
         let rows = self.rows.iter().filter(|r| !r.ok).count();
-        rows + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
+        let cards = self.cards.iter().filter(|r| r.is_ours() && !r.ok).count();
+        rows + cards + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
+    }
+
+    /// Results of ours.
+    pub(crate) fn n_results(&self) -> usize {
+        self.rows.len() + self.sweep.len() + self.cards.iter().filter(|r| r.is_ours()).count()
+    }
+}
+
+impl CardRow {
+    const OURS: &str = "spmv/";
+    /// What the names of cuSPARSE's variants begin with.
+    pub(crate) const CUSPARSE: &str = "cusparse/";
+
+    /// The name of one of our algorithms as a contestant.
+    pub(crate) fn ours(algorithm: &str) -> String {
+        format!("{}{algorithm}", Self::OURS)
+    }
+
+    /// Whether it is one of our algorithms.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.contestant.starts_with(Self::OURS)
+    }
+
+    /// The contestant without its library.
+    pub(crate) fn name(&self) -> &str {
+        self.contestant.split_once('/').map_or(&*self.contestant, |(_, name)| name)
+    }
+
+    /// A right row, or one without a time.
+    #[cfg(test)]
+    pub(crate) fn sample(contestant: &str, us: Option<f64>) -> Self {
+        Self {
+            matrix: "a".into(),
+            twin: false,
+            nnz: 500,
+            precision: "f32".into(),
+            cache: Cache::Warm,
+            contestant: contestant.into(),
+            kernel: None,
+            us: us.map(|median| Spread { median, min: median, max: median }),
+            setup_us: Some(100.0),
+            gbs: us.map(|_| 50.0),
+            ok: us.is_some(),
+            error_over_bound: Some(0.1),
+            why: None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl CardRun {
+    pub(crate) fn sample() -> Self {
+        Self {
+            device: "some GPU".into(),
+            cusparse: Some("12.6.3".into()),
+            graph_runs: 20,
+            empty_us: Some(1.5),
+            flush_bytes: Some(256 << 20),
+            flush_gbs: Some(4000.0),
+        }
     }
 }
 
@@ -220,6 +326,24 @@ mod tests {
         assert_eq!(counted_us(spread(5.0), spread(3.0)), Some(3.0));
         assert_eq!(counted_us(spread(5.0), None), Some(5.0));
         assert_eq!(counted_us(None, None), None);
+    }
+
+    #[test]
+    fn a_failure_of_ours_counts_and_one_of_another_library_does_not() {
+        let mut report = super::super::html::tests::sample(&[]);
+        (report.sweep, report.cards) = (vec![], vec![CardRow::sample("cusparse/default", None)]);
+        assert_eq!((report.n_failed(), report.n_results()), (0, 0));
+        report.cards.push(CardRow::sample("spmv/auto", None));
+        assert_eq!((report.n_failed(), report.n_results()), (1, 1));
+    }
+
+    #[test]
+    fn a_report_from_before_the_comparison_can_be_read() {
+        let mut json = serde_json::to_value(super::super::html::tests::sample(&["a"])).unwrap();
+        let fields = json.as_object_mut().unwrap();
+        assert!(fields.remove("card").is_some() && fields.remove("cards").is_some());
+        let report: Report = serde_json::from_value(json).unwrap();
+        assert_eq!((report.card, report.cards.len()), (None, 0));
     }
 
     #[test]

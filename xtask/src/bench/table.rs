@@ -5,9 +5,9 @@ use std::fmt::Write;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
-use super::compare;
 use super::peers::{MKL, RUST_PEERS};
 use super::report::{Cache, Report, Row, geometric_mean, harmonic_mean};
+use super::{card, compare};
 
 /// Columns before those of peers; that of [`DEVICE`] is left out where no row has such a time.
 const COLUMNS: [&str; 14] = [
@@ -47,6 +47,7 @@ pub(crate) fn text(report: &Report) -> String {
         means(&mut text, &rows);
     }
     text += &compare::text(report);
+    text += &card::text(report);
     let device = report.rows.iter().any(|r| r.device_us.is_some());
     let _ = writeln!(
         text,

@@ -1,5 +1,5 @@
 // kernel: carry_apply
-// params: n_rows row_base nnz tiles alpha bunch_rows carries y
+// params: n_rows row_base n_bunches alpha bunch_rows carries y
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
 use spmv_core::Accum;

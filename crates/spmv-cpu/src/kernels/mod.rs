@@ -8,6 +8,7 @@ pub(crate) mod carry_apply;
 pub(crate) mod csr_scalar;
 pub(crate) mod csr_vector;
 pub(crate) mod fixup_apply;
+pub(crate) mod ipcsr;
 pub(crate) mod merge_path;
 pub(crate) mod prelude;
 pub(crate) mod spec_segsum;

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::report::{Cache, Cell, Device, Outcome, PeerTime, Report, Row, SCHEMA, Spread};
+use super::super::report::{
+    Cache, CardRow, CardRun, Cell, Device, Outcome, PeerTime, Report, Row, SCHEMA, Spread,
+};
 use super::{Picture, escape, page, thousands};
 
 const HOSTILE: &str = "<b>&\"";
@@ -66,6 +68,8 @@ pub(crate) fn sample(names: &[&str]) -> Report {
         absent: BTreeMap::from([(format!("{HOSTILE}absent"), format!("{HOSTILE}why"))]),
         rows,
         sweep: vec![cell()],
+        card: Some(CardRun::sample()),
+        cards: vec![CardRow::sample("spmv/auto", Some(10.0))],
     }
 }
 

@@ -1,0 +1,408 @@
+//! The verbs: copies, maps, launches, events.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cust::sys::{self, CUevent, CUgraph, CUgraphExec, CUresult, CUstream, CUstreamCaptureMode_enum};
+use spmv_backend::{Arg, Backend, DeviceCaps, Error, KernelSpec, MemoryModel, Result, Scalar};
+
+use crate::device_memory::{Buffer, Staging};
+use crate::device_module::{Kernel, Modules};
+use crate::device_owned::{Owned, Shared};
+use crate::error::During;
+use crate::{Memory, Options, probe};
+
+/// Most parameters of a kernel.
+const MAX_PARAMS: usize = 20;
+
+/// An opened CUDA device.
+///
+/// ```
+/// use spmv_backend::Backend;
+/// use spmv_cuda::{Cuda, Options};
+/// if let Ok(device) = Cuda::open(Options::default()) {
+///     let buffer = device.alloc(16)?;
+///     let stream = device.open_stream(false)?;
+///     device.write(&stream, &buffer, 4, &[1, 2, 3])?;
+///     let mut back = [0; 3];
+///     device.read(&stream, &buffer, 4, &mut back)?;
+///     assert_eq!(back, [1, 2, 3]);
+/// }
+/// # Ok::<(), spmv_backend::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Cuda {
+    caps: DeviceCaps,
+    modules: Modules,
+}
+
+/// A stream of the driver, and pinned memory for its copies.
+#[derive(Debug)]
+pub struct Stream {
+    staging: RefCell<Option<Staging>>,
+    timed: bool,
+    /// Nested maps.
+    n_mapped: Cell<u32>,
+    stream: Owned<CUstream>,
+}
+
+/// A point in a stream's work.
+#[derive(Debug)]
+pub struct Event {
+    timed: bool,
+    event: Handle,
+    shared: Arc<Shared>,
+}
+
+/// Recorded launches.
+#[derive(Debug)]
+pub struct Graph(Owned<CUgraphExec>);
+
+#[derive(Clone, Copy, Debug)]
+struct Handle(CUevent);
+
+// SAFETY: handles of the driver may be used from any thread (CUDA driver API, "Initialization").
+unsafe impl Send for Handle {}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        self.shared.keep_event(self.event.0, self.timed);
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // Pinned memory goes with the stream, so its copies are waited for.
+        let _ = self.finish();
+    }
+}
+
+impl Stream {
+    fn shared(&self) -> &Arc<Shared> {
+        &self.stream.shared
+    }
+
+    fn get(&self) -> CUstream {
+        self.stream.get()
+    }
+
+    fn finish(&self) -> Result<()> {
+        let _current = self.shared().enter()?;
+        // SAFETY: the stream lives.
+        let code = unsafe { sys::cuStreamSynchronize(self.get()) };
+        self.shared().check(During::Kernel("stream"), code)
+    }
+
+    /// The driver's handle, for other libraries' calls in the order of this stream's work. Good as long as the stream
+    /// lives.
+    pub fn raw(&self) -> *mut c_void {
+        self.get().cast()
+    }
+}
+
+impl Cuda {
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without a driver or such a device, [`Error::Unsupported`] for a device older than Pascal
+    /// or a kind of memory that it does not have, and whatever the driver says.
+    pub fn open(options: Options) -> Result<Self> {
+        let found = probe::choose(&options)?;
+        found.check_compute()?;
+        let memory = found.memory(options.memory)?;
+        let caps = found.caps(memory, options.mask);
+        let concurrent = caps.memory == MemoryModel::UnifiedCoherent;
+        let shared = Shared::new(found.device, &found.info.name, memory, concurrent)?;
+        let oldest = spmv_kernels_cuda::TARGETS[0].compute;
+        let compute = if options.mask.baseline { oldest } else { found.info.compute };
+        Ok(Self { caps, modules: Modules::new(shared, compute, found.driver, options.kernels) })
+    }
+
+    /// The kind of memory in use.
+    pub fn memory(&self) -> Memory {
+        self.shared().memory
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.modules.shared
+    }
+
+    /// Buffers and streams are good for the device that made them alone.
+    fn own(&self, stream: &Stream, buffers: &[&Buffer]) {
+        let own = |shared: &Arc<Shared>| Arc::ptr_eq(shared, self.shared());
+        assert!(own(stream.shared()), "a stream of another device");
+        assert!(buffers.iter().all(|buffer| own(buffer.shared())), "a buffer of another device");
+    }
+
+    /// Gives work to the device: in its context, and not while the host looks at memory that it must not share.
+    fn work(&self, during: During<'_>, give: impl FnOnce() -> CUresult) -> Result<()> {
+        let shared = self.shared();
+        let _current = shared.enter()?;
+        let _working = (!shared.concurrent_access && shared.memory == Memory::Managed)
+            .then(|| shared.working.read().unwrap_or_else(std::sync::PoisonError::into_inner));
+        shared.check(during, give())
+    }
+
+    fn staged<R>(&self, stream: &Stream, copy: impl FnOnce(&Staging) -> Result<R>) -> Result<R> {
+        let shared = self.shared();
+        let _current = shared.enter()?;
+        let _working = (!shared.concurrent_access && shared.memory == Memory::Managed)
+            .then(|| shared.working.read().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let mut staging = stream.staging.borrow_mut();
+        if staging.is_none() {
+            *staging = Some(Staging::new(shared)?);
+        }
+        copy(staging.as_ref().expect("made above"))
+    }
+
+    /// After a look at managed memory: pages that went to the host come back before the next kernel asks for them.
+    fn bring_back(&self, stream: &Stream, buffer: &Buffer, bytes: usize) {
+        if self.shared().concurrent_access && bytes > 0 {
+            let device = self.shared().device.as_raw();
+            // A hint: without it, pages come when they are touched.
+            // SAFETY: the range lies in the buffer, which is managed memory.
+            let _ = unsafe { sys::cuMemPrefetchAsync(buffer.start(), bytes, device, stream.get()) };
+        }
+    }
+}
+
+impl Backend for Cuda {
+    const NAME: &'static str = "cuda";
+    type Buffer = Buffer;
+    type Stream = Stream;
+    type Event = Event;
+    type Kernel = Kernel;
+    type Recording = Graph;
+
+    fn caps(&self) -> &DeviceCaps {
+        &self.caps
+    }
+
+    fn open_stream(&self, timed: bool) -> Result<Stream> {
+        let shared = self.shared();
+        let _current = shared.enter()?;
+        /// `CU_STREAM_NON_BLOCKING`: the default stream's work is no concern of this one's.
+        const ALONE: u32 = 1;
+        let mut stream: CUstream = ptr::null_mut();
+        // SAFETY: writes a new stream of the thread's context to `stream`.
+        let code = unsafe { sys::cuStreamCreate(&mut stream, ALONE) };
+        shared.check(During::Other("stream"), code)?;
+        let stream = Owned::new(stream, sys::cuStreamDestroy_v2, shared);
+        Ok(Stream { staging: RefCell::default(), timed, n_mapped: Cell::new(0), stream })
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<Buffer> {
+        if bytes > self.caps.max_buffer_bytes {
+            return Err(Error::OutOfMemory { device: self.caps.name.clone(), bytes });
+        }
+        Buffer::alloc(self.shared(), bytes)
+    }
+
+    fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
+        self.modules.kernel(spec)
+    }
+
+    fn zero(&self, stream: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
+        self.own(stream, &[buffer]);
+        let len = Error::check_range(0, bytes as usize, buffer.bytes)?.len();
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range lies in the buffer; stream and buffer live, and freeing a buffer waits.
+        self.work(During::Kernel("zero"), || unsafe {
+            sys::cuMemsetD8Async(buffer.start(), 0, len, stream.get())
+        })
+    }
+
+    fn write(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.own(stream, &[buffer]);
+        Error::check_range(offset, bytes.len(), buffer.bytes)?;
+        // SAFETY: the range lies in the buffer.
+        self.staged(stream, |staging| unsafe { staging.write(stream.get(), buffer.start() + offset, bytes) })
+    }
+
+    fn read(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.own(stream, &[buffer]);
+        Error::check_range(offset, bytes.len(), buffer.bytes)?;
+        // SAFETY: the range lies in the buffer.
+        self.staged(stream, |staging| unsafe { staging.read(stream.get(), buffer.start() + offset, bytes) })?;
+        stream.finish()
+    }
+
+    fn map<R>(
+        &self,
+        stream: &Stream,
+        buffer: &Buffer,
+        bytes: u64,
+        look: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R> {
+        /// Ends a map, in a panic too.
+        struct Mapping<'a>(&'a Buffer, &'a Stream);
+        impl Drop for Mapping<'_> {
+            fn drop(&mut self) {
+                self.0.mapped.store(false, Ordering::Release);
+                self.1.n_mapped.set(self.1.n_mapped.get() - 1);
+            }
+        }
+        self.own(stream, &[buffer]);
+        let len = Error::check_range(0, bytes as usize, buffer.bytes)?.len();
+        let shared = self.shared();
+        if shared.memory != Memory::Managed {
+            let way_out = "read it, or let the device repair (Fixup::Device)";
+            return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
+        }
+        assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
+        let outermost = stream.n_mapped.get() == 0;
+        stream.n_mapped.set(stream.n_mapped.get() + 1);
+        let mapping = Mapping(buffer, stream);
+        let _current = shared.enter()?;
+        let alone = (!shared.concurrent_access && outermost)
+            .then(|| shared.working.write().unwrap_or_else(std::sync::PoisonError::into_inner));
+        if outermost {
+            let code = if alone.is_some() {
+                // SAFETY: waits for all work of the thread's context; nobody gives it more (`alone`).
+                unsafe { sys::cuCtxSynchronize() }
+            } else {
+                // SAFETY: the stream lives.
+                unsafe { sys::cuStreamSynchronize(stream.get()) }
+            };
+            shared.check(During::Kernel("stream"), code)?;
+        }
+        // SAFETY: managed memory is at the same address for the host, which may look: the stream's work is done, no
+        // other stream uses the buffer, and where no kernel at all may be at work, none is. Bytes may have any value.
+        // A nested call is for another buffer (asserted).
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(buffer.start() as usize), len)
+        };
+        let result = look(bytes);
+        drop(alone);
+        drop(mapping);
+        self.bring_back(stream, buffer, len);
+        Ok(result)
+    }
+
+    unsafe fn launch(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        groups: u32,
+        args: &[Arg<'_, Self>],
+    ) -> Result<()> {
+        assert!(Arc::ptr_eq(kernel.shared(), self.shared()), "a kernel of another device");
+        assert!(args.len() <= MAX_PARAMS, "room for every parameter");
+        if groups == 0 {
+            return Ok(());
+        }
+        // Each value in eight bytes of its own, of which the driver reads as many as the parameter has.
+        let mut values = [0u64; MAX_PARAMS];
+        let mut params = [ptr::null_mut::<c_void>(); MAX_PARAMS];
+        for ((value, param), arg) in values.iter_mut().zip(&mut params).zip(args) {
+            *value = match arg {
+                Arg::U32(v) => u64::from(*v),
+                Arg::Accum(Scalar::F32(v)) => u64::from(v.to_bits()),
+                Arg::Accum(Scalar::F64(v)) => v.to_bits(),
+                Arg::Buffer(buffer) => {
+                    self.own(stream, &[buffer]);
+                    buffer.start()
+                }
+                Arg::Host(_) => unreachable!("`caps` deny host pointers"),
+            };
+            *param = ptr::from_mut(value).cast();
+        }
+        // SAFETY: `args` follow the kernel's parameter table (contract), in which every parameter has 4 or 8 bytes,
+        // the lower ones of a value (devices and their hosts are little-endian); the group and its local memory are
+        // as large as the kernel was made for.
+        self.work(During::Kernel(kernel.label), || unsafe {
+            sys::cuLaunchKernel(
+                kernel.function.0,
+                groups,
+                1,
+                1,
+                kernel.group_lanes,
+                1,
+                1,
+                kernel.local_bytes,
+                stream.get(),
+                params.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        })
+    }
+
+    fn capture<E: From<Error>>(
+        &self,
+        stream: &Stream,
+        work: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Graph, E> {
+        self.own(stream, &[]);
+        let shared = self.shared();
+        let _current = shared.enter()?;
+        let check = |code| shared.check(During::Other("capture"), code);
+        let alone = CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream lives; what other threads do is their own concern in this mode.
+        check(unsafe { sys::cuStreamBeginCapture_v2(stream.get(), alone) })?;
+        let worked = work();
+        let mut graph: CUgraph = ptr::null_mut();
+        // SAFETY: ends what was begun above; writes a new graph, or null, to `graph`.
+        let code = unsafe { sys::cuStreamEndCapture(stream.get(), &mut graph) };
+        let graph = (!graph.is_null()).then(|| Owned::new(graph, sys::cuGraphDestroy, shared));
+        worked?;
+        check(code)?;
+        let Some(graph) = graph else { unreachable!("a capture that succeeds gives a graph") };
+        let mut ready: CUgraphExec = ptr::null_mut();
+        // SAFETY: the graph lives; writes a new executable one, which needs it no longer, to `ready`.
+        check(unsafe { sys::cuGraphInstantiateWithFlags(&mut ready, graph.get(), 0) })?;
+        Ok(Graph(Owned::new(ready, sys::cuGraphExecDestroy, shared)))
+    }
+
+    unsafe fn replay(&self, stream: &Stream, recording: &Graph) -> Result<()> {
+        self.own(stream, &[]);
+        // SAFETY: stream and graph live; what its kernels do is the caller's contract.
+        self.work(During::Kernel("graph"), || unsafe { sys::cuGraphLaunch(recording.0.get(), stream.get()) })
+    }
+
+    fn record(&self, stream: &Stream) -> Result<Event> {
+        self.own(stream, &[]);
+        let shared = self.shared();
+        let _current = shared.enter()?;
+        let event = shared.take_event(stream.timed)?;
+        let event = Event { timed: stream.timed, event: Handle(event), shared: Arc::clone(shared) };
+        // SAFETY: event and stream live, in the same context.
+        let code = unsafe { sys::cuEventRecord(event.event.0, stream.get()) };
+        shared.check(During::Other("event"), code)?;
+        Ok(event)
+    }
+
+    /// The driver hands work over by itself.
+    fn submit(&self, _: &Stream) -> Result<()> {
+        Ok(())
+    }
+
+    fn wait(&self, event: &Event) -> Result<()> {
+        let _current = event.shared.enter()?;
+        // SAFETY: the event lives.
+        let code = unsafe { sys::cuEventSynchronize(event.event.0) };
+        event.shared.check(During::Kernel("stream"), code)
+    }
+
+    fn wait_all(&self) -> Result<()> {
+        let shared = self.shared();
+        let _current = shared.enter()?;
+        // SAFETY: waits for all work of the thread's context.
+        let code = unsafe { sys::cuCtxSynchronize() };
+        shared.check(During::Kernel("device"), code)
+    }
+
+    fn elapsed_s(&self, from: &Event, to: &Event) -> Result<f64> {
+        let shared = self.shared();
+        let _current = shared.enter()?;
+        let mut ms = 0f32;
+        // SAFETY: both events live, were made with time (`timed`), and have come to pass (contract of the verb).
+        let code = unsafe { sys::cuEventElapsedTime(&mut ms, from.event.0, to.event.0) };
+        shared.check(During::Other("event"), code)?;
+        Ok(f64::from(ms) * 1e-3)
+    }
+}

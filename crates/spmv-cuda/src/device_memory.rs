@@ -1,0 +1,158 @@
+//! Buffers, and the pinned memory that copies go through.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use cust::sys::{self, CUdeviceptr, CUevent, CUresult, CUstream};
+use spmv_backend::{Error, Result};
+
+use crate::Memory;
+use crate::device_owned::{Owned, Shared};
+use crate::error::During;
+
+/// Bytes of each half of the pinned memory: large enough for the bus's full speed.
+const HALF: usize = 1 << 20;
+
+/// Memory that kernels of a device reach.
+#[derive(Debug)]
+pub struct Buffer {
+    memory: Owned<CUdeviceptr>,
+    pub(crate) bytes: u64,
+    /// Set while `map` lends the memory out.
+    pub(crate) mapped: AtomicBool,
+}
+
+impl Buffer {
+    pub(crate) fn alloc(shared: &Arc<Shared>, bytes: u64) -> Result<Self> {
+        let _current = shared.enter()?;
+        let full = || Error::OutOfMemory { device: shared.name.clone(), bytes };
+        let size = usize::try_from(bytes.max(1)).map_err(|_| full())?;
+        let mut start: CUdeviceptr = 0;
+        let code = match shared.memory {
+            // SAFETY: writes the address of new memory of the thread's context to `start`.
+            Memory::Device => unsafe { sys::cuMemAlloc_v2(&mut start, size) },
+            Memory::Managed => {
+                /// `CU_MEM_ATTACH_GLOBAL`.
+                const ANY_STREAM: u32 = 1;
+                // SAFETY: as above; the device offers managed memory (`probe`).
+                unsafe { sys::cuMemAllocManaged(&mut start, size, ANY_STREAM) }
+            }
+        };
+        shared.check(During::Memory { bytes }, code)?;
+        // Freeing waits for the device's work (CUDA driver API, cuMemFree).
+        let memory = Owned::new(start, sys::cuMemFree_v2, shared);
+        if shared.memory == Memory::Managed && shared.concurrent_access {
+            let device = shared.device.as_raw();
+            let home = sys::CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
+            // Advice: where it is not taken, pages move when they are touched.
+            // SAFETY: the range was allocated above.
+            let _ = unsafe { sys::cuMemAdvise(start, size, home, device) };
+        }
+        Ok(Self { memory, bytes, mapped: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.memory.shared
+    }
+
+    /// Address of the first byte, for the device, and in managed memory for the host.
+    pub(crate) fn start(&self) -> CUdeviceptr {
+        self.memory.get()
+    }
+
+    /// Address of the first byte on the device, for other libraries' calls on the same memory.
+    pub fn device_ptr(&self) -> u64 {
+        self.start()
+    }
+}
+
+/// Page-locked host memory in two halves, so that one is filled or emptied while the other is copied.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    memory: Owned<*mut c_void>,
+    /// One for each half: the copy from or to it is over.
+    over: [Owned<CUevent>; 2],
+}
+
+unsafe extern "C" fn free_pinned(start: *mut c_void) -> CUresult {
+    // SAFETY: `Owned` passes what `Staging::new` allocated, once.
+    unsafe { sys::cuMemFreeHost(start) }
+}
+
+impl Staging {
+    /// The context is the thread's.
+    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
+        let mut start = ptr::null_mut();
+        // SAFETY: writes the address of new memory to `start`.
+        let code = unsafe { sys::cuMemHostAlloc(&mut start, 2 * HALF, 0) };
+        shared.check(During::Memory { bytes: 2 * HALF as u64 }, code)?;
+        let memory = Owned::new(start, free_pinned, shared);
+        let event = || Ok(Owned::new(shared.take_event(false)?, sys::cuEventDestroy_v2, shared));
+        Ok(Self { memory, over: [event()?, event()?] })
+    }
+
+    fn half(&self, i: usize) -> *mut u8 {
+        // SAFETY: both halves lie in the allocation of `2 * HALF` bytes.
+        unsafe { self.memory.get().cast::<u8>().add(i % 2 * HALF) }
+    }
+
+    fn mark(&self, i: usize, stream: CUstream) -> CUresult {
+        // SAFETY: event and stream live, in the same context.
+        unsafe { sys::cuEventRecord(self.over[i % 2].get(), stream) }
+    }
+
+    /// Waits until nothing reads or writes half `i % 2`; an event that was never recorded is over.
+    fn wait(&self, i: usize) -> CUresult {
+        // SAFETY: the event lives.
+        unsafe { sys::cuEventSynchronize(self.over[i % 2].get()) }
+    }
+
+    /// Copies `bytes` to `to`, in stream order; returns when they are in pinned memory at least.
+    ///
+    /// # Safety
+    /// `to` begins device memory of that many bytes.
+    pub(crate) unsafe fn write(&self, stream: CUstream, to: CUdeviceptr, bytes: &[u8]) -> Result<()> {
+        let check = |code| self.memory.shared.check(During::Kernel("write"), code);
+        for (i, chunk) in bytes.chunks(HALF).enumerate() {
+            check(self.wait(i))?;
+            // SAFETY: the half holds `HALF` bytes, and no copy uses it now.
+            unsafe { ptr::copy_nonoverlapping(chunk.as_ptr(), self.half(i), chunk.len()) };
+            let at = to + (i * HALF) as u64;
+            // SAFETY: `to` has room (contract), and the half is left alone until `over`.
+            check(unsafe { sys::cuMemcpyHtoDAsync_v2(at, self.half(i).cast(), chunk.len(), stream) })?;
+            check(self.mark(i, stream))?;
+        }
+        Ok(())
+    }
+
+    /// Copies from `from` on, after the stream's earlier work, and waits.
+    ///
+    /// # Safety
+    /// `from` begins device memory of that many bytes.
+    pub(crate) unsafe fn read(&self, stream: CUstream, from: CUdeviceptr, bytes: &mut [u8]) -> Result<()> {
+        let check = |code| self.memory.shared.check(During::Kernel("read"), code);
+        let total = bytes.len();
+        let len = |i: usize| (total - i * HALF).min(HALF);
+        let n = total.div_ceil(HALF);
+        // One chunk is on its way while the one before is emptied.
+        for i in 0..=n {
+            if i < n {
+                check(self.wait(i))?;
+                // SAFETY: `from` has as many bytes (contract), the half is free.
+                check(unsafe {
+                    sys::cuMemcpyDtoHAsync_v2(self.half(i).cast(), from + (i * HALF) as u64, len(i), stream)
+                })?;
+                check(self.mark(i, stream))?;
+            }
+            if i > 0 {
+                check(self.wait(i - 1))?;
+                let to = &mut bytes[(i - 1) * HALF..][..len(i - 1)];
+                // SAFETY: the copy into this half is over, and the next into it begins later.
+                unsafe { ptr::copy_nonoverlapping(self.half(i - 1), to.as_mut_ptr(), to.len()) };
+            }
+        }
+        Ok(())
+    }
+}

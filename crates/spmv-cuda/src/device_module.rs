@@ -1,0 +1,175 @@
+//! Kernels: PTX that the driver compiles.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cust::sys::{
+    self, CUfunction, CUfunction_attribute_enum, CUjit_option, CUmodule,
+    CUresult::{CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_SUCCESS},
+};
+use spmv_backend::{Error, KernelId, KernelSpec, Lanes, Result};
+use spmv_core::Dtype;
+
+use crate::device_owned::{Owned, Shared};
+use crate::error::{self, During};
+
+/// Bytes of the driver's compiler messages that are kept.
+const LOG_BYTES: usize = 4096;
+
+type Module = Arc<Owned<CUmodule>>;
+
+/// A compiled kernel.
+#[derive(Debug)]
+pub struct Kernel {
+    pub(crate) label: &'static str,
+    pub(crate) function: Function,
+    pub(crate) group_lanes: u32,
+    pub(crate) local_bytes: u32,
+    /// The function is part of it.
+    module: Module,
+}
+
+impl Kernel {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.module.shared
+    }
+}
+
+/// A function's handle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Function(pub(crate) CUfunction);
+
+// SAFETY: handles of the driver may be used from any thread (CUDA driver API, "Initialization").
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+/// Modules of a device, each loaded at most once.
+#[derive(Debug)]
+pub(crate) struct Modules {
+    pub(crate) shared: Arc<Shared>,
+    /// Compute capability that PTX is chosen for.
+    pub(crate) compute: (u32, u32),
+    /// Version of CUDA that the driver speaks.
+    pub(crate) driver: (i32, i32),
+    pub(crate) kernels: Option<PathBuf>,
+    loaded: Mutex<HashMap<(KernelId, Dtype), Module>>,
+}
+
+impl Modules {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        compute: (u32, u32),
+        driver: (i32, i32),
+        kernels: Option<PathBuf>,
+    ) -> Self {
+        Self { shared, compute, driver, kernels, loaded: Mutex::default() }
+    }
+
+    /// The kernel of a spec.
+    pub(crate) fn kernel(&self, spec: &KernelSpec) -> Result<Kernel> {
+        let (stem, tiling) = (spec.id.stem(), &spec.tiling);
+        // Lanes of all kernels but `ipcsr` shuffle.
+        let entry = (spec.lanes == Lanes::Subgroup || spec.id == KernelId::Ipcsr)
+            .then(|| spmv_kernels_cuda::entry(stem, tiling.lanes(), tiling.width()))
+            .flatten();
+        let Some(entry) = entry else {
+            let what = format!("{stem} built for T={}, W={}", tiling.lanes(), tiling.width());
+            let built = spmv_kernels_cuda::Variants::of(stem).into_iter().flat_map(|v| v.tilings());
+            let built: Vec<String> = built.map(|(t, w)| format!("{t}x{w}")).collect();
+            let way_out = format!("use a tiling with TxW of {}", built.join(" "));
+            return Err(Error::unsupported(&*self.shared.name, what, way_out));
+        };
+        let _current = self.shared.enter()?;
+        let module = self.module(spec)?;
+        let name = CString::new(entry).expect("names of entries are identifiers");
+        let mut function: CUfunction = ptr::null_mut();
+        // SAFETY: the module lives; writes a handle that is good as long as it does.
+        let code = unsafe { sys::cuModuleGetFunction(&mut function, module.get(), name.as_ptr()) };
+        if code != CUDA_SUCCESS {
+            return Err(self.does_not_compile(spec, format!("no entry {name:?}: {}", error::text(code))));
+        }
+        let mut most = 0;
+        let attribute = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+        // SAFETY: the function was found above.
+        let code = unsafe { sys::cuFuncGetAttribute(&mut most, attribute, function) };
+        self.shared.check(During::Kernel(stem), code)?;
+        let lanes = tiling.group_lanes();
+        if i64::from(lanes) > i64::from(most) {
+            let what = format!("groups of {lanes} lanes for {stem} (at most {most})");
+            return Err(Error::unsupported(&*self.shared.name, what, "use a tiling with a smaller T*B"));
+        }
+        Ok(Kernel {
+            label: stem,
+            function: Function(function),
+            group_lanes: lanes,
+            local_bytes: u32::try_from(spec.local_bytes()).expect("checked by `plan`"),
+            module,
+        })
+    }
+
+    fn module(&self, spec: &KernelSpec) -> Result<Module> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (spec.id, spec.value);
+        if let Some(module) = loaded.get(&key) {
+            return Ok(Arc::clone(module));
+        }
+        let module = Arc::new(self.load(spec)?);
+        loaded.insert(key, Arc::clone(&module));
+        Ok(module)
+    }
+
+    fn load(&self, spec: &KernelSpec) -> Result<Owned<CUmodule>> {
+        let ptx = self.ptx(spec)?;
+        let version = ptx.lines().find_map(|line| line.strip_prefix(".version ")).unwrap_or("?").to_owned();
+        let text = CString::new(ptx).map_err(|e| self.does_not_compile(spec, e.to_string()))?;
+        let mut log = vec![0u8; LOG_BYTES];
+        let mut options =
+            [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES)];
+        let mut module: CUmodule = ptr::null_mut();
+        // SAFETY: the text ends with a zero; the options are two, the log has the size given.
+        let code = unsafe {
+            sys::cuModuleLoadDataEx(
+                &mut module,
+                text.as_ptr().cast(),
+                2,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if code == CUDA_SUCCESS {
+            return Ok(Owned::new(module, sys::cuModuleUnload, &self.shared));
+        }
+        let (driver, revision) = self.driver;
+        let log = String::from_utf8_lossy(log.split(|byte| *byte == 0).next().unwrap_or_default());
+        let mut said = format!("{} {}", error::text(code), log.trim());
+        if matches!(code, CUDA_ERROR_UNSUPPORTED_PTX_VERSION | CUDA_ERROR_NO_BINARY_FOR_GPU) {
+            said += &format!(
+                " (PTX {version} for a driver of CUDA {driver}.{revision}: install a newer driver, or use another \
+                 backend)"
+            );
+        }
+        Err(self.does_not_compile(spec, said))
+    }
+
+    fn ptx(&self, spec: &KernelSpec) -> Result<String> {
+        let (stem, value) = (spec.id.stem(), spec.value.name());
+        if let Some(folder) = &self.kernels {
+            let path = folder.join(format!("{stem}_{value}.ptx"));
+            if path.exists() {
+                let read = std::fs::read_to_string(&path);
+                return read.map_err(|e| self.does_not_compile(spec, format!("{}: {e}", path.display())));
+            }
+        }
+        let ptx = spmv_kernels_cuda::ptx(stem, value, self.compute);
+        Ok(ptx.expect("PTX of every stem and value is in the crate, for every device that opens").to_owned())
+    }
+
+    fn does_not_compile(&self, spec: &KernelSpec, log: String) -> Error {
+        Error::Compile { device: self.shared.name.clone(), kernel: spec.to_string(), log }
+    }
+}

@@ -1,0 +1,72 @@
+//! The suite of `spmv-conformance` on the first CUDA device, or the one that `SPMV_CUDA_DEVICE` names: in its own and
+//! in managed memory, by the PTX for it and by the PTX for any device, and split.
+
+use spmv_backend::Result;
+use spmv_conformance::{Variant, suite};
+use spmv_core::Tiling;
+use spmv_cuda::{Cuda, Mask, Memory, Options};
+use spmv_exec::{Algorithm, Fixup};
+
+type Open = Box<dyn Fn() -> Result<Cuda>>;
+
+fn open(memory: Option<Memory>, mask: Mask) -> Open {
+    Box::new(move || Cuda::open(Options { memory, mask, ..Options::from_env()? }))
+}
+
+fn tiling(t: u32, w: u32, s: u32, b: u32) -> Tiling {
+    Tiling::new(t, w, s, b).expect("a valid tiling")
+}
+
+fn variants() -> Vec<Variant<Open>> {
+    let all = Mask::default();
+    vec![
+        Variant {
+            tilings: vec![
+                tiling(32, 1, 3, 2),
+                tiling(32, 4, 2, 1),
+                tiling(32, 16, 2, 3),
+                tiling(32, 1, 1, 1),
+            ],
+            fixups: vec![Fixup::Auto, Fixup::Host],
+            random: 100,
+            ..Variant::new("device", open(Some(Memory::Device), all))
+        },
+        Variant {
+            tilings: vec![tiling(32, 1, 3, 2)],
+            fixups: vec![Fixup::Auto, Fixup::Device],
+            random: 30,
+            ..Variant::new("managed", open(Some(Memory::Managed), all))
+        },
+        // As on chips where host and device must not touch managed memory at the same time.
+        Variant {
+            fixups: vec![Fixup::Auto, Fixup::Device],
+            random: 30,
+            ..Variant::new("mapped", open(Some(Memory::Managed), Mask { no_concurrent_access: true, ..all }))
+        },
+        // The PTX for any device.
+        Variant {
+            tilings: vec![tiling(32, 1, 3, 2)],
+            random: 30,
+            ..Variant::new("baseline", open(None, Mask { baseline: true, ..all }))
+        },
+        // Rows by parts of a warp.
+        Variant {
+            tilings: [2, 4, 8, 16].map(|t| tiling(t, 1, 2, 64 / t)).to_vec(),
+            random: 100,
+            algorithms: &[Algorithm::CsrVector],
+            ..Variant::new("parts", open(Some(Memory::Device), all))
+        },
+        // Buffers so small that most matrices are cut into pieces, and long rows too.
+        Variant {
+            fixups: vec![Fixup::Host, Fixup::Device],
+            only: &["random", "long_rows"],
+            random: 30,
+            ..Variant::new("split", open(None, Mask { max_buffer_bytes: Some(600), ..all }))
+        },
+    ]
+}
+
+fn main() {
+    let arguments = libtest_mimic::Arguments::from_args();
+    libtest_mimic::run(&arguments, suite(variants())).exit();
+}

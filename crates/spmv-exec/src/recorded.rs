@@ -1,0 +1,142 @@
+//! Runs recorded once and started together, where the device can (a CUDA graph).
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use spmv_backend::{Backend, Error as DeviceError};
+use spmv_core::Value;
+
+use crate::device::DeviceVec;
+use crate::error::{Error, Result};
+use crate::launch::{Run, Vector};
+use crate::plan::Repair;
+use crate::prepared::Prepared;
+use crate::run::{RunStats, Target};
+use crate::workspace::Workspace;
+
+/// Runs on the same vectors with the same scalars, recorded: started by one call, which costs less than starting their
+/// kernels one by one. Keeps `x`, `y` and the workspace borrowed.
+///
+/// ```
+/// # fn with<B: spmv_backend::Backend>(a: &spmv_exec::Prepared<B, f32>, w: &mut spmv_exec::Workspace<B, f32>,
+/// #     x: &spmv_exec::DeviceVec<B, f32>, y: &mut spmv_exec::DeviceVec<B, f32>) -> Result<(), spmv_exec::Error> {
+/// let mut recorded = a.record(w, 1, 1.0, x, 0.0, y)?;
+/// for _ in 0..100 {
+///     let stats = recorded.replay()?;
+///     println!("{} us", stats.stage1_s * 1e6);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct Recorded<'a, B: Backend, T: Value> {
+    prepared: &'a Prepared<B, T>,
+    workspace: &'a mut Workspace<B, T>,
+    x: &'a DeviceVec<B, T>,
+    y: &'a mut DeviceVec<B, T::Accum>,
+    alpha: T::Accum,
+    beta: T::Accum,
+    runs: u32,
+    /// Used by turns: where the device repairs, a run resets the counter that the next one uses, so that an odd number
+    /// of runs is recorded once for each counter to begin with.
+    recordings: Vec<B::Recording>,
+    next: usize,
+}
+
+impl<B: Backend, T: Value> Prepared<B, T> {
+    /// Records `runs` runs of `y <- alpha*A*x + beta*y`, one after the other; starts none.
+    ///
+    /// # Errors
+    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot record, for no runs, and for several runs
+    /// that the host must repair.
+    pub fn record<'a>(
+        &'a self,
+        workspace: &'a mut Workspace<B, T>,
+        runs: u32,
+        alpha: T::Accum,
+        x: &'a DeviceVec<B, T>,
+        beta: T::Accum,
+        y: &'a mut DeviceVec<B, T::Accum>,
+    ) -> Result<Recorded<'a, B, T>> {
+        self.check_run(x, beta, y)?;
+        self.check_owner(workspace)?;
+        let device = &*self.device.caps().name;
+        if runs == 0 || (runs > 1 && self.plan.repair == Repair::Host) {
+            let what = format!("recording of {runs} runs repaired on the host");
+            return Err(DeviceError::unsupported(device, what, "record one, or repair on the device").into());
+        }
+        y.wait_for_forgotten()?;
+        let on_device = self.plan.repair == Repair::Device;
+        let n = if on_device && runs % 2 == 1 { 2 } else { 1 };
+        let mut recordings = Vec::with_capacity(n);
+        for i in 0..n as u32 {
+            let vectors = (Vector::Device(&x.buffer), Vector::Device(&y.buffer));
+            let recording = self.device.backend().capture::<Error>(&workspace.stream, || {
+                for k in i * runs..(i + 1) * runs {
+                    let turn = if on_device { k % 2 } else { 0 };
+                    let (x, y) = vectors;
+                    let run = Run { prepared: self, stream: &workspace.stream, x, y, alpha, turn };
+                    self.stage1(&run, &workspace.parts, beta)?;
+                    if on_device {
+                        self.stage2(&run, &workspace.parts, beta)?;
+                    }
+                }
+                Ok(())
+            })?;
+            recordings.push(recording);
+        }
+        // Counters are zero now, and must be made so again before a run that is not recorded.
+        workspace.in_use = true;
+        self.begin(workspace)?;
+        x.lent.fetch_add(1, Ordering::Relaxed);
+        Ok(Recorded { prepared: self, workspace, x, y, alpha, beta, runs, recordings, next: 0 })
+    }
+}
+
+impl<B: Backend, T: Value> Recorded<'_, B, T> {
+    /// Runs what was recorded, waits, and repairs where that is the host's part. Times are those of one run, the mean
+    /// of all that were recorded: stage 1 and the device's stage 2 together, by the device's clock in a
+    /// [`timed_workspace`](Prepared::timed_workspace).
+    ///
+    /// # Errors
+    /// As [`Pending::wait`](crate::Pending::wait).
+    pub fn replay(&mut self) -> Result<RunStats> {
+        self.y.unrepaired = true;
+        let stats = self.run().or_else(|e| self.prepared.abandon(self.workspace, e))?;
+        self.y.unrepaired = false;
+        Ok(stats)
+    }
+
+    fn run(&mut self) -> Result<RunStats> {
+        let Self { prepared, workspace, alpha, beta, .. } = self;
+        let backend = prepared.device.backend();
+        let stream = &workspace.stream;
+        let since = Instant::now();
+        let begin = backend.record(stream)?;
+        let vectors = (Vector::Device(&self.x.buffer), Vector::Device(&self.y.buffer));
+        let run = Run { prepared, stream, x: vectors.0, y: vectors.1, alpha: *alpha, turn: 0 };
+        run.replay(&self.recordings[self.next])?;
+        self.next = (self.next + 1) % self.recordings.len();
+        let end = backend.record(stream)?;
+        backend.submit(stream)?;
+        backend.wait(&end)?;
+        let seconds = match workspace.timed {
+            true => backend.elapsed_s(&begin, &end)?,
+            false => since.elapsed().as_secs_f64(),
+        };
+        let mut stats = RunStats { stage1_s: seconds / f64::from(self.runs), ..prepared.stats() };
+        if prepared.plan.repair == Repair::Host {
+            let start = Instant::now();
+            let mut y = Target::Device(&self.y.buffer);
+            prepared.repair_on_host(workspace, *alpha, *beta, &mut y, &mut stats)?;
+            stats.stage2_s = start.elapsed().as_secs_f64();
+        }
+        Ok(stats)
+    }
+}
+
+impl<B: Backend, T: Value> Drop for Recorded<'_, B, T> {
+    fn drop(&mut self) {
+        self.x.lent.fetch_sub(1, Ordering::Relaxed);
+    }
+}

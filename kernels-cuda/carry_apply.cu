@@ -1,0 +1,23 @@
+// kernel: carry_apply
+// params: n_rows row_base n_bunches alpha bunch_rows carries y
+// steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
+
+KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alpha,
+                   const uint *__restrict__ bunch_rows, const accum_t *__restrict__ carries,
+                   accum_t *__restrict__ y)
+{
+    const uint lane = lane_id<LANES>();
+    // STEP 1
+    // The first bunch that carries to a row adds for all that do; they follow each other.
+    const uint bunch = blockIdx.x * bunches<LANES>() + bunch_id<LANES>();
+    const uint row = bunch < n_bunches ? bunch_rows[bunch + 1] : n_rows;
+    const bool adds = row < n_rows && (bunch == 0 || bunch_rows[bunch] != row);
+    accum_t sum = 0;
+    if (adds)
+    {
+        for (uint b = bunch + lane; b < n_bunches && bunch_rows[b + 1] == row; b += LANES) sum += carries[b];
+    }
+    // STEP 2
+    sum = lane_sum<LANES>(sum);
+    if (adds && lane == 0) y[row_base + row] += alpha * sum;
+}

@@ -1,0 +1,116 @@
+// kernel: merge_path
+// params: n_rows row_base nnz tiles alpha beta row_ptr bunch_rows cols vals x carries y
+// steps:  1 a bunch takes S*W*T steps of the merge of row ends with entries, from bunch_rows[bunch] on;
+//         2 finish the row that began before; 3 sum and store whole rows; 4 leave the last row's
+//         beginning in carries[bunch]
+
+// Rows finished after `step` steps of the merge that begins at row `low`; at most `high`.
+DEVICE uint merge(const uint *row_ptr, uint low, uint high, uint step)
+{
+    while (low < high)
+    {
+        const uint mid = low + (high - low) / 2;
+        if (__ldg(row_ptr + mid + 1) < step - mid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+KERNEL merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t alpha, accum_t beta,
+                  const uint *__restrict__ row_ptr, const uint *__restrict__ bunch_rows,
+                  const uint *__restrict__ cols, const value_t *__restrict__ vals,
+                  const value_t *__restrict__ x, accum_t *__restrict__ carries, accum_t *__restrict__ y)
+{
+    accum_t *products = (accum_t *)local_memory + bunch_id<LANES>() * TILE;
+    uint *ends = (uint *)((accum_t *)local_memory + bunches<LANES>() * TILE) + bunch_id<LANES>() * TILE;
+    const uint lane = lane_id<LANES>();
+    const uint bunch = blockIdx.x * bunches<LANES>() + bunch_id<LANES>();
+
+    // STEP 1
+    // A spare bunch of the last group takes its turns with no steps.
+    const uint n_steps = n_rows + nnz;
+    const uint n_bunches = (n_steps + tiles * TILE - 1) / (tiles * TILE);
+    const bool spare = bunch >= n_bunches;
+    uint step = spare ? n_steps : bunch * tiles * TILE;
+    uint row = spare ? n_rows : bunch_rows[bunch];
+    const uint bunch_stop_row = spare ? n_rows : bunch_rows[bunch + 1];
+    accum_t carry = 0;
+    for (uint s = 0; s < tiles; s++)
+    {
+        const uint stop_step = least(step + TILE, n_steps);
+        const uint entry = step - row;
+        const uint stop_row =
+            s + 1 == tiles ? bunch_stop_row : merge(row_ptr, row, least(row + TILE, bunch_stop_row), stop_step);
+        const uint stop_entry = stop_step - stop_row;
+        const uint n_ends = stop_row - row;
+        const uint n_entries = stop_entry - entry;
+        uint col[WIDTH];
+        accum_t val[WIDTH];
+#pragma unroll
+        for (uint i = 0; i < WIDTH; i++)
+        {
+            const bool has = i * LANES + lane < n_entries;
+            col[i] = has ? load_index(cols + entry + lane, i * LANES) : 0;
+            val[i] = has ? load_value(vals + entry + lane, i * LANES) : 0;
+        }
+        for (uint i = lane; i < n_ends; i += LANES) ends[i] = __ldg(row_ptr + row + 1 + i) - entry;
+#pragma unroll
+        for (uint i = 0; i < WIDTH; i++)
+        {
+            const uint e = i * LANES + lane;
+            if (e < n_entries) products[e] = val[i] * load_value(x, col[i]);
+        }
+        bunch_barrier();
+        // Where the lane's WIDTH steps begin.
+        const uint diagonal = least(lane * WIDTH, stop_step - step);
+        const uint diagonal_stop = least(diagonal + WIDTH, stop_step - step);
+        uint low = diagonal > n_entries ? diagonal - n_entries : 0;
+        uint high = least(diagonal, n_ends);
+        while (low < high)
+        {
+            const uint mid = (low + high) / 2;
+            if (ends[mid] < diagonal - mid)
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        const uint first_end = low;
+        uint e = diagonal - low;
+        accum_t head = 0;
+        accum_t sum = 0;
+        uint n = 0;
+        for (uint d = diagonal; d < diagonal_stop; d++)
+        {
+            if (first_end + n < n_ends && ends[first_end + n] <= e)
+            {
+                // STEP 3
+                if (n == 0)
+                    head = sum;
+                else
+                    store(y + row_base + row + first_end + n, alpha, sum, beta);
+                sum = 0;
+                n++;
+            }
+            else
+            {
+                sum += products[e];
+                e++;
+            }
+        }
+        const scan_t scan = lane_scan<LANES>(n, sum);
+        // STEP 2
+        if (n > 0)
+        {
+            const accum_t before = scan.sum_before + (scan.n_before == 0 ? carry : 0);
+            store(y + row_base + row + first_end, alpha, before + head, beta);
+        }
+        carry = scan.sum_total + (scan.n_total == 0 ? carry : 0);
+        step = stop_step;
+        row = stop_row;
+        bunch_barrier();
+    }
+    // STEP 4
+    if (lane == 0 && !spare) carries[bunch] = carry;
+}

@@ -1,0 +1,150 @@
+// What the kernels of this folder share, and the only file that names a vendor's intrinsics. It goes before each
+// kernel; the compiler is given VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64. T and W of the tiling are the template
+// parameters LANES and WIDTH; B is what the group's size makes it.
+
+typedef unsigned int uint;
+typedef unsigned short ushort;
+typedef unsigned long long ulong;
+
+#define TILE (LANES * WIDTH)
+// 64-bit devices hold 1024 threads a block; registers are left for half of that.
+#define KERNEL template <uint LANES, uint WIDTH> __global__ void __launch_bounds__(512)
+#define DEVICE static __device__ __forceinline__
+
+// Values are what matrix and x hold, sums what y holds: at least 32 bits. 16-bit values are storage only, as on
+// devices without arithmetic in them.
+#if defined(VALUE_F64)
+typedef double value_t;
+typedef double accum_t;
+DEVICE accum_t widen(double v) { return v; }
+#elif defined(VALUE_F32)
+typedef float value_t;
+typedef float accum_t;
+DEVICE accum_t widen(float v) { return v; }
+#elif defined(VALUE_F16)
+typedef ushort value_t;
+typedef float accum_t;
+DEVICE accum_t widen(ushort v)
+{
+    float r;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(v));
+    return r;
+}
+#elif defined(VALUE_BF16)
+typedef ushort value_t;
+typedef float accum_t;
+DEVICE accum_t widen(ushort v) { return __uint_as_float((uint)v << 16); }
+#endif
+
+// What whole warps read in order and once keeps out of the first cache, which x needs.
+#if __CUDA_ARCH__ >= 900
+#define STREAM(type, letter, bits)                                                                            \
+    DEVICE type stream(const type *p)                                                                         \
+    {                                                                                                         \
+        type r;                                                                                               \
+        asm("ld.global.nc.L1::no_allocate." bits " %0, [%1];" : letter(r) : "l"(p));                          \
+        return r;                                                                                             \
+    }
+STREAM(ushort, "=h", "u16")
+STREAM(uint, "=r", "u32")
+STREAM(float, "=f", "f32")
+STREAM(double, "=d", "f64")
+#else
+template <class V> DEVICE V stream(const V *p) { return __ldg(p); }
+#endif
+
+// Elements of the matrix, and of x.
+DEVICE uint stream_index(const uint *p, uint i) { return stream(p + i); }
+DEVICE accum_t stream_value(const value_t *p, uint i) { return widen(stream(p + i)); }
+DEVICE uint load_index(const uint *p, uint i) { return __ldg(p + i); }
+DEVICE accum_t load_value(const value_t *p, uint i) { return widen(__ldg(p + i)); }
+
+// A bunch is the LANES lanes, a warp or a power of two less, that walk a tile together. Nothing is assumed of lanes
+// that have not met at a barrier or a shuffle; where bunches are parts of a warp, all of the warp must meet there.
+#define WARP 0xffffffffu
+#define WARP_LANES 32
+template <uint LANES> DEVICE uint lane_id() { return threadIdx.x % LANES; }
+template <uint LANES> DEVICE uint bunch_id() { return threadIdx.x / LANES; }
+template <uint LANES> DEVICE uint bunches() { return blockDim.x / LANES; }
+DEVICE void bunch_barrier() { __syncwarp(WARP); }
+DEVICE void group_barrier() { __syncthreads(); }
+template <uint LANES, class V> DEVICE V lane_read(V v, uint from) { return __shfl_sync(WARP, v, from, LANES); }
+template <uint LANES, class V> DEVICE V lane_shift_up(V v, uint by) { return __shfl_up_sync(WARP, v, by, LANES); }
+
+DEVICE uint least(uint a, uint b) { return a < b ? a : b; }
+// Sets a bit of a word that other lanes may set bits of at the same time.
+DEVICE void mark_bit(uint *word, uint bit) { atomicOr(word, 1u << bit); }
+DEVICE uint atomic_inc(uint *count) { return atomicAdd(count, 1u); }
+
+// Memory of the group; the host gives as much as `KernelSpec::local_bytes` says.
+extern __shared__ ulong local_memory[];
+
+// The sum over the bunch, for every lane.
+template <uint LANES> DEVICE accum_t lane_sum(accum_t v)
+{
+#pragma unroll
+    for (uint d = LANES / 2; d > 0; d /= 2) v += __shfl_xor_sync(WARP, v, d, LANES);
+    return v;
+}
+
+// The sum over each `n` lanes that follow each other, a power of two up to a warp, for all of them. All lanes of the
+// warp must come here with the same `n`.
+DEVICE accum_t part_sum(accum_t v, uint n)
+{
+    for (uint d = n / 2; d > 0; d /= 2) v += __shfl_xor_sync(WARP, v, d);
+    return v;
+}
+
+// Where a lane stands in a bunch whose lanes each begin `n` segments and leave the last one open with `sum`
+// (or, without a beginning, add `sum` to the one that is open).
+struct scan_t
+{
+    uint n_before;      // segments begun in lower lanes
+    uint n_total;       // segments begun in the bunch
+    accum_t sum_before; // the open segment's sum before this lane
+    accum_t sum_total;  // the open segment's sum after the last lane
+};
+
+template <uint LANES> DEVICE scan_t lane_scan(uint n, accum_t sum)
+{
+    const uint lane = lane_id<LANES>();
+    const uint own = n;
+#pragma unroll
+    for (uint d = 1; d < LANES; d *= 2)
+    {
+        const uint other_n = lane_shift_up<LANES>(n, d);
+        const accum_t other_sum = lane_shift_up<LANES>(sum, d);
+        if (lane >= d)
+        {
+            if (n == 0) sum = other_sum + sum;
+            n += other_n;
+        }
+    }
+    const accum_t before = lane_shift_up<LANES>(sum, 1);
+    scan_t scan;
+    scan.n_before = n - own;
+    scan.n_total = lane_read<LANES>(n, LANES - 1);
+    scan.sum_before = lane > 0 ? before : 0;
+    scan.sum_total = lane_read<LANES>(sum, LANES - 1);
+    return scan;
+}
+
+// Beta = 0 does not read y: a NaN in it must not spread.
+DEVICE void store(accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
+{
+    *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
+}
+
+// The greatest row from `low` on, up to `high`, that starts at or before `entry`; row `low` must.
+DEVICE uint locate(const uint *row_ptr, uint low, uint high, uint entry)
+{
+    while (low < high)
+    {
+        const uint mid = low + (high - low + 1) / 2;
+        if (__ldg(row_ptr + mid) <= entry)
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    return low;
+}

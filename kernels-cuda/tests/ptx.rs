@@ -1,0 +1,82 @@
+//! The committed PTX is that of the sources. What fails here, `cargo xtask kernels` mends.
+
+use std::collections::BTreeSet;
+
+use spmv_kernels_cuda::{SOURCES, TARGETS, Target, VALUES, VARIANTS, entry, ptx, recipe};
+
+/// Calls `check` with stem, value, target and text of every file that there must be.
+fn for_each_file(mut check: impl FnMut(&str, &str, &Target, &str)) {
+    for variants in VARIANTS {
+        for value in VALUES {
+            for target in TARGETS {
+                let stem = variants.stem;
+                let text = ptx(stem, value, target.compute).unwrap_or_else(|| {
+                    panic!(
+                        "no PTX of {stem} for {value} and {}: run `cargo xtask kernels`, then name the stem in \
+                         PTX of src/lib.rs",
+                        target.name
+                    )
+                });
+                check(stem, value, target, text);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kernel_has_variants_and_every_variant_a_kernel() {
+    let sources: BTreeSet<_> = SOURCES.iter().map(|(stem, _)| *stem).filter(|s| *s != "prelude").collect();
+    let variants: BTreeSet<_> = VARIANTS.iter().map(|variants| variants.stem).collect();
+    assert_eq!(sources, variants);
+}
+
+#[test]
+fn every_file_is_there_and_built_of_these_sources() {
+    for_each_file(|stem, value, target, text| {
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+        assert_eq!(
+            first,
+            recipe::first_line(stem, value, target.name, rest).unwrap(),
+            "the PTX is stale or was changed by hand; run `cargo xtask kernels`"
+        );
+    });
+}
+
+#[test]
+fn every_file_holds_the_entries_of_its_variants_and_no_other() {
+    for_each_file(|stem, value, target, text| {
+        let variants = VARIANTS.iter().find(|variants| variants.stem == stem).unwrap();
+        let expected: BTreeSet<_> =
+            variants.tilings().map(|(lanes, width)| entry(stem, lanes, width).unwrap()).collect();
+        let names = text.lines().filter_map(|line| line.strip_prefix(".visible .entry "));
+        let found: BTreeSet<_> = names.map(|name| name.trim_end_matches('(').to_owned()).collect();
+        assert_eq!(found, expected, "{stem} {value} {}", target.name);
+        assert_eq!(text.matches(".entry").count(), expected.len(), "{stem} {value} {}", target.name);
+    });
+}
+
+#[test]
+fn every_file_is_for_its_target_and_no_older_isa_than_that_allows() {
+    for_each_file(|stem, value, target, text| {
+        let after = |directive: &str| {
+            text.lines().find_map(|line| line.strip_prefix(directive)).unwrap_or_default().trim()
+        };
+        assert_eq!(after(".target "), target.name, "{stem} {value}");
+        let (major, minor) = after(".version ").split_once('.').unwrap();
+        let isa: (u32, u32) = (major.parse().unwrap(), minor.parse().unwrap());
+        assert!(isa >= target.isa, "{stem} {value} {}: {isa:?}", target.name);
+    });
+}
+
+#[test]
+fn a_device_takes_the_newest_ptx_that_it_can_run() {
+    for (compute, target) in
+        [((6, 0), "sm_60"), ((6, 2), "sm_60"), ((8, 9), "sm_60"), ((9, 0), "sm_90"), ((12, 1), "sm_90")]
+    {
+        let text = ptx("axpby", "f32", compute).unwrap();
+        assert!(text.contains(&format!(".target {target}\n")), "{compute:?}");
+    }
+    assert_eq!(ptx("axpby", "f32", (5, 3)), None);
+    assert_eq!(ptx("axpby", "i8", (8, 0)), None);
+    assert_eq!(ptx("spmv", "f32", (8, 0)), None);
+}

@@ -1,0 +1,283 @@
+//! One matrix in one precision and cache state: every contestant prepared, timed, checked.
+
+use std::time::Instant;
+
+use anyhow::Context as _;
+use spmv::{Algorithm, Csr, Fixup, Options, RowStats, Tiling, oracle};
+use spmv_backend::Backend as _;
+use spmv_exec::{Device, DeviceVec, Prepared, Workspace};
+
+use super::super::entrant::Problem;
+use super::super::inputs::Loaded;
+use super::super::report::{Cache, CardRow, Row, Spread};
+use super::arrays::{Arrays, CardValue, OnCard};
+use super::cusparse::{Cusparse, Operation};
+use super::race::{Replay, race};
+
+/// Multiplications in a graph of warm ones: so many that starting the graph is a small part of its time.
+pub(super) const RUNS: u32 = 20;
+/// Timed replays of each contestant, unless a number is asked for.
+const ROUNDS_WARM: usize = 7;
+const ROUNDS_COLD: usize = 15;
+
+/// How to measure.
+pub(super) struct Contest<'a> {
+    pub(super) device: &'a Device<OnCard>,
+    pub(super) cusparse: Option<&'a Cusparse>,
+    pub(super) algorithms: &'a [Algorithm],
+    pub(super) tiling: Option<Tiling>,
+    pub(super) cache: Cache,
+    pub(super) repeat: Option<usize>,
+}
+
+/// One of our algorithms, prepared.
+struct Ours<T: CardValue> {
+    contestant: String,
+    prepared: Prepared<OnCard, T>,
+    set_up_s: f64,
+}
+
+/// What runs of it write.
+struct Desk<T: CardValue> {
+    workspace: Workspace<OnCard, T>,
+    y: DeviceVec<OnCard, T>,
+}
+
+/// What is the same for every contestant.
+struct Common {
+    row: CardRow,
+    bytes: f64,
+    reference: oracle::Reference,
+}
+
+impl Contest<'_> {
+    /// A row for each contestant.
+    pub(super) fn hold<T: CardValue>(&self, loaded: &Loaded) -> Vec<CardRow> {
+        let Problem { a, x, reference } = Problem::<T>::of(&loaded.matrix);
+        let row = CardRow {
+            matrix: loaded.name.clone(),
+            twin: loaded.twin,
+            nnz: a.nnz(),
+            precision: T::DTYPE.to_string(),
+            cache: self.cache,
+            contestant: String::new(),
+            kernel: None,
+            us: None,
+            setup_us: None,
+            gbs: None,
+            ok: false,
+            error_over_bound: None,
+            why: None,
+        };
+        let bytes = Row::compulsory_bytes(&RowStats::of(a.view()), T::DTYPE);
+        let common = Common { row, bytes, reference };
+        self.measure(&a, &x, &common).unwrap_or_else(|e| {
+            self.algorithms
+                .iter()
+                .map(|algorithm| common.failed(CardRow::ours(algorithm.name()), &e))
+                .collect()
+        })
+    }
+
+    fn measure<T: CardValue>(&self, a: &Csr<T>, x: &[T], common: &Common) -> anyhow::Result<Vec<CardRow>> {
+        // Rows that nobody writes would show.
+        let nothing = vec![T::nan(); a.n_rows()];
+        let x = self.device.upload(x)?;
+        let mut rows = Vec::new();
+        let (mut ours, mut desks) = (Vec::new(), Vec::new());
+        for &algorithm in self.algorithms {
+            match self.enter(a, algorithm, &x, &nothing) {
+                Ok((one, desk)) => {
+                    ours.push(one);
+                    desks.push(desk);
+                }
+                Err(e) => rows.push(common.failed(CardRow::ours(algorithm.name()), &e)),
+            }
+        }
+        // Where the matrix was split for the others, or none was prepared.
+        let mut spare = None;
+        if self.cusparse.is_some() && !ours.iter().any(|one| Arrays::of(&one.prepared).is_some()) {
+            let options = Options { algorithm: Algorithm::CsrVector, ..Options::default() };
+            spare = self.device.prepare(a.view(), &options).ok();
+            self.device.backend().wait_all()?;
+        }
+        let prepared = || ours.iter().map(|one| &one.prepared).chain(&spare);
+        let mut theirs = Vec::new();
+        for (cusparse, variant) in self.cusparse.iter().flat_map(|c| c.variants().map(move |v| (c, v))) {
+            let enter = || -> anyhow::Result<Operation<'_, T>> {
+                let arrays =
+                    prepared().find_map(Arrays::of).context("the matrix is too large for one launch")?;
+                let y = self.device.upload(&nothing)?;
+                let mut operation = Operation::new(cusparse, variant, &arrays, &x, y)?;
+                operation.record(self.runs(), &nothing)?;
+                Ok(operation)
+            };
+            match enter() {
+                Ok(operation) => theirs.push(operation),
+                Err(e) => rows.push(common.failed(variant.contestant(), &e)),
+            }
+        }
+
+        let replays = ours.iter().zip(&mut desks).map(|(one, desk)| one.record(desk, self.runs(), &x));
+        let theirs_too = theirs
+            .iter()
+            .map(|operation| -> anyhow::Result<Replay<'_>> { Ok(Box::new(|| operation.replay())) });
+        let contestants = replays.chain(theirs_too).collect();
+        let flush = || self.device.backend().flush_before_next_event();
+        let mut times = race(contestants, self.cache, self.rounds(), &flush).into_iter();
+
+        // As many as were recorded, in the same order.
+        for ((one, desk), time) in ours.iter().zip(&desks).zip(&mut times) {
+            let plan = one.prepared.plan();
+            let mut row = common.row(one.contestant.clone(), one.set_up_s, time, || Ok(desk.y.to_vec()?));
+            row.kernel = Some(format!("{} {}", plan.algorithm, plan.kernel.tiling));
+            rows.push(row);
+        }
+        for (operation, time) in theirs.iter().zip(times) {
+            let contestant = operation.variant().contestant();
+            rows.push(common.row(contestant, operation.set_up_s(), time, || operation.result()));
+        }
+        Ok(rows)
+    }
+
+    /// Prepares one of ours and runs it once, so that nothing is loaded while it is recorded.
+    fn enter<T: CardValue>(
+        &self,
+        a: &Csr<T>,
+        algorithm: Algorithm,
+        x: &DeviceVec<OnCard, T>,
+        nothing: &[T],
+    ) -> anyhow::Result<(Ours<T>, Desk<T>)> {
+        let backend = self.device.backend();
+        // A graph holds no work of the host, so the device repairs its sums, whatever the memory.
+        let options = Options { algorithm, tiling: self.tiling, fixup: Fixup::Device };
+        // Twice, as for cuSPARSE: at the first time kernels are compiled.
+        drop(self.device.prepare(a.view(), &options)?);
+        backend.wait_all()?;
+        let start = Instant::now();
+        let prepared = self.device.prepare(a.view(), &options)?;
+        backend.wait_all()?;
+        let set_up_s = start.elapsed().as_secs_f64();
+        let mut desk = Desk { workspace: prepared.timed_workspace()?, y: self.device.upload(nothing)? };
+        backend.wait_all()?;
+        prepared.apply(&mut desk.workspace, T::one(), x, T::zero(), &mut desk.y)?;
+        desk.y.write(nothing)?;
+        backend.wait_all()?;
+        Ok((Ours { contestant: CardRow::ours(algorithm.name()), prepared, set_up_s }, desk))
+    }
+
+    /// Multiplications in a graph.
+    fn runs(&self) -> u32 {
+        if self.cache == Cache::Warm { RUNS } else { 1 }
+    }
+
+    fn rounds(&self) -> usize {
+        self.repeat.unwrap_or(if self.cache == Cache::Warm { ROUNDS_WARM } else { ROUNDS_COLD })
+    }
+}
+
+impl<T: CardValue> Ours<T> {
+    fn record<'a>(
+        &'a self,
+        desk: &'a mut Desk<T>,
+        runs: u32,
+        x: &'a DeviceVec<OnCard, T>,
+    ) -> anyhow::Result<Replay<'a>> {
+        let Desk { workspace, y } = desk;
+        let mut recorded = self.prepared.record(workspace, runs, T::one(), x, T::zero(), y)?;
+        Ok(Box::new(move || Ok(recorded.replay()?.stage1_s)))
+    }
+}
+
+impl Common {
+    fn failed(&self, contestant: String, e: &anyhow::Error) -> CardRow {
+        CardRow { contestant, why: Some(format!("{e:#}")), ..self.row.clone() }
+    }
+
+    /// A wrong result has no time.
+    fn row<T: CardValue>(
+        &self,
+        contestant: String,
+        set_up_s: f64,
+        time: anyhow::Result<Spread>,
+        result: impl FnOnce() -> anyhow::Result<Vec<T>>,
+    ) -> CardRow {
+        let checked = time.and_then(|us| Ok((us, self.reference.error_over_bound(&result()?))));
+        let (us, error) = match checked {
+            Ok(checked) => checked,
+            Err(e) => return self.failed(contestant, &e),
+        };
+        let ok = error <= 1.0;
+        CardRow {
+            contestant,
+            us: ok.then_some(us),
+            setup_us: Some(set_up_s * 1e6),
+            gbs: ok.then(|| self.bytes / us.median / 1e3),
+            ok,
+            // JSON knows no infinity, which is what a NaN in the result counts as.
+            error_over_bound: Some(error.min(f64::MAX)),
+            why: (!ok).then(|| "its result is wrong".to_owned()),
+            ..self.row.clone()
+        }
+    }
+}
+
+/// Microseconds of a multiplication of a 1 x 1 matrix in a warm graph: what no other can be faster than.
+pub(super) fn empty_us(device: &Device<OnCard>) -> anyhow::Result<f64> {
+    let a = Csr::from_coo(1, 1, &[(0, 0, 1.0f64)])?;
+    let algorithms = [Algorithm::CsrVector];
+    let contest = Contest {
+        device,
+        cusparse: None,
+        algorithms: &algorithms,
+        tiling: None,
+        cache: Cache::Warm,
+        repeat: None,
+    };
+    let x = device.upload(&[1.0])?;
+    let (one, mut desk) = contest.enter(&a, algorithms[0], &x, &[f64::NAN])?;
+    let replay = one.record(&mut desk, contest.runs(), &x);
+    let time = race(vec![replay], contest.cache, contest.rounds(), &|| ()).remove(0)?;
+    Ok(time.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    /// A matrix of one row whose product is 3, and 24 bytes of traffic.
+    fn common() -> Common {
+        let a = Csr::from_coo(1, 1, &[(0, 0, 1.5f64)]).unwrap();
+        let row = CardRow { matrix: "m".into(), nnz: 1, ..CardRow::sample("", None) };
+        Common { row, bytes: 24.0, reference: oracle::multiply(a.view(), 1.0, &[2.0], 0.0, &[0.0]) }
+    }
+
+    const US: Spread = Spread { median: 2.0, min: 1.0, max: 3.0 };
+
+    #[test]
+    fn a_right_result_has_a_time_and_a_rate() {
+        let row = common().row("spmv/auto".into(), 1e-3, Ok(US), || Ok(vec![3.0]));
+        assert_eq!((row.ok, row.us, row.setup_us, row.why), (true, Some(US), Some(1e3), None));
+        assert_eq!(row.gbs, Some(24.0 / 2.0 / 1e3));
+    }
+
+    #[test]
+    fn a_wrong_result_has_neither() {
+        let row = common().row("spmv/auto".into(), 1e-3, Ok(US), || Ok(vec![f64::NAN]));
+        assert_eq!((row.ok, row.us, row.gbs), (false, None, None));
+        assert_eq!(row.error_over_bound, Some(f64::MAX));
+        assert!(row.why.is_some());
+    }
+
+    #[test]
+    fn one_that_failed_has_the_reason_and_its_result_is_not_looked_at() {
+        let looked = || -> anyhow::Result<Vec<f64>> { Err(anyhow!("looked")) };
+        let row = common().row("cusparse/default".into(), 1e-3, Err(anyhow!("lost")), looked);
+        assert_eq!(
+            (row.ok, row.why.as_deref(), row.contestant.as_str()),
+            (false, Some("lost"), "cusparse/default")
+        );
+    }
+}

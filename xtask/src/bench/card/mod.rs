@@ -1,0 +1,266 @@
+//! Our kernels against cuSPARSE on one CUDA device: the same arrays, in the same run, by the same clock.
+//!
+//! Every time is of a graph of multiplications between two events of the device. Warm, a graph holds
+//! [`RUNS`](contest::RUNS) of them, and each timed replay follows an untimed one; cold, it holds one, and on the same
+//! stream right before it a kernel reads several times what the device's cache holds. All warm times of the process are
+//! taken before the cache is emptied for the first time. Contestants take turns (`race`); every result is checked.
+//!
+//! The set-up time of ours is that of preparing the matrix, its copy to the device included; cuSPARSE uses that copy,
+//! and its set-up time is that of descriptors, buffer and preprocessing.
+
+mod arrays;
+mod contest;
+#[allow(unsafe_code)]
+mod cusparse;
+mod flush;
+mod race;
+mod shelf;
+mod table;
+mod variant;
+
+pub(crate) use shelf::Shelf;
+pub(crate) use table::text;
+
+use anyhow::{Context as _, ensure};
+use cust::device::DeviceAttribute;
+use indicatif::ProgressBar;
+use spmv::{Algorithm, BackendKind, Dtype, Tiling};
+use spmv_backend::Backend as _;
+use spmv_cuda::Cuda;
+use spmv_exec::Device;
+
+use super::inputs::{Input, Loaded};
+use super::report::{Cache, CardRow, CardRun, Report};
+use arrays::OnCard;
+use contest::Contest;
+use cusparse::Cusparse;
+use flush::Flushing;
+
+/// Name of the comparison among the peers.
+pub(crate) const CUSPARSE: &str = "cusparse";
+
+/// Least bytes that are read to empty the cache.
+const FLUSH_BYTES: u64 = 256 << 20;
+/// The same in sizes of the cache, and the size where the driver does not tell it.
+const FLUSH_CACHES: u64 = 4;
+const UNKNOWN_CACHE_BYTES: u64 = 128 << 20;
+/// Times that reading so much is timed.
+const FLUSH_ROUNDS: usize = 5;
+
+/// An opened CUDA device.
+pub(crate) struct Card {
+    device: Device<OnCard>,
+    /// Its place in CUDA's list.
+    place: usize,
+}
+
+/// What to compare, and how.
+pub(crate) struct Comparison<'a> {
+    pub(crate) inputs: &'a [Input],
+    pub(crate) shelf: &'a Shelf,
+    pub(crate) algorithms: &'a [Algorithm],
+    pub(crate) tiling: Option<Tiling>,
+    pub(crate) precisions: &'a [Dtype],
+    pub(crate) caches: &'a [Cache],
+    pub(crate) repeat: Option<usize>,
+    pub(crate) bar: &'a ProgressBar,
+}
+
+impl Card {
+    /// Opens the device that `SPMV_CUDA_DEVICE` names, or the first.
+    ///
+    /// # Errors
+    /// The reason, if there is no comparison: no such backend asked for, no driver, no device.
+    pub(crate) fn open(asked: &[BackendKind]) -> anyhow::Result<Self> {
+        ensure!(
+            asked.is_empty() || asked.contains(&BackendKind::Cuda),
+            "it runs on CUDA devices, and the cuda backend was not asked for"
+        );
+        Self::with(spmv_cuda::Options::from_env()?)
+    }
+
+    fn with(options: spmv_cuda::Options) -> anyhow::Result<Self> {
+        let names: Vec<String> = spmv_cuda::devices()?.into_iter().map(|device| device.name).collect();
+        let place = place(options.device.as_deref(), &names);
+        let device = Device::new(Flushing::new(Cuda::open(options)?))?;
+        Ok(Self { device, place })
+    }
+
+    /// Adds a row to the report for each matrix, precision, cache state and contestant.
+    ///
+    /// # Errors
+    /// If a matrix cannot be read again; whatever the device does wrong is in the rows.
+    pub(crate) fn compare(&self, comparison: &Comparison<'_>, report: &mut Report) -> anyhow::Result<()> {
+        let cusparse = self.cusparse();
+        match &cusparse {
+            Err(e) => {
+                report.absent.insert(CUSPARSE.into(), format!("{e:#}"));
+            }
+            Ok(cusparse) if !cusparse.can_preprocess() => report.left_out.push(format!(
+                "cusparse {} has no cusparseSpMV_preprocess (since 12.4): its variants without are compared alone",
+                cusparse.version()
+            )),
+            Ok(_) => {}
+        }
+        for precision in comparison.precisions.iter().filter(|p| !is_compared(**p)) {
+            report
+                .left_out
+                .push(format!("cusparse is left out of {precision}: f32 and f64 are compared alone"));
+        }
+        let cusparse = cusparse.ok();
+        let mut run = CardRun {
+            device: self.device.caps().name.clone(),
+            cusparse: cusparse.as_ref().map(|c| c.version().to_owned()),
+            graph_runs: contest::RUNS,
+            empty_us: None,
+            flush_bytes: None,
+            flush_gbs: None,
+        };
+        for cache in [Cache::Warm, Cache::Cold] {
+            if !comparison.caches.contains(&cache) {
+                continue;
+            }
+            comparison.bar.set_message(format!("{CUSPARSE}: {cache:?}").to_lowercase());
+            match cache {
+                // A roof alone: without it the times are as good.
+                Cache::Warm => run.empty_us = contest::empty_us(&self.device).ok(),
+                Cache::Cold => match self.equip() {
+                    Ok((bytes, gbs)) => (run.flush_bytes, run.flush_gbs) = (Some(bytes), Some(gbs)),
+                    Err(e) => {
+                        report.left_out.push(format!("cusparse is left out of cold measurements: {e:#}"));
+                        comparison.bar.inc(comparison.steps_of_a_cache());
+                        continue;
+                    }
+                },
+            }
+            let contest = Contest {
+                device: &self.device,
+                cusparse: cusparse.as_ref(),
+                algorithms: comparison.algorithms,
+                tiling: comparison.tiling,
+                cache,
+                repeat: comparison.repeat,
+            };
+            for (at, input) in comparison.inputs.iter().enumerate() {
+                let rows = comparison
+                    .shelf
+                    .with(at, input, |loaded| comparison.rows(&contest, loaded))
+                    .with_context(|| input.name().to_owned())?;
+                report.cards.extend(rows);
+            }
+        }
+        report.card = Some(run);
+        Ok(())
+    }
+
+    /// The library, or why it is absent.
+    fn cusparse(&self) -> anyhow::Result<Cusparse> {
+        ensure!(
+            self.place == 0,
+            "it is compared on CUDA's first device alone, and SPMV_CUDA_DEVICE chose number {}",
+            self.place
+        );
+        Cusparse::open(&self.device)
+    }
+
+    /// Makes ready to empty the cache. Bytes that are read for it, and 10^9 of them a second.
+    fn equip(&self) -> anyhow::Result<(u64, f64)> {
+        let cache = cust::device::Device::get_device(self.place as u32)
+            .and_then(|device| device.get_attribute(DeviceAttribute::L2CacheSize))
+            .ok()
+            .and_then(|bytes| u64::try_from(bytes).ok())
+            .filter(|bytes| *bytes > 0);
+        let backend = self.device.backend();
+        let bytes = backend.equip(flush_bytes(cache.unwrap_or(UNKNOWN_CACHE_BYTES)))?;
+        let stream = backend.open_stream(true)?;
+        let mut best = f64::INFINITY;
+        for _ in 0..FLUSH_ROUNDS {
+            let begin = backend.record(&stream)?;
+            backend.flush_before_next_event();
+            let end = backend.record(&stream)?;
+            backend.wait(&end)?;
+            best = best.min(backend.elapsed_s(&begin, &end)?);
+        }
+        ensure!(best > 0.0 && best.is_finite(), "the device's clock told no time");
+        Ok((bytes, bytes as f64 / best / 1e9))
+    }
+}
+
+impl Comparison<'_> {
+    /// Steps of the progress bar.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps_of_a_cache() * self.caches.len() as u64
+    }
+
+    fn steps_of_a_cache(&self) -> u64 {
+        (self.inputs.len() * self.precisions.iter().filter(|p| is_compared(**p)).count()) as u64
+    }
+
+    /// Rows of one matrix in every precision.
+    fn rows(&self, contest: &Contest<'_>, loaded: &Loaded) -> Vec<CardRow> {
+        let mut rows = Vec::new();
+        for &precision in self.precisions.iter().filter(|p| is_compared(**p)) {
+            self.bar.set_message(
+                format!("{} {precision} {:?}, {CUSPARSE}", loaded.name, contest.cache).to_lowercase(),
+            );
+            rows.extend(match precision {
+                Dtype::F32 => contest.hold::<f32>(loaded),
+                _ => contest.hold::<f64>(loaded),
+            });
+            self.bar.inc(1);
+        }
+        rows
+    }
+}
+
+/// Whether both sides know the type.
+fn is_compared(precision: Dtype) -> bool {
+    matches!(precision, Dtype::F32 | Dtype::F64)
+}
+
+/// The place of the device that is named by its place or by a part of its name, as `spmv_cuda` reads it.
+fn place(asked: Option<&str>, names: &[String]) -> usize {
+    let Some(asked) = asked else { return 0 };
+    let lower = asked.to_lowercase();
+    let by_place = asked.parse::<usize>().ok().filter(|place| *place < names.len());
+    by_place.or_else(|| names.iter().position(|name| name.to_lowercase().contains(&lower))).unwrap_or(0)
+}
+
+fn flush_bytes(cache_bytes: u64) -> u64 {
+    (FLUSH_CACHES * cache_bytes).max(FLUSH_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_such_a_device_gets_the_reason() {
+        // With a driver the device is the reason, without one the driver.
+        let options =
+            spmv_cuda::Options { device: Some("no such device".into()), ..spmv_cuda::Options::default() };
+        let e = Card::with(options).err().unwrap().to_string();
+        assert!(e.starts_with("cuda: "), "{e}");
+    }
+
+    #[test]
+    fn a_run_on_other_backends_compares_nothing() {
+        let e = Card::open(&[BackendKind::Cpu]).err().unwrap().to_string();
+        assert!(e.contains("cuda backend was not asked for"), "{e}");
+    }
+
+    #[test]
+    fn a_device_is_named_by_its_place_or_a_part_of_its_name() {
+        let names = ["NVIDIA H200", "NVIDIA A2"].map(String::from);
+        let of = |asked| place(asked, &names);
+        assert_eq!([of(None), of(Some("1")), of(Some("a2")), of(Some("nvidia"))], [0, 1, 1, 0]);
+        // `2` is no place here, but part of a name.
+        assert_eq!(of(Some("2")), 0);
+    }
+
+    #[test]
+    fn a_flush_reads_four_caches_and_256_mib_at_least() {
+        assert_eq!(flush_bytes(60 << 20), 256 << 20);
+        assert_eq!(flush_bytes(126 << 20), 504 << 20);
+    }
+}

@@ -1,0 +1,119 @@
+//! Turns of contestants on a device, and what their times come to.
+
+use anyhow::ensure;
+
+use super::super::measure::spread;
+use super::super::report::{Cache, Spread};
+
+/// Replays one graph and waits; tells seconds of one multiplication by the device's clock.
+pub(super) type Replay<'a> = Box<dyn FnMut() -> anyhow::Result<f64> + 'a>;
+
+/// Untimed replays that a contestant begins with: a graph is brought to the device when it is first started, and
+/// ours may be two, used by turns.
+const FIRST: usize = 2;
+
+/// Times contestants turn by turn, so that noise hits all alike; one that fails is left out of later turns.
+///
+/// A warm turn begins with an untimed replay, because another contestant had the caches; `flush` comes before every
+/// cold one.
+pub(super) fn race(
+    contestants: Vec<anyhow::Result<Replay<'_>>>,
+    cache: Cache,
+    rounds: usize,
+    flush: &dyn Fn(),
+) -> Vec<anyhow::Result<Spread>> {
+    let mut lanes: Vec<(anyhow::Result<Replay<'_>>, Vec<f64>)> =
+        contestants.into_iter().map(|replay| (replay, Vec::new())).collect();
+    for (replay, _) in &mut lanes {
+        attempt(replay, |replay| (0..FIRST).try_for_each(|_| replay().map(drop)));
+    }
+    for _ in 0..rounds.max(1) {
+        for (replay, samples) in &mut lanes {
+            attempt(replay, |replay| {
+                match cache {
+                    Cache::Warm => drop(replay()?),
+                    Cache::Cold => flush(),
+                }
+                samples.push(replay()?);
+                Ok(())
+            });
+        }
+    }
+    lanes.into_iter().map(|(replay, samples)| sum_up(replay.map(drop), samples)).collect()
+}
+
+/// Does something with a contestant that has not failed yet; if that fails, so has the contestant.
+fn attempt<'a>(
+    replay: &mut anyhow::Result<Replay<'a>>,
+    action: impl FnOnce(&mut Replay<'a>) -> anyhow::Result<()>,
+) {
+    if let Ok(run) = replay
+        && let Err(e) = action(run)
+    {
+        *replay = Err(e);
+    }
+}
+
+fn sum_up(outcome: anyhow::Result<()>, seconds: Vec<f64>) -> anyhow::Result<Spread> {
+    outcome?;
+    ensure!(seconds.iter().all(|s| s.is_finite() && *s > 0.0), "the device's clock told no time");
+    Ok(spread(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Contestants named `a`, `b`, ... that log their replays, and take 1, 2, ... seconds; `b` fails at `fails_at`.
+    fn run(cache: Cache, rounds: usize, fails_at: Option<usize>) -> (String, Vec<anyhow::Result<Spread>>) {
+        let log = RefCell::new(String::new());
+        let contestant = |(i, name): (usize, char)| -> anyhow::Result<Replay<'_>> {
+            let log = &log;
+            Ok(Box::new(move || {
+                log.borrow_mut().push(name);
+                let so_far = log.borrow().matches(name).count();
+                ensure!(name != 'b' || fails_at.is_none_or(|at| so_far < at), "broken");
+                Ok(1.0 + i as f64)
+            }))
+        };
+        let contestants = ['a', 'b'].into_iter().enumerate().map(contestant).collect();
+        let times = race(contestants, cache, rounds, &|| log.borrow_mut().push('-'));
+        (log.into_inner(), times)
+    }
+
+    #[test]
+    fn warm_turns_are_an_untimed_replay_and_a_timed_one() {
+        let (log, times) = run(Cache::Warm, 2, None);
+        assert_eq!(log, "aabb".to_owned() + "aabb" + "aabb");
+        let medians: Vec<f64> = times.into_iter().map(|t| t.unwrap().median).collect();
+        assert_eq!(medians, [1e6, 2e6]);
+    }
+
+    #[test]
+    fn every_cold_replay_follows_a_flush_and_none_comes_before_the_first_turn() {
+        let (log, _) = run(Cache::Cold, 2, None);
+        assert_eq!(log, "aabb".to_owned() + "-a-b" + "-a-b");
+    }
+
+    #[test]
+    fn one_that_fails_is_left_out_and_the_others_go_on() {
+        let (log, times) = run(Cache::Cold, 3, Some(4));
+        assert_eq!(log, "aabb".to_owned() + "-a-b" + "-a-b" + "-a");
+        assert_eq!(times[0].as_ref().unwrap().median, 1e6);
+        assert_eq!(times[1].as_ref().unwrap_err().to_string(), "broken");
+    }
+
+    #[test]
+    fn one_that_could_not_begin_keeps_its_reason() {
+        let times = race(vec![Err(anyhow::anyhow!("no room"))], Cache::Warm, 1, &|| ());
+        assert_eq!(times[0].as_ref().unwrap_err().to_string(), "no room");
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_gives_no_time() {
+        let still: Replay<'_> = Box::new(|| Ok(0.0));
+        assert!(race(vec![Ok(still)], Cache::Warm, 1, &|| ())[0].is_err());
+    }
+}

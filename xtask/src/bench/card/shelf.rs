@@ -1,0 +1,71 @@
+//! Matrices that are needed again after all others were measured.
+
+use super::super::inputs::{Input, Loaded};
+
+/// Matrices that stay in memory, so that they need not be read or generated again; as many as there is room for.
+pub(crate) struct Shelf {
+    kept: Vec<(usize, Loaded)>,
+    room_bytes: usize,
+}
+
+impl Shelf {
+    /// Some GB: the whole suite fits.
+    pub(crate) const ROOM_BYTES: usize = 4 << 30;
+
+    pub(crate) fn new(room_bytes: usize) -> Self {
+        Self { kept: Vec::new(), room_bytes }
+    }
+
+    /// Keeps input number `at`, if there is room.
+    pub(crate) fn keep(&mut self, at: usize, loaded: Loaded) {
+        let bytes = bytes(&loaded);
+        if bytes <= self.room_bytes {
+            self.room_bytes -= bytes;
+            self.kept.push((at, loaded));
+        }
+    }
+
+    /// Does something with input number `at`, kept or loaded anew.
+    ///
+    /// # Errors
+    /// As [`Input::load`].
+    pub(super) fn with<R>(
+        &self,
+        at: usize,
+        input: &Input,
+        f: impl FnOnce(&Loaded) -> R,
+    ) -> anyhow::Result<R> {
+        match self.kept.iter().find(|(kept, _)| *kept == at) {
+            Some((_, loaded)) => Ok(f(loaded)),
+            None => Ok(f(&input.load()?)),
+        }
+    }
+}
+
+fn bytes(loaded: &Loaded) -> usize {
+    let matrix = &loaded.matrix;
+    matrix.nnz() * (size_of::<f64>() + size_of::<u32>()) + (matrix.n_rows() + 1) * size_of::<u32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv::Csr;
+
+    use super::*;
+
+    fn loaded(name: &str) -> Loaded {
+        let matrix = Csr::from_coo(1, 1, &[(0, 0, 1.0)]).unwrap();
+        Loaded { name: name.into(), twin: false, matrix }
+    }
+
+    #[test]
+    fn what_fits_is_kept_and_the_rest_is_loaded_anew() {
+        let mut shelf = Shelf::new(bytes(&loaded("")));
+        shelf.keep(3, loaded("kept"));
+        shelf.keep(4, loaded("without room"));
+        let missing = Input::File("missing.mtx".into());
+        let name = |loaded: &Loaded| loaded.name.clone();
+        assert_eq!(shelf.with(3, &missing, name).unwrap(), "kept");
+        assert!(shelf.with(4, &missing, name).is_err(), "read from a file that is not there");
+    }
+}

@@ -1,0 +1,279 @@
+//! The comparison as text.
+
+use std::fmt::Write;
+
+use super::super::report::{Cache, CardRow, CardRun, Report, geometric_mean};
+use super::super::table::{aligned, name, number};
+
+const COLUMNS: [&str; 11] = [
+    "matrix",
+    "nnz",
+    "ours",
+    "us",
+    "GB/s",
+    "cuSPARSE us",
+    "its best",
+    "x",
+    "set-up us",
+    "its set-up us",
+    "err/bound",
+];
+
+const FORMULAS: &str = "us is one multiplication by the device's clock, a median of graphs between two events; x is the \
+    time of cuSPARSE's\nbest variant over it: above 1 ours is faster. GB/s counts the compulsory traffic. set-up us of ours \
+    includes copying the\nmatrix to the device, which cuSPARSE is spared.\n";
+
+/// A table for each precision and cache state, means, what failed, and what the numbers rest on; nothing without a
+/// comparison.
+pub(crate) fn text(report: &Report) -> String {
+    let Some(run) = &report.card else { return String::new() };
+    let mut text = String::new();
+    let mut groups: Vec<(&str, Cache)> =
+        report.cards.iter().map(|row| (row.precision.as_str(), row.cache)).collect();
+    groups.sort_by_key(|(precision, cache)| (*cache == Cache::Cold, *precision));
+    groups.dedup();
+    for (precision, cache) in groups {
+        let rows: Vec<&CardRow> = report
+            .cards
+            .iter()
+            .filter(|row| (row.precision.as_str(), row.cache) == (precision, cache))
+            .collect();
+        let title = format!("{precision}, {cache:?}").to_lowercase();
+        let (library, device) = (library(run), &run.device);
+        let _ = writeln!(text, "{title}: ours and {library} on {device}");
+        let pairs = pairs(&rows);
+        if !pairs.is_empty() {
+            let lines = pairs.iter().map(|pair| pair.cells().into()).collect();
+            let _ = writeln!(text, "{}", aligned(COLUMNS.map(String::from).into(), lines));
+        }
+        means(&mut text, &title, &pairs);
+        text.push('\n');
+    }
+    failures(&mut text, &report.cards);
+    text + FORMULAS + &roofs(run) + "\n"
+}
+
+fn library(run: &CardRun) -> String {
+    run.cusparse.as_ref().map_or_else(|| "no cuSPARSE".into(), |version| format!("cuSPARSE {version}"))
+}
+
+/// One of our rows, and the row of cuSPARSE's fastest right variant on the same matrix.
+struct Pair<'a> {
+    ours: &'a CardRow,
+    best: Option<&'a CardRow>,
+}
+
+/// Rows are of one precision and cache state; those of one matrix stand together.
+fn pairs<'a>(rows: &[&'a CardRow]) -> Vec<Pair<'a>> {
+    let mut pairs = Vec::new();
+    for of_matrix in rows.chunk_by(|a, b| (&a.matrix, a.nnz) == (&b.matrix, b.nnz)) {
+        let (ours, theirs): (Vec<&CardRow>, Vec<&CardRow>) = of_matrix.iter().partition(|row| row.is_ours());
+        let best = fastest(theirs);
+        pairs.extend(ours.into_iter().map(|ours| Pair { ours, best }));
+    }
+    pairs
+}
+
+fn fastest(rows: Vec<&CardRow>) -> Option<&CardRow> {
+    let timed = rows.into_iter().filter_map(|row| Some((row.us?.median, row)));
+    timed.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, row)| row)
+}
+
+impl Pair<'_> {
+    /// Time of cuSPARSE's best over ours: above 1 where ours is faster.
+    fn ratio(&self) -> Option<f64> {
+        Some(self.best?.us?.median / self.ours.us?.median)
+    }
+
+    /// One for each of [`COLUMNS`].
+    fn cells(&self) -> [String; COLUMNS.len()] {
+        let Self { ours, best } = self;
+        let asked = ours.name();
+        let how = match &ours.kernel {
+            Some(kernel) if asked == "auto" => format!("auto: {kernel}"),
+            _ => asked.to_owned(),
+        };
+        [
+            name(&ours.matrix, ours.twin),
+            ours.nnz.to_string(),
+            how,
+            ours.us.map_or_else(|| "FAILED".into(), |us| format!("{:.2}", us.median)),
+            number(ours.gbs, 1),
+            number(best.and_then(|row| row.us).map(|us| us.median), 2),
+            best.map_or("-", |row| row.name()).to_owned(),
+            number(self.ratio(), 2),
+            number(ours.setup_us, 0),
+            number(best.and_then(|row| row.setup_us), 0),
+            number(ours.error_over_bound, 3),
+        ]
+    }
+}
+
+/// A line for each of our algorithms, and one for the fastest of several.
+fn means(text: &mut String, title: &str, pairs: &[Pair<'_>]) {
+    let mut names: Vec<&str> = Vec::new();
+    for pair in pairs {
+        if !names.contains(&pair.ours.name()) {
+            names.push(pair.ours.name());
+        }
+    }
+    for &name in &names {
+        let ratios = pairs.iter().filter(|pair| pair.ours.name() == name).filter_map(named_ratio).collect();
+        mean(text, title, name, ratios);
+    }
+    if names.len() > 1 {
+        let of_matrices = pairs.chunk_by(|a, b| (&a.ours.matrix, a.ours.nnz) == (&b.ours.matrix, b.ours.nnz));
+        let best = |pairs: &[Pair<'_>]| {
+            pairs
+                .iter()
+                .filter_map(Pair::ratio)
+                .max_by(f64::total_cmp)
+                .map(|r| (pairs[0].ours.matrix.clone(), r))
+        };
+        mean(text, title, "the fastest of ours", of_matrices.filter_map(best).collect());
+    }
+}
+
+fn named_ratio(pair: &Pair<'_>) -> Option<(String, f64)> {
+    Some((pair.ours.matrix.clone(), pair.ratio()?))
+}
+
+fn mean(text: &mut String, title: &str, name: &str, ratios: Vec<(String, f64)>) {
+    let values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
+    let least = ratios.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    if let (Some(mean), Some((matrix, least))) = (geometric_mean(&values), least) {
+        let _ = writeln!(
+            text,
+            "{title}, {name}: {mean:.3}x cuSPARSE's best (geometric mean of {}, least {least:.3}x, {matrix})",
+            values.len()
+        );
+    }
+}
+
+/// What has no time and why, each reason once.
+fn failures(text: &mut String, rows: &[CardRow]) {
+    let mut reasons: Vec<(&CardRow, &str, usize)> = Vec::new();
+    for row in rows {
+        let Some(why) = row.why.as_deref() else { continue };
+        match reasons.iter_mut().find(|(first, of, _)| *of == why && first.contestant == row.contestant) {
+            Some((_, _, count)) => *count += 1,
+            None => reasons.push((row, why, 1)),
+        }
+    }
+    for (first, why, count) in reasons {
+        let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+        let CardRow { contestant, matrix, precision, cache, .. } = first;
+        let state = format!("{cache:?}").to_lowercase();
+        let _ = writeln!(text, "{contestant} has no time for {matrix} ({precision}, {state}){more}: {why}");
+    }
+}
+
+/// What bounds the times of this run.
+fn roofs(run: &CardRun) -> String {
+    let mut parts = Vec::new();
+    if let Some(us) = run.empty_us {
+        parts.push(format!(
+            "a multiplication of a 1 x 1 matrix takes {us:.2} us, one of {} in a graph",
+            run.graph_runs
+        ));
+    }
+    if let (Some(bytes), Some(gbs)) = (run.flush_bytes, run.flush_gbs) {
+        parts.push(format!("before a cold run csr_vector reads {} MiB at {gbs:.0} GB/s", bytes >> 20));
+    }
+    if parts.is_empty() { String::new() } else { format!("In this run {}.\n", parts.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::html::tests::sample;
+    use super::*;
+
+    fn row(matrix: &str, contestant: &str, us: Option<f64>) -> CardRow {
+        CardRow { matrix: matrix.into(), ..CardRow::sample(contestant, us) }
+    }
+
+    fn report(cards: Vec<CardRow>) -> Report {
+        Report { cards, card: Some(CardRun::sample()), ..sample(&[]) }
+    }
+
+    #[test]
+    fn ratios_are_to_the_fastest_variant_and_the_least_is_named() {
+        let rows = vec![
+            row("a", "spmv/auto", Some(10.0)),
+            row("a", "cusparse/default", Some(30.0)),
+            row("a", "cusparse/csr_alg1+preprocess", Some(20.0)),
+            row("b", "spmv/auto", Some(10.0)),
+            row("b", "cusparse/default", Some(5.0)),
+        ];
+        let text = text(&report(rows));
+        let cells = |matrix: &str| -> Vec<String> {
+            let line = text.lines().find(|l| l.starts_with(&format!("| {matrix} "))).unwrap();
+            line.split('|').map(|cell| cell.trim().to_owned()).collect()
+        };
+        assert_eq!(cells("a")[4..9], ["10.00", "50.0", "20.00", "csr_alg1+preprocess", "2.00"]);
+        assert_eq!(cells("b")[6..9], ["5.00", "default", "0.50"]);
+        let mean = "f32, warm, auto: 1.000x cuSPARSE's best (geometric mean of 2, least 0.500x, b)";
+        assert!(text.contains(mean), "{text}");
+    }
+
+    #[test]
+    fn auto_names_its_kernel_and_tiling() {
+        let mut rows = vec![row("a", "spmv/auto", Some(1.0)), row("a", "spmv/csr_vector", Some(1.0))];
+        for row in &mut rows {
+            row.kernel = Some("csr_vector T=8,W=1,S=1,B=32".into());
+        }
+        let text = text(&report(rows));
+        assert!(text.contains("auto: csr_vector T=8,W=1,S=1,B=32"), "{text}");
+        assert_eq!(text.matches("T=8").count(), 1, "the other is named by what was asked for: {text}");
+    }
+
+    #[test]
+    fn several_of_ours_have_means_of_their_own_and_of_the_fastest() {
+        let rows = vec![
+            row("a", "spmv/csr_vector", Some(10.0)),
+            row("a", "spmv/merge_path", Some(5.0)),
+            row("a", "cusparse/default", Some(10.0)),
+        ];
+        let text = text(&report(rows));
+        for (name, ratio) in
+            [("csr_vector", "1.000"), ("merge_path", "2.000"), ("the fastest of ours", "2.000")]
+        {
+            assert!(text.contains(&format!("f32, warm, {name}: {ratio}x")), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_failed_has_no_time_and_a_reason_told_once() {
+        let mut rows = vec![row("a", "spmv/auto", None), row("b", "spmv/auto", None)];
+        rows.push(row("b", "cusparse/default", Some(5.0)));
+        for row in rows.iter_mut().filter(|row| row.us.is_none()) {
+            row.why = Some("out of luck".into());
+        }
+        let text = text(&report(rows));
+        assert_eq!(text.matches("FAILED").count(), 2, "{text}");
+        let reason = "spmv/auto has no time for a (f32, warm) and 1 more: out of luck";
+        assert!(text.contains(reason) && text.matches("out of luck").count() == 1, "{text}");
+        assert!(!text.contains("geometric mean"), "{text}");
+    }
+
+    #[test]
+    fn states_have_tables_of_their_own_warm_first() {
+        let mut rows = vec![row("a", "spmv/auto", Some(1.0)), row("a", "spmv/auto", Some(2.0))];
+        rows[0].cache = Cache::Cold;
+        let text = text(&report(rows));
+        let at = |title: &str| text.find(title).unwrap();
+        assert!(at("f32, warm: ours and cuSPARSE 12.6.3 on some GPU") < at("f32, cold: ours"), "{text}");
+    }
+
+    #[test]
+    fn the_roofs_of_the_run_are_one_line() {
+        let text = text(&report(vec![]));
+        let line = text.lines().find(|l| l.starts_with("In this run")).unwrap();
+        assert!(line.contains("takes 1.50 us, one of 20") && line.contains("256 MiB at 4000 GB/s"), "{line}");
+    }
+
+    #[test]
+    fn without_a_comparison_there_is_no_text() {
+        assert_eq!(text(&Report { card: None, cards: vec![], ..sample(&["a"]) }), "");
+    }
+}

@@ -1,0 +1,377 @@
+//! `cargo xtask kernels`: builds the committed PTX from the CUDA C++ sources, or checks that it is what they build.
+//!
+//! It needs neither a GPU nor a CUDA toolkit: compiler and assembler are packages of PyPI, pinned by
+//! `spmv_kernels_cuda::recipe`. The same sources give the same bytes. Everything that makes a file differ without its
+//! source is in the recipe too, but for what `text` does; `--check` finds that.
+
+#[allow(unsafe_code)]
+mod nvrtc;
+mod ptxas;
+mod text;
+mod wheels;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use cargo_metadata::MetadataCommand;
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, Table};
+use rayon::prelude::*;
+use spmv_kernels_cuda::recipe::{first_line, options, unit};
+use spmv_kernels_cuda::{SOURCES, TARGETS, Target, VALUES, VARIANTS, Variants, entry};
+
+use nvrtc::Nvrtc;
+use ptxas::{ByEntry, Needs};
+use wheels::Tools;
+
+/// `cargo xtask kernels`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Compares the committed PTX with what the sources build, and writes nothing.
+    #[arg(long)]
+    check: bool,
+    /// Stems to build, such as spec_segsum; all, without it.
+    #[arg(long, value_name = "STEM", value_delimiter = ',')]
+    only: Vec<String>,
+    /// A site-packages folder that holds the compilers; they are downloaded into target/cuda-wheels, without it.
+    #[arg(long, value_name = "DIR")]
+    wheels: Option<PathBuf>,
+    /// Takes kernels that spill registers on sm_90; they fail, without it.
+    #[arg(long)]
+    allow_spills: bool,
+}
+
+/// Where sources and PTX are, from the workspace root.
+const SOURCE_FOLDER: &str = "kernels-cuda";
+const FOLDER: &str = "kernels-cuda/ptx";
+
+/// Architectures that each target's PTX is assembled for, to prove that their drivers will take it.
+const ARCHITECTURES: [(&str, &[&str]); 2] = [
+    ("sm_60", &["sm_60", "sm_70", "sm_75", "sm_80", "sm_87", "sm_90"]),
+    ("sm_90", &["sm_90", "sm_100", "sm_120"]),
+];
+
+/// The architecture whose registers are shown: the one that all targets' PTX is assembled for.
+const SHOWN: &str = "sm_90";
+
+/// What the compiler says of every target older than Turing, however often it is told that this is intended.
+const EXPECTED_WARNING: &str = "are deprecated and may be removed in a future release";
+
+/// One PTX file to build.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    variants: &'static Variants,
+    value: &'static str,
+    target: &'static Target,
+}
+
+/// A PTX file as the sources have it now.
+#[derive(Debug)]
+struct Built {
+    job: Job,
+    text: String,
+    /// By architecture.
+    needs: BTreeMap<&'static str, ByEntry>,
+}
+
+/// Builds, prints what the entries need, and writes or compares.
+///
+/// # Errors
+/// If the compilers are not to be had, say anything against a source, or spill; with `--check`, if a file differs.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+    let root = metadata.workspace_root.as_std_path();
+    check_sources(&root.join(SOURCE_FOLDER))?;
+    let folder = root.join(FOLDER);
+    let jobs = jobs(&args.only)?;
+    let tools = match &args.wheels {
+        Some(folder) => Tools::in_site_packages(folder)?,
+        None => Tools::installed(&metadata.target_directory.as_std_path().join("cuda-wheels"))?,
+    };
+    ptxas::check_version(&tools.ptxas)?;
+    let nvrtc = Nvrtc::open(&tools.nvrtc)?;
+
+    let results: Vec<anyhow::Result<Built>> =
+        jobs.par_iter().map(|job| job.build(&nvrtc, &tools.ptxas)).collect();
+    let built = all_or_first_of_each_stem(&jobs, results)?;
+    println!("{}", table(&built));
+    let (spills, elsewhere) = spills(&built);
+    if !elsewhere.is_empty() {
+        println!("spilled on other architectures, which is no failure:\n  {}\n", elsewhere.join("\n  "));
+    }
+    ensure!(
+        spills.is_empty() || args.allow_spills,
+        "registers are spilled (--allow-spills takes that):\n  {}",
+        spills.join("\n  ")
+    );
+    let changed = if args.check { compare(&folder, &built)? } else { write(&folder, &built)? };
+    let n_bytes: usize = built.iter().map(|built| built.text.len()).sum();
+    println!(
+        "{} files, {:.1} KiB, {changed} changed; {:.1} s",
+        built.len(),
+        n_bytes as f64 / 1024.0,
+        start.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+/// The sources are compiled from the text in this program: an error if they have changed since it was built.
+fn check_sources(folder: &Path) -> anyhow::Result<()> {
+    for (stem, text) in SOURCES {
+        let path = folder.join(format!("{stem}.cu"));
+        let found = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        ensure!(found == *text, "{stem}.cu has changed meanwhile; run `cargo xtask kernels` once more");
+    }
+    Ok(())
+}
+
+/// The files of the stems, or of all.
+fn jobs(only: &[String]) -> anyhow::Result<Vec<Job>> {
+    if let Some(stranger) = only.iter().find(|stem| Variants::of(stem).is_none()) {
+        let stems: Vec<_> = VARIANTS.iter().map(|variants| variants.stem).collect();
+        bail!("no kernel is called '{stranger}'; there are {}", stems.join(", "));
+    }
+    let wanted = |variants: &&Variants| only.is_empty() || only.iter().any(|stem| stem == variants.stem);
+    let targets = |variants, value| TARGETS.iter().map(move |target| Job { variants, value, target });
+    let values = |variants| VALUES.iter().flat_map(move |value| targets(variants, value));
+    Ok(VARIANTS.iter().filter(wanted).flat_map(values).collect())
+}
+
+impl Job {
+    /// The file's path under [`FOLDER`].
+    fn path(&self) -> String {
+        format!("{}/{}_{}.ptx", self.target.name, self.variants.stem, self.value)
+    }
+
+    fn build(&self, nvrtc: &Nvrtc, ptxas: &Path) -> anyhow::Result<Built> {
+        self.try_build(nvrtc, ptxas).with_context(|| self.path())
+    }
+
+    fn try_build(&self, nvrtc: &Nvrtc, ptxas: &Path) -> anyhow::Result<Built> {
+        let Self { variants: Variants { stem, .. }, value, target } = *self;
+        let unit = unit(stem).with_context(|| format!("{stem} has no source in SOURCES"))?;
+        let (names, entries): (Vec<_>, Vec<_>) = self.variants.tilings().map(instance(stem)).unzip();
+        let compiled = nvrtc.compile(&unit, &options(value, target), &names)?;
+        let warnings = unexpected(&compiled.log);
+        ensure!(warnings.is_empty(), "{warnings}");
+
+        let body =
+            text::tidied(&compiled.ptx, &std::iter::zip(compiled.lowered, entries).collect::<Vec<_>>());
+        let (body, needs) = self.assembled(&body, &text::isas(target.isa, &compiled.ptx), ptxas)?;
+        let first = first_line(stem, value, target.name, &body).context("no hash of the sources")?;
+        Ok(Built { job: *self, text: format!("{first}\n{body}"), needs })
+    }
+
+    /// The text with the least ISA that every architecture's assembler takes, and what its entries need there.
+    fn assembled(
+        &self,
+        body: &str,
+        isas: &[(u32, u32)],
+        ptxas: &Path,
+    ) -> anyhow::Result<(String, BTreeMap<&'static str, ByEntry>)> {
+        let architectures = ARCHITECTURES.iter().find(|(name, _)| *name == self.target.name);
+        let (_, architectures) = architectures.context("no architectures are listed for the target")?;
+        let mut refusal =
+            anyhow!("the compiler's ISA is older than the target's least, {:?}", self.target.isa);
+        for isa in isas {
+            let text = text::with_isa(body, *isa);
+            let needs: anyhow::Result<_> =
+                architectures.iter().map(|&name| Ok((name, ptxas::assemble(ptxas, &text, name)?))).collect();
+            match needs {
+                Ok(needs) => return Ok((text, needs)),
+                Err(e) => refusal = e,
+            }
+        }
+        Err(refusal)
+    }
+}
+
+/// The instantiation in C++ and the entry's name for a tiling.
+fn instance(stem: &'static str) -> impl Fn((u32, u32)) -> (String, String) {
+    move |(lanes, width)| {
+        let name = entry(stem, lanes, width).expect("`tilings` yields those that have an entry");
+        (format!("{stem}<{lanes}, {width}>"), name)
+    }
+}
+
+/// What the compiler said beyond [`EXPECTED_WARNING`].
+fn unexpected(log: &str) -> String {
+    let lines = log.lines().filter(|line| !line.trim().is_empty() && !line.contains(EXPECTED_WARNING));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// All files; or, where some failed, the first failure of each stem, since the others mostly repeat it.
+fn all_or_first_of_each_stem(
+    jobs: &[Job],
+    results: Vec<anyhow::Result<Built>>,
+) -> anyhow::Result<Vec<Built>> {
+    let (mut built, mut failures) = (Vec::new(), BTreeMap::new());
+    for (job, result) in std::iter::zip(jobs, results) {
+        match result {
+            Ok(file) => built.push(file),
+            Err(e) => drop(failures.entry(job.variants.stem).or_insert(e)),
+        }
+    }
+    if failures.is_empty() {
+        return Ok(built);
+    }
+    failures.values().for_each(|failure| eprintln!("{failure:#}\n"));
+    bail!("{} of {} files were built; nothing was written", built.len(), jobs.len())
+}
+
+/// Registers of each entry on [`SHOWN`], one column for each type of values and target.
+fn table(built: &[Built]) -> String {
+    let column = |(value, target): (&str, &Target)| format!("{value} {}", target.name);
+    let columns = || VALUES.iter().flat_map(|value| TARGETS.iter().map(|target| (*value, target)));
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN);
+    table.set_header(std::iter::once("entry".to_owned()).chain(columns().map(column)));
+    for variants in VARIANTS {
+        let of_column = |at: (&str, &Target)| {
+            built.iter().find(|b| b.job.variants == variants && (b.job.value, b.job.target) == at)
+        };
+        let files: Vec<_> = columns().map(of_column).collect();
+        if files.iter().all(Option::is_none) {
+            continue;
+        }
+        for (_, name) in variants.tilings().map(instance(variants.stem)) {
+            let needs = files.iter().map(|file| file.and_then(|file| file.needs.get(SHOWN)?.get(&name)));
+            let cells: Vec<_> = needs.map(|needs| needs.map(cell).unwrap_or_default()).collect();
+            table.add_row(std::iter::once(name).chain(cells));
+        }
+    }
+    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    format!("registers of a lane on {SHOWN}, by type of values and target of the PTX\n\n{table}\n")
+}
+
+/// Registers; then, if there are any, bytes of stack frame and spilled bytes.
+fn cell(needs: &Needs) -> String {
+    let mut text = needs.registers.to_string();
+    for (what, n_bytes) in [("stack", needs.stack_bytes), ("spilled", needs.spill_bytes)] {
+        if n_bytes > 0 {
+            text = format!("{text} {what} {n_bytes}");
+        }
+    }
+    text
+}
+
+/// Entries that spill on [`SHOWN`], and those that do on another architecture.
+fn spills(built: &[Built]) -> (Vec<String>, Vec<String>) {
+    let (mut shown, mut elsewhere) = (Vec::new(), Vec::new());
+    for file in built {
+        let all = file.needs.iter().flat_map(|(on, entries)| entries.iter().map(move |entry| (*on, entry)));
+        for (on, (name, needs)) in all.filter(|(_, (_, needs))| needs.spill_bytes > 0) {
+            let (value, target, n_bytes) = (file.job.value, file.job.target.name, needs.spill_bytes);
+            let spills = if on == SHOWN { &mut shown } else { &mut elsewhere };
+            spills.push(format!("{name} {value} {target} on {on}: {n_bytes} bytes"));
+        }
+    }
+    (shown, elsewhere)
+}
+
+/// Writes what differs, and removes files of kernels that are no more. Returns how many changed.
+fn write(folder: &Path, built: &[Built]) -> anyhow::Result<usize> {
+    let mut n_changed = 0;
+    for file in built.iter().filter(|file| file.differs(folder)) {
+        let path = folder.join(file.job.path());
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        std::fs::write(&path, &file.text).with_context(|| path.display().to_string())?;
+        n_changed += 1;
+    }
+    for name in strangers(folder)? {
+        std::fs::remove_file(folder.join(&name)).with_context(|| name.clone())?;
+        println!("removed {FOLDER}/{name}, which is of no kernel");
+        n_changed += 1;
+    }
+    Ok(n_changed)
+}
+
+/// Names the files that [`write`] would change, as an error. Returns 0, as none will have changed.
+fn compare(folder: &Path, built: &[Built]) -> anyhow::Result<usize> {
+    let differing = built.iter().filter(|file| file.differs(folder));
+    let mut problems: Vec<String> = differing
+        .map(|file| format!("{FOLDER}/{}: is not what the sources build", file.job.path()))
+        .collect();
+    problems.extend(strangers(folder)?.iter().map(|name| format!("{FOLDER}/{name}: is of no kernel")));
+    ensure!(problems.is_empty(), "{}\nrun `cargo xtask kernels` and commit", problems.join("\n"));
+    Ok(0)
+}
+
+impl Built {
+    fn differs(&self, folder: &Path) -> bool {
+        std::fs::read(folder.join(self.job.path())).ok().as_deref() != Some(self.text.as_bytes())
+    }
+}
+
+/// PTX files, by path under the folder, that no row of `VARIANTS` makes.
+fn strangers(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let expected: Vec<_> = jobs(&[])?.iter().map(Job::path).collect();
+    let mut strangers = Vec::new();
+    for target in TARGETS {
+        let files = std::fs::read_dir(folder.join(target.name)).into_iter().flatten().flatten();
+        strangers.extend(files.map(|file| format!("{}/{}", target.name, file.file_name().to_string_lossy())));
+    }
+    strangers.retain(|name| name.ends_with(".ptx") && !expected.contains(name));
+    strangers.sort();
+    Ok(strangers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(value: &str, needs: Needs) -> Built {
+        let job = *jobs(&["axpby".into()]).unwrap().iter().find(|job| job.value == value).unwrap();
+        let entries: ByEntry = [("axpby_32x1".to_owned(), needs)].into();
+        Built { job, text: "text\n".into(), needs: [("sm_90", entries)].into() }
+    }
+
+    #[test]
+    fn jobs_are_the_product_of_stems_values_and_targets() {
+        let per_stem = VALUES.len() * TARGETS.len();
+        assert_eq!(jobs(&[]).unwrap().len(), VARIANTS.len() * per_stem);
+        let two = jobs(&["axpby".into(), "spec_segsum".into()]).unwrap();
+        assert_eq!(two.len(), 2 * per_stem);
+        assert_eq!(two[0].path(), "sm_60/spec_segsum_f16.ptx");
+        assert!(jobs(&["spmv".into()]).unwrap_err().to_string().contains("axpby"));
+    }
+
+    #[test]
+    fn every_target_is_assembled_for_the_architecture_that_is_shown() {
+        for target in TARGETS {
+            let row = ARCHITECTURES.iter().find(|(name, _)| *name == target.name).unwrap();
+            assert!(row.1.contains(&SHOWN) && row.1.contains(&target.name), "{}", target.name);
+        }
+    }
+
+    #[test]
+    fn only_the_expected_warning_is_silent() {
+        let log = format!("nvrtc: warning: Architectures prior to 75 {EXPECTED_WARNING}\n\n");
+        assert_eq!(unexpected(&log), "");
+        assert_eq!(unexpected(&format!("{log}a.cu(3): warning: unused\n")), "a.cu(3): warning: unused");
+    }
+
+    #[test]
+    fn what_an_entry_needs_is_shown_and_spills_are_named() {
+        let files = [
+            built("f32", Needs { registers: 24, ..Needs::default() }),
+            built("f64", Needs { registers: 64, stack_bytes: 16, spill_bytes: 8 }),
+        ];
+        let text = table(&files);
+        assert!(text.contains("| f32 sm_60 |") && text.contains("| 64 stack 16 spilled 8 |"), "{text}");
+        assert!(text.contains("\n| axpby_32x1 |") && !text.contains("csr_vector"), "{text}");
+        assert_eq!(spills(&files), (vec!["axpby_32x1 f64 sm_60 on sm_90: 8 bytes".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn a_missing_file_differs() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let files = [built("f32", Needs::default())];
+        let error = compare(folder, &files).unwrap_err().to_string();
+        assert!(error.contains("kernels-cuda/ptx/sm_60/axpby_f32.ptx: is not what"), "{error}");
+    }
+}
