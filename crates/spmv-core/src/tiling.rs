@@ -378,6 +378,9 @@ pub fn split_rows<O: Offset>(row_ptr: &[O], max_entries: usize, max_rows: usize)
 /// block ends where the next row would exceed what a group's tiles hold, or where every lane has a row; a longer row is
 /// cut into blocks of its own.
 ///
+/// Beyond the paper, a block also ends before a row that would make the lanes of one row take more than
+/// [`STEPS`](Self::STEPS) x W steps: a long row among many short ones has one lane, for which all others would wait.
+///
 /// ```
 /// use spmv_core::{Tiling, tiling::RowBlocks};
 /// // Four lanes, eight entries: rows of 3, 3, 3 and 20.
@@ -399,26 +402,63 @@ pub struct RowBlocks {
 }
 
 impl RowBlocks {
-    /// Always at least one block. O(blocks log rows).
-    pub fn of(tiling: &Tiling, row_ptr: &[u32]) -> Self {
-        let most = (tiling.tile_entries() * tiling.bunches()) as usize;
-        let pieces = split_rows(row_ptr, most, tiling.group_lanes() as usize);
-        let (last, nnz) = (row_ptr.len() as u32 - 1, row_ptr[row_ptr.len() - 1]);
-        Self {
-            rows: pieces.iter().map(|p| p.rows.start as u32).chain([last]).collect(),
-            entries: pieces.iter().map(|p| p.entries.start as u32).chain([nnz]).collect(),
-            cuts_rows: pieces.iter().any(|p| p.continues),
+    /// Most lanes that sum one row of several: as many as any device runs together.
+    pub const MAX_LANES: u32 = 32;
+    /// Steps that the lanes of one row may take, in widths of a tile: a full block of equal rows takes one or two.
+    pub const STEPS: u32 = 2;
+
+    /// Lanes for each of `n_rows` rows (at least one) in a group of `group_lanes`: a power of two.
+    pub const fn lanes_per_row(group_lanes: u32, n_rows: u32) -> u32 {
+        let mut lanes = Self::MAX_LANES;
+        while lanes > 1 && lanes * n_rows > group_lanes {
+            lanes /= 2;
         }
+        lanes
+    }
+
+    /// Always at least one block. O(rows).
+    pub fn of(tiling: &Tiling, row_ptr: &[u32]) -> Self {
+        let (held, lanes) = (tiling.tile_entries() * tiling.bunches(), tiling.group_lanes());
+        let most_steps = u64::from(Self::STEPS * tiling.width());
+        let n_rows = row_ptr.len() as u32 - 1;
+        let (mut rows, mut entries, mut cuts_rows) = (vec![], vec![], false);
+        let mut add = |row: u32, entry: u32| {
+            rows.push(row);
+            entries.push(entry);
+        };
+        // The block that is being filled.
+        let (mut first, mut longest) = (0, 0);
+        for row in 0..n_rows {
+            let [start, end] = [row_ptr[row as usize], row_ptr[row as usize + 1]];
+            let len = end - start;
+            longest = longest.max(len);
+            let n = row - first + 1;
+            let waits = u64::from(longest) > most_steps * u64::from(Self::lanes_per_row(lanes, n));
+            let is_full = end - row_ptr[first as usize] > held || n > lanes || (n > 1 && waits);
+            if is_full && n > 1 {
+                add(first, row_ptr[first as usize]);
+                (first, longest) = (row, len);
+            }
+            if len > held {
+                cuts_rows = true;
+                for entry in (start..end).step_by(held as usize) {
+                    add(row, entry);
+                }
+                (first, longest) = (row + 1, 0);
+            }
+        }
+        if first < n_rows || rows.is_empty() {
+            rows.push(first);
+            entries.push(row_ptr[first as usize]);
+        }
+        rows.push(n_rows);
+        entries.push(row_ptr[n_rows as usize]);
+        Self { rows, entries, cuts_rows }
     }
 
     /// Number of blocks.
-    pub fn len(&self) -> usize {
+    pub fn n_blocks(&self) -> usize {
         self.rows.len() - 1
-    }
-
-    /// Whether there is no block: never.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 }
 
@@ -484,6 +524,33 @@ mod tests {
                 (row, entry) = (piece.rows.end, piece.entries.end);
             }
             prop_assert_eq!((row, entry), (lens.len(), *row_ptr.last().unwrap() as usize));
+        }
+
+        #[test]
+        fn blocks_cover_every_row_and_entry_in_order(
+            lens in prop::collection::vec(prop_oneof![8 => 0u32..6, 1 => 0u32..60], 0..60),
+            t in 1u32..9, w in 1u32..5,
+        ) {
+            let tiling = Tiling::new(t, w, 1, 1).unwrap();
+            let row_ptr: Vec<u32> = std::iter::once(0).chain(lens.iter().scan(0, |s, l| { *s += l; Some(*s) })).collect();
+            let blocks = RowBlocks::of(&tiling, &row_ptr);
+            prop_assert!(blocks.rows.len() == blocks.entries.len() && blocks.n_blocks() >= 1);
+            prop_assert_eq!((blocks.rows[0], blocks.entries[0]), (0, 0));
+            prop_assert_eq!(*blocks.rows.last().unwrap(), lens.len() as u32);
+            prop_assert_eq!(*blocks.entries.last().unwrap(), row_ptr[lens.len()]);
+            let mut cuts = false;
+            for (rows, entries) in blocks.rows.windows(2).zip(blocks.entries.windows(2)) {
+                let n = rows[1] - rows[0];
+                prop_assert!(n <= t && entries[1] - entries[0] <= t * w);
+                // Whole rows, but for the pieces of a longer one.
+                let begins = entries[0] == row_ptr[rows[0] as usize];
+                cuts |= !begins;
+                prop_assert!(begins || n <= 1);
+                prop_assert!(n == 0 || entries[1] == row_ptr[rows[1] as usize]);
+                let longest = (rows[0]..rows[1]).map(|r| lens[r as usize]).max().unwrap_or(0);
+                prop_assert!(n <= 1 || longest <= RowBlocks::STEPS * w * RowBlocks::lanes_per_row(t, n));
+            }
+            prop_assert_eq!(cuts, blocks.cuts_rows);
         }
 
         #[test]

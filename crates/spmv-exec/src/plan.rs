@@ -23,7 +23,11 @@ const BLOCK_LANES: u32 = 128;
 /// Rows of a block at most where a block is a task.
 const BLOCK_ROWS_OF_CPU: u32 = 256;
 /// Entries of a row that a lane of a bunch should have, where bunches may be small.
-const ENTRIES_PER_LANE: u32 = 4;
+const ENTRIES_PER_LANE: f64 = 5.5;
+/// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
+const EVEN: f64 = 8.0;
+/// Entries of a row up to which `ipcsr` cuts none, so that it is one launch.
+const LONGEST_OF_BLOCKS: usize = 1024;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
 
@@ -95,7 +99,7 @@ pub fn plan(rows: &RowStats, value: Dtype, caps: &DeviceCaps, options: &Options)
     check_types(value, caps)?;
     check_vectors(rows, value, caps)?;
     let mut why = Vec::new();
-    let algorithm = choose(options.algorithm, caps, &mut why);
+    let algorithm = choose(options.algorithm, rows, caps, &mut why);
     let id = kernel_of(algorithm);
     let tiling = match options.tiling {
         Some(tiling) => {
@@ -155,10 +159,16 @@ fn check_vectors(rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Result<()>
     Ok(())
 }
 
-fn choose(asked: Algorithm, caps: &DeviceCaps, why: &mut Vec<String>) -> Algorithm {
+fn choose(asked: Algorithm, rows: &RowStats, caps: &DeviceCaps, why: &mut Vec<String>) -> Algorithm {
     let (algorithm, reason) = match (asked, caps.kind) {
         (Algorithm::Auto, DeviceKind::Cpu) => {
             (Algorithm::MergePath, "cuts rows and entries evenly over threads, whatever the row lengths")
+        }
+        (Algorithm::Auto, _) if splits_subgroups(caps) && rows.max as f64 <= EVEN * rows.mean => {
+            (Algorithm::CsrVector, "one launch; rows are so even that no bunch waits long for another")
+        }
+        (Algorithm::Auto, _) if splits_subgroups(caps) && rows.max <= LONGEST_OF_BLOCKS => {
+            (Algorithm::Ipcsr, "one launch; rows are uneven, but none is longer than a block")
         }
         (Algorithm::Auto, _) => (
             Algorithm::SpeculativeSegmentedSum,
@@ -178,6 +188,34 @@ fn kernel_of(algorithm: Algorithm) -> KernelId {
         Algorithm::Ipcsr => KernelId::Ipcsr,
         Algorithm::MergePath | Algorithm::Auto => KernelId::MergePath,
     }
+}
+
+/// Whether a bunch may be part of what runs together (CUDA). Only there were the rules that ask for it measured:
+/// `cargo run --release -p spmv-cuda --example tilings`.
+fn splits_subgroups(caps: &DeviceCaps) -> bool {
+    caps.kind != DeviceKind::Cpu && caps.subgroup.is_some_and(|(least, most)| least < most)
+}
+
+/// Tilings for devices whose subgroups may be split.
+fn split_tiling(id: KernelId, rows: &RowStats, caps: &DeviceCaps, (least, most): (u16, u16)) -> Tiling {
+    let (least, most) = (u32::from(least), u32::from(most));
+    let groups_of = |lanes: u32| (caps.max_group.min(BLOCK_LANES) / lanes).max(1);
+    // As many tiles a bunch as leave so many bunches to each compute unit.
+    let walking = |width: u32, bunches: u32, work: usize, resident: u64| {
+        let full = u64::from(width * most) * u64::from(caps.compute_units) * resident;
+        (width, (work as u64).div_ceil(full.max(1)).clamp(1, 7) as u32, bunches)
+    };
+    let (lanes, (width, tiles, bunches)) = match id {
+        KernelId::CsrVector => {
+            let wanted = (rows.mean / ENTRIES_PER_LANE).max(1.0).log2().round() as u32;
+            let lanes = (1u32 << wanted.min(16)).clamp(least, most);
+            (lanes, (1, 1, groups_of(lanes)))
+        }
+        KernelId::CsrScalar | KernelId::Axpby => (most, (1, 1, groups_of(most))),
+        KernelId::MergePath => (most, walking(8, 8, rows.nnz.saturating_add(rows.n_rows), 30)),
+        _ => (most, walking(16, groups_of(most), rows.nnz, 24)),
+    };
+    Tiling::new(lanes, width, tiles, bunches).expect("numbers in range by construction")
 }
 
 /// Tilings of our own. On a CPU a bunch is a task: as long as a few tasks for each thread allow. Its lanes
@@ -222,9 +260,17 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     };
     if id == KernelId::Ipcsr {
         let lanes = caps.max_group.min(BLOCK_LANES);
-        return tiling(lanes, fitting_width(id, value, caps, lanes, 8, 1), 1, 1);
+        // Rows so short that their number fills a block leave much of a wide one empty.
+        let width = if rows.mean <= 4.0 { 4 } else { 8 };
+        return tiling(lanes, fitting_width(id, value, caps, lanes, width, 1), 1, 1);
     }
-    let Some((least, lanes)) = caps.subgroup else {
+    if let (true, Some(sizes)) = (splits_subgroups(caps), caps.subgroup) {
+        let planned = split_tiling(id, rows, caps, sizes);
+        let (lanes, tiles, bunches) = (planned.lanes(), planned.tiles(), planned.bunches());
+        let width = fitting_width(id, value, caps, lanes, planned.width(), bunches);
+        return tiling(lanes, width, tiles, bunches);
+    }
+    let Some((_, lanes)) = caps.subgroup else {
         let lanes = caps.max_group.clamp(1, 64);
         let width = fitting_width(id, value, caps, lanes, 8, 1);
         return tiling(lanes, width, tiles(width, lanes, 7), 1);
@@ -235,14 +281,7 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
         _ => Preset::Amd,
     };
     let table = Tiling::preset(preset, value);
-    let lanes = match id {
-        // Bunches may be parts of what runs together: no more lanes than a row gives work to.
-        KernelId::CsrVector => {
-            let enough = (rows.mean / f64::from(ENTRIES_PER_LANE)).ceil() as u32;
-            enough.next_power_of_two().clamp(u32::from(least), u32::from(lanes))
-        }
-        _ => u32::from(lanes),
-    };
+    let lanes = u32::from(lanes);
     let bunches = if by_row { 256 / lanes } else { table.bunches() };
     let bunches = bunches.min(caps.max_group / lanes).max(1);
     let width = fitting_width(id, value, caps, lanes, table.width(), bunches);

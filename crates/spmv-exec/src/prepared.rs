@@ -144,8 +144,9 @@ impl<B: Backend> Device<B> {
                 Structure::BunchRows(self.copy(&bunch_rows(&plan.kernel.tiling, &row_ptr))?)
             }
             KernelId::Ipcsr => {
-                let RowBlocks { rows, entries, cuts_rows } = RowBlocks::of(&plan.kernel.tiling, &row_ptr);
-                let n_blocks = rows.len() as u32 - 1;
+                let blocks = RowBlocks::of(&plan.kernel.tiling, &row_ptr);
+                let n_blocks = blocks.n_blocks() as u32;
+                let RowBlocks { rows, entries, cuts_rows } = blocks;
                 let (rows, entries) = (self.copy(&rows)?, self.copy(&entries)?);
                 Structure::RowBlocks { rows, entries, n_blocks, cuts_rows }
             }

@@ -292,8 +292,8 @@ mod tests {
                 .any(|p| p.contains(&format!("{CPU}: is missing")))
         );
         let problems =
-            every_language_has_every_kernel(&with(&[(CPU, GOOD), ("kernels-cuda/axpby.cu", GOOD)]));
-        assert!(problems.iter().any(|p| p.contains("kernels-cuda/axpby.cu: is there")));
+            every_language_has_every_kernel(&with(&[(CPU, GOOD), ("kernels-wgsl/axpby.wgsl", GOOD)]));
+        assert!(problems.iter().any(|p| p.contains("kernels-wgsl/axpby.wgsl: is there")));
         assert!(!problems.iter().any(|p| p.contains(CPU)));
     }
 
