@@ -290,7 +290,7 @@ fn write(folder: &Path, built: &[Built]) -> anyhow::Result<usize> {
     Ok(n_changed)
 }
 
-/// Names the files that [`write`] would change, as an error. Returns 0, as none will have changed.
+/// Names the files that [`write()`] would change, as an error. Returns 0, as none will have changed.
 fn compare(folder: &Path, built: &[Built]) -> anyhow::Result<usize> {
     let differing = built.iter().filter(|file| file.differs(folder));
     let mut problems: Vec<String> = differing
