@@ -7,9 +7,7 @@
 // A word of padding for every 32: lanes that read whole rows of equal lengths then read from different banks.
 #define AT(entry) ((entry) + (entry) / 32)
 
-template <uint LANES, uint WIDTH>
-__global__ void __launch_bounds__(LANES, LANES < 64 ? 16 : 1024 / LANES)
-ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, const uint *__restrict__ row_ptr,
+KERNEL_OF((LANES), (LANES < 64 ? 16 : 1024 / LANES)) ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, const uint *__restrict__ row_ptr,
              const uint *__restrict__ block_rows, const uint *__restrict__ block_entries,
              const uint *__restrict__ cols, const value_t *__restrict__ vals, const value_t *__restrict__ x,
              accum_t *__restrict__ carries, accum_t *__restrict__ y)
@@ -27,7 +25,7 @@ ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, const uint *__res
     const uint n_entries = load_index(block_entries, block + 1) - start;
     // STEP 2
     const uint end = lane < n_own ? load_index(row_ptr, first_row + lane + 1) - start : n_entries;
-    accum_t product[WIDTH];
+    accum_t product[WIDTH] = {};
     if (n_entries > 0)
     {
         // Lanes beyond the last entry read it too, and their products are not used: no load waits for a condition.

@@ -9,6 +9,9 @@ typedef unsigned long long ulong;
 #define TILE (LANES * WIDTH)
 // 64-bit devices hold 1024 threads a block; registers are left for half of that.
 #define KERNEL template <uint LANES, uint WIDTH> __global__ void __launch_bounds__(512)
+// Groups of `lanes` lanes, of which a multiprocessor shall hold `groups` at a time.
+#define KERNEL_OF(lanes, groups)                                                                              \
+    template <uint LANES, uint WIDTH> __global__ void __launch_bounds__(lanes, groups)
 #define DEVICE static __device__ __forceinline__
 
 // Values are what matrix and x hold, sums what y holds: at least 32 bits. 16-bit values are storage only, as on

@@ -94,6 +94,19 @@ pub enum Arg<'a, B: Backend> {
     Host(HostSlice<'a>),
 }
 
+/// Memory with an address that other libraries' calls can be given.
+///
+/// ```
+/// use spmv_backend::{Addressed, Backend};
+/// fn address<B: Backend<Buffer: Addressed>>(buffer: &B::Buffer) -> u64 {
+///     buffer.address()
+/// }
+/// ```
+pub trait Addressed {
+    /// Of the first byte, on the device.
+    fn address(&self) -> u64;
+}
+
 /// One opened device: memory, streams, kernels, launches. Never a matrix format.
 ///
 /// Implementations promise:

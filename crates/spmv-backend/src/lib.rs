@@ -28,7 +28,7 @@ mod error;
 mod kernel;
 mod params;
 
-pub use backend::{Arg, Backend, HostSlice, Scalar};
+pub use backend::{Addressed, Arg, Backend, HostSlice, Scalar};
 pub use caps::{DeviceCaps, DeviceKind, DtypeSet, MemoryModel};
 pub use error::{Error, Result};
 pub use kernel::{KernelId, KernelSpec, Lanes, UnknownKernel};

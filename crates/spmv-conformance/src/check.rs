@@ -4,7 +4,7 @@ use num_traits::{Float, NumCast};
 use spmv_backend::{Backend, KernelId};
 use spmv_core::tiling::{TileSpan, split_rows};
 use spmv_core::{Csr, Value, oracle};
-use spmv_exec::{Device, Options, Prepared, Repair, Workspace};
+use spmv_exec::{Device, DeviceVec, Options, Prepared, Repair, Workspace};
 
 /// Dirty tiles that a run saw, or what was wrong.
 pub type Check = Result<u32, String>;
@@ -87,10 +87,55 @@ impl<T: Value> Case<'_, T> {
         prepared.apply(workspace, alpha, &x, beta, &mut y).map_err(fail)?;
         same_bits("the second run", &first, &y.to_vec().map_err(fail)?)?;
 
+        self.record(prepared, workspace, &x, &old, &first)?;
         let mut on_host = old.clone();
         prepared.apply_slices(workspace, alpha, self.x, beta, &mut on_host).map_err(fail)?;
         same_bits("the run on host slices", &first, &on_host)?;
         Ok(dirty)
+    }
+
+    /// Recorded runs, where the device has them, give the same bits: alone and several together, replayed or not.
+    fn record<B: Backend>(
+        &self,
+        prepared: &Prepared<B, T>,
+        workspace: &mut Workspace<B, T>,
+        x: &DeviceVec<B, T>,
+        old: &[T::Accum],
+        first: &[T::Accum],
+    ) -> Result<(), String> {
+        let accum = |v: f64| <T::Accum as NumCast>::from(v).expect("a small number");
+        let (alpha, beta) = (accum(self.alpha), accum(self.beta));
+        let fail = |e: spmv_exec::Error| e.to_string();
+        // With beta, several runs are not what one is.
+        let counts: &[u32] =
+            if self.beta == 0.0 && prepared.plan().repair != Repair::Host { &[1, 2, 3] } else { &[1] };
+        for &runs in counts {
+            let mut y = prepared.device().upload(old).map_err(fail)?;
+            for _ in 0..3 {
+                y.write(old).map_err(fail)?;
+                let mut recorded = match prepared.record(workspace, runs, alpha, x, beta, &mut y) {
+                    Ok(recorded) => recorded,
+                    Err(spmv_exec::Error::Device(spmv_backend::Error::Unsupported { .. })) => return Ok(()),
+                    Err(e) => return Err(format!("recording {runs} runs: {e}")),
+                };
+                for _ in 0..if self.beta == 0.0 { 3 } else { 1 } {
+                    recorded.replay().map_err(|e| format!("replaying {runs} runs: {e}"))?;
+                }
+                drop(recorded);
+                same_bits("a recorded run", first, &y.to_vec().map_err(fail)?)?;
+                if prepared.plan().repair == Repair::Device {
+                    let dirty = workspace.dirty_tiles(prepared).map_err(fail)?;
+                    let expected = expected_dirty(self.a, prepared);
+                    if dirty != expected {
+                        return Err(format!("{dirty} dirty tiles after recorded runs, {expected} are"));
+                    }
+                }
+            }
+        }
+        // A run after recorded ones finds its counters as it needs them.
+        let mut y = prepared.device().upload(old).map_err(fail)?;
+        prepared.apply(workspace, alpha, x, beta, &mut y).map_err(fail)?;
+        same_bits("the run after recorded ones", first, &y.to_vec().map_err(fail)?)
     }
 
     fn compare(&self, reference: &oracle::Reference, y: &[T::Accum]) -> Result<(), String> {

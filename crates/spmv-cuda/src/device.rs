@@ -2,16 +2,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
+use std::thread;
 
 use cust::sys::{self, CUevent, CUgraph, CUgraphExec, CUresult, CUstream, CUstreamCaptureMode_enum};
 use spmv_backend::{Arg, Backend, DeviceCaps, Error, KernelSpec, MemoryModel, Result, Scalar};
 
 use crate::device_memory::{Buffer, Staging};
 use crate::device_module::{Kernel, Modules};
-use crate::device_owned::{Owned, Shared};
+use crate::device_owned::{Manners, Owned, Shared};
 use crate::error::During;
 use crate::{Memory, Options, probe};
 
@@ -44,8 +46,6 @@ pub struct Cuda {
 pub struct Stream {
     staging: RefCell<Option<Staging>>,
     timed: bool,
-    /// Nested maps.
-    n_mapped: Cell<u32>,
     stream: Owned<CUstream>,
 }
 
@@ -59,7 +59,36 @@ pub struct Event {
 
 /// Recorded launches.
 #[derive(Debug)]
-pub struct Graph(Owned<CUgraphExec>);
+pub struct Graph {
+    graph: Owned<CUgraphExec>,
+    /// The driver does not guard graphs against several threads.
+    by_one_thread: PhantomData<Cell<()>>,
+}
+
+/// While it lives, the calling thread looks at managed memory and the device is idle.
+struct Look<'a> {
+    manners: &'a Manners,
+    _alone: RwLockWriteGuard<'a, ()>,
+}
+
+impl<'a> Look<'a> {
+    /// Waits for the device. The context is the thread's.
+    fn begin(shared: &'a Shared) -> Result<Self> {
+        let manners = &*shared.manners;
+        let _nothing_recorded = manners.recording.write().unwrap_or_else(PoisonError::into_inner);
+        let _alone = manners.working.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: waits for all work of the thread's context; nobody gives it more.
+        shared.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })?;
+        *manners.looking.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current().id());
+        Ok(Self { manners, _alone })
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        *self.manners.looking.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Handle(CUevent);
@@ -141,16 +170,31 @@ impl Cuda {
     fn work(&self, during: During<'_>, give: impl FnOnce() -> CUresult) -> Result<()> {
         let shared = self.shared();
         let _current = shared.enter()?;
-        let _working = (!shared.concurrent_access && shared.memory == Memory::Managed)
-            .then(|| shared.working.read().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let _working = self.working()?;
         shared.check(during, give())
+    }
+
+    /// While it lives the host does not look at memory that it must not share with a device at work.
+    fn working(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
+        let shared = self.shared();
+        if !shared.is_exclusive() {
+            return Ok(None);
+        }
+        if shared.manners.looks() {
+            let what = "work for it while the host looks at its memory";
+            return Err(self.unsupported(what, "let the look end first"));
+        }
+        Ok(Some(shared.manners.working.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn unsupported(&self, what: &str, way_out: &str) -> Error {
+        Error::unsupported(&*self.caps.name, what, way_out)
     }
 
     fn staged<R>(&self, stream: &Stream, copy: impl FnOnce(&Staging) -> Result<R>) -> Result<R> {
         let shared = self.shared();
         let _current = shared.enter()?;
-        let _working = (!shared.concurrent_access && shared.memory == Memory::Managed)
-            .then(|| shared.working.read().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let _working = self.working()?;
         let mut staging = stream.staging.borrow_mut();
         if staging.is_none() {
             *staging = Some(Staging::new(shared)?);
@@ -191,7 +235,7 @@ impl Backend for Cuda {
         let code = unsafe { sys::cuStreamCreate(&mut stream, ALONE) };
         shared.check(During::Other("stream"), code)?;
         let stream = Owned::new(stream, sys::cuStreamDestroy_v2, shared);
-        Ok(Stream { staging: RefCell::default(), timed, n_mapped: Cell::new(0), stream })
+        Ok(Stream { staging: RefCell::default(), timed, stream })
     }
 
     fn alloc(&self, bytes: u64) -> Result<Buffer> {
@@ -240,11 +284,10 @@ impl Backend for Cuda {
         look: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
         /// Ends a map, in a panic too.
-        struct Mapping<'a>(&'a Buffer, &'a Stream);
+        struct Mapping<'a>(&'a Buffer);
         impl Drop for Mapping<'_> {
             fn drop(&mut self) {
                 self.0.mapped.store(false, Ordering::Release);
-                self.1.n_mapped.set(self.1.n_mapped.get() - 1);
             }
         }
         self.own(stream, &[buffer]);
@@ -252,23 +295,17 @@ impl Backend for Cuda {
         let shared = self.shared();
         if shared.memory != Memory::Managed {
             let way_out = "read it, or let the device repair (Fixup::Device)";
-            return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
+            return Err(self.unsupported("memory that the host can map", way_out));
         }
         assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
-        let outermost = stream.n_mapped.get() == 0;
-        stream.n_mapped.set(stream.n_mapped.get() + 1);
-        let mapping = Mapping(buffer, stream);
+        let mapping = Mapping(buffer);
         let _current = shared.enter()?;
-        let alone = (!shared.concurrent_access && outermost)
-            .then(|| shared.working.write().unwrap_or_else(std::sync::PoisonError::into_inner));
-        if outermost {
-            let code = if alone.is_some() {
-                // SAFETY: waits for all work of the thread's context; nobody gives it more (`alone`).
-                unsafe { sys::cuCtxSynchronize() }
-            } else {
-                // SAFETY: the stream lives.
-                unsafe { sys::cuStreamSynchronize(stream.get()) }
-            };
+        // A look within a look of this thread finds the device idle.
+        let alone =
+            (shared.is_exclusive() && !shared.manners.looks()).then(|| Look::begin(shared)).transpose()?;
+        if !shared.is_exclusive() {
+            // SAFETY: the stream lives.
+            let code = unsafe { sys::cuStreamSynchronize(stream.get()) };
             shared.check(During::Kernel("stream"), code)?;
         }
         // SAFETY: managed memory is at the same address for the host, which may look: the stream's work is done, no
@@ -341,9 +378,10 @@ impl Backend for Cuda {
         let shared = self.shared();
         let _current = shared.enter()?;
         let check = |code| shared.check(During::Other("capture"), code);
-        let alone = CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream lives; what other threads do is their own concern in this mode.
-        check(unsafe { sys::cuStreamBeginCapture_v2(stream.get(), alone) })?;
+        let _nobody_waits = shared.manners.recording.read().unwrap_or_else(PoisonError::into_inner);
+        let by_thread = CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream lives; other threads' calls are no part of this, and none waits for the whole context.
+        check(unsafe { sys::cuStreamBeginCapture_v2(stream.get(), by_thread) })?;
         let worked = work();
         let mut graph: CUgraph = ptr::null_mut();
         // SAFETY: ends what was begun above; writes a new graph, or null, to `graph`.
@@ -355,13 +393,15 @@ impl Backend for Cuda {
         let mut ready: CUgraphExec = ptr::null_mut();
         // SAFETY: the graph lives; writes a new executable one, which needs it no longer, to `ready`.
         check(unsafe { sys::cuGraphInstantiateWithFlags(&mut ready, graph.get(), 0) })?;
-        Ok(Graph(Owned::new(ready, sys::cuGraphExecDestroy, shared)))
+        Ok(Graph { graph: Owned::new(ready, sys::cuGraphExecDestroy, shared), by_one_thread: PhantomData })
     }
 
     unsafe fn replay(&self, stream: &Stream, recording: &Graph) -> Result<()> {
         self.own(stream, &[]);
         // SAFETY: stream and graph live; what its kernels do is the caller's contract.
-        self.work(During::Kernel("graph"), || unsafe { sys::cuGraphLaunch(recording.0.get(), stream.get()) })
+        self.work(During::Kernel("graph"), || unsafe {
+            sys::cuGraphLaunch(recording.graph.get(), stream.get())
+        })
     }
 
     fn record(&self, stream: &Stream) -> Result<Event> {
@@ -391,6 +431,7 @@ impl Backend for Cuda {
     fn wait_all(&self) -> Result<()> {
         let shared = self.shared();
         let _current = shared.enter()?;
+        let _nothing_recorded = shared.manners.recording.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: waits for all work of the thread's context.
         let code = unsafe { sys::cuCtxSynchronize() };
         shared.check(During::Kernel("device"), code)

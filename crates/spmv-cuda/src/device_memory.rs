@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cust::sys::{self, CUdeviceptr, CUevent, CUresult, CUstream};
-use spmv_backend::{Error, Result};
+use spmv_backend::{Addressed, Error, Result};
 
 use crate::Memory;
 use crate::device_owned::{Owned, Shared};
@@ -61,9 +61,10 @@ impl Buffer {
     pub(crate) fn start(&self) -> CUdeviceptr {
         self.memory.get()
     }
+}
 
-    /// Address of the first byte on the device, for other libraries' calls on the same memory.
-    pub fn device_ptr(&self) -> u64 {
+impl Addressed for Buffer {
+    fn address(&self) -> u64 {
         self.start()
     }
 }
@@ -89,7 +90,7 @@ impl Staging {
         let code = unsafe { sys::cuMemHostAlloc(&mut start, 2 * HALF, 0) };
         shared.check(During::Memory { bytes: 2 * HALF as u64 }, code)?;
         let memory = Owned::new(start, free_pinned, shared);
-        let event = || Ok(Owned::new(shared.take_event(false)?, sys::cuEventDestroy_v2, shared));
+        let event = || Ok(Owned::new(shared.new_event(false)?, sys::cuEventDestroy_v2, shared));
         Ok(Self { memory, over: [event()?, event()?] })
     }
 

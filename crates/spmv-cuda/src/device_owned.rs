@@ -3,17 +3,51 @@
 use std::fmt;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::{self, ThreadId};
 
 use cust::context::Context;
 use cust::device::Device;
 use cust::sys::{
-    self, CUcontext, CUevent,
+    self, CUcontext, CUdevice, CUevent,
     CUresult::{self, CUDA_SUCCESS},
 };
 use spmv_backend::{Error, Result};
 
 use crate::Memory;
 use crate::error::{self, During};
+
+/// What must not meet on one device, however often it was opened: all share its primary context. Locks are taken in
+/// the order of the fields.
+#[derive(Debug, Default)]
+pub(crate) struct Manners {
+    /// Held for reading while launches are recorded, for writing while all work of the context is waited for, which the
+    /// driver then refuses.
+    pub(crate) recording: RwLock<()>,
+    /// Held for reading while work is given to the device, for writing while the host looks at managed memory, on
+    /// devices where the two must not meet.
+    pub(crate) working: RwLock<()>,
+    /// The thread that looks.
+    pub(crate) looking: Mutex<Option<ThreadId>>,
+}
+
+impl Manners {
+    fn of(device: Device) -> Arc<Self> {
+        static ALL: Mutex<Vec<(CUdevice, Arc<Manners>)>> = Mutex::new(Vec::new());
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.iter().find(|(known, _)| *known == device.as_raw());
+        if let Some((_, manners)) = known {
+            return Arc::clone(manners);
+        }
+        let manners = Arc::<Self>::default();
+        all.push((device.as_raw(), Arc::clone(&manners)));
+        manners
+    }
+
+    /// Whether the calling thread is in the middle of a look.
+    pub(crate) fn looks(&self) -> bool {
+        *self.looking.lock().unwrap_or_else(PoisonError::into_inner) == Some(thread::current().id())
+    }
+}
 
 /// A device's context, and what everything made in it shares.
 #[derive(Debug)]
@@ -23,9 +57,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Whether the host may look at managed memory while the device is at work.
     pub(crate) concurrent_access: bool,
-    /// Held for reading while work is given to the device, for writing while the host looks at managed memory, on
-    /// devices where the two must not meet.
-    pub(crate) working: RwLock<()>,
+    pub(crate) manners: Arc<Manners>,
     /// Events that nobody waits for, with and without time.
     idle: [Mutex<Vec<RawEvent>>; 2],
     context: Context,
@@ -71,7 +103,7 @@ impl Shared {
             device,
             memory,
             concurrent_access,
-            working: RwLock::default(),
+            manners: Manners::of(device),
             idle: Default::default(),
             context,
         }))
@@ -93,14 +125,24 @@ impl Shared {
         if code == CUDA_SUCCESS { Ok(()) } else { Err(self.error(during, code)) }
     }
 
+    /// Whether the host must not look at managed memory while the device is at work.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.memory == Memory::Managed && !self.concurrent_access
+    }
+
     /// An event of earlier use, or a new one. The context is the thread's.
     pub(crate) fn take_event(&self, timed: bool) -> Result<CUevent> {
-        /// `CU_EVENT_DISABLE_TIMING`.
-        const UNTIMED: u32 = 2;
         let idle = &self.idle[usize::from(timed)];
         if let Some(RawEvent(event)) = idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
             return Ok(event);
         }
+        self.new_event(timed)
+    }
+
+    /// An event that was never recorded. The context is the thread's.
+    pub(crate) fn new_event(&self, timed: bool) -> Result<CUevent> {
+        /// `CU_EVENT_DISABLE_TIMING`.
+        const UNTIMED: u32 = 2;
         let mut event: CUevent = ptr::null_mut();
         // SAFETY: writes a new event of the thread's context to `event`.
         let code = unsafe { sys::cuEventCreate(&mut event, if timed { 0 } else { UNTIMED }) };

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use spmv_backend::{Backend, DeviceCaps, KernelSpec};
+use spmv_backend::{Addressed, Backend, DeviceCaps, KernelSpec};
 use spmv_core::Value;
 
 use crate::error::{Error, Result};
@@ -29,8 +29,8 @@ pub struct Device<B: Backend> {
 struct Inner<B: Backend> {
     backend: B,
     kernels: Mutex<HashMap<KernelSpec, Arc<B::Kernel>>>,
-    /// For copies of vectors: no run has them in use, since runs borrow them.
-    copies: Mutex<B::Stream>,
+    /// For copies of vectors, as many as ever copied at a time: no run has them in use, since runs borrow them.
+    copies: Mutex<Vec<B::Stream>>,
 }
 
 impl<B: Backend> Clone for Device<B> {
@@ -45,7 +45,7 @@ impl<B: Backend> Device<B> {
     /// # Errors
     /// Whatever the driver says about a new stream.
     pub fn new(backend: B) -> Result<Self> {
-        let copies = Mutex::new(backend.open_stream(false)?);
+        let copies = Mutex::new(vec![backend.open_stream(false)?]);
         Ok(Self { inner: Arc::new(Inner { backend, kernels: Mutex::default(), copies }) })
     }
 
@@ -106,9 +106,13 @@ impl<B: Backend> Device<B> {
         &self,
         f: impl FnOnce(&B::Stream) -> spmv_backend::Result<R>,
     ) -> spmv_backend::Result<R> {
-        let stream = self.inner.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = || self.inner.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not held while `f` runs: it may copy too.
+        let taken = idle().pop();
+        let stream = taken.map_or_else(|| self.backend().open_stream(false), Ok)?;
         let result = f(&stream)?;
         self.backend().wait(&self.backend().record(&stream)?)?;
+        idle().push(stream);
         Ok(result)
     }
 }
@@ -146,9 +150,12 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
         self.len == 0
     }
 
-    /// The memory that holds the values, for other libraries' calls on it.
-    pub fn buffer(&self) -> &B::Buffer {
-        &self.buffer
+    /// Address of the values on the device, for other libraries' calls on them.
+    pub fn address(&self) -> u64
+    where
+        B::Buffer: Addressed,
+    {
+        self.buffer.address()
     }
 
     /// The device it lives on.

@@ -261,7 +261,7 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     if id == KernelId::Ipcsr {
         let lanes = caps.max_group.min(BLOCK_LANES);
         // Rows so short that their number fills a block leave much of a wide one empty.
-        let width = if rows.mean <= 4.0 { 4 } else { 8 };
+        let width = if rows.mean <= 4.0 && rows.max <= LONGEST_OF_BLOCKS / 2 { 4 } else { 8 };
         return tiling(lanes, fitting_width(id, value, caps, lanes, width, 1), 1, 1);
     }
     if let (true, Some(sizes)) = (splits_subgroups(caps), caps.subgroup) {
@@ -358,10 +358,11 @@ fn launch_limits(kernel: &KernelSpec, caps: &DeviceCaps) -> (usize, usize) {
     let (by_entries, by_rows) = match kernel.id {
         KernelId::CsrScalar => (u64::MAX, groups * u64::from(tiling.scalar_rows(0, u32::MAX).end)),
         KernelId::CsrVector => (u64::MAX, groups * u64::from(tiling.vector_rows(0, u32::MAX).end)),
-        // A block is full, or holds a row for each lane, or stands beside one that it does not fit into; and a row
-        // that is cut may leave a short block.
+        // A block is full, or holds a row for each lane, or ends before a row that would keep lanes waiting: then it and
+        // that row have rows times longest entries beyond what a block holds. So k blocks of the last kind need
+        // sqrt(2 * rows * entries / held) >= k, which 1/64 of each limit leaves room for up to 512 lanes.
         KernelId::Ipcsr => {
-            let blocks = groups.min(marks) / 4;
+            let blocks = (groups.min(marks) / 64).max(1);
             (
                 blocks.saturating_mul(tile * u64::from(tiling.bunches())),
                 blocks * u64::from(tiling.group_lanes()),

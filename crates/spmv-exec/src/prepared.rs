@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use spmv_backend::{Backend, KernelId, KernelSpec};
+use spmv_backend::{Addressed, Backend, KernelId, KernelSpec};
 use spmv_core::tiling::{Piece, RowBlocks, merge_path, split_rows, tile_rows};
 use spmv_core::{CsrView, Offset, RowStats, Tiling, Value};
 
@@ -217,11 +217,14 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         &self.device
     }
 
-    /// Row offsets (`u32`, one more than rows), columns (`u32`) and values on the device, for other libraries' calls on
-    /// the same memory; `None` if the matrix was split.
-    pub fn buffers(&self) -> Option<[&B::Buffer; 3]> {
+    /// Addresses of row offsets (`u32`, one more than rows), columns (`u32`) and values on the device, for other
+    /// libraries' calls on the same memory; `None` if the matrix was split.
+    pub fn addresses(&self) -> Option<[u64; 3]>
+    where
+        B::Buffer: Addressed,
+    {
         match &self.parts[..] {
-            [part] => Some([&part.row_ptr, &part.cols, &part.vals]),
+            [part] => Some([&part.row_ptr, &part.cols, &part.vals].map(Addressed::address)),
             _ => None,
         }
     }

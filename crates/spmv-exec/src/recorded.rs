@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use num_traits::Zero;
 use spmv_backend::{Backend, Error as DeviceError};
 use spmv_core::Value;
 
@@ -41,6 +42,8 @@ pub struct Recorded<'a, B: Backend, T: Value> {
     /// of runs is recorded once for each counter to begin with.
     recordings: Vec<B::Recording>,
     next: usize,
+    /// Set while a replay is on its way: counters may not be zero after one that failed.
+    in_use: bool,
 }
 
 impl<B: Backend, T: Value> Prepared<B, T> {
@@ -89,7 +92,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         workspace.in_use = true;
         self.begin(workspace)?;
         x.lent.fetch_add(1, Ordering::Relaxed);
-        Ok(Recorded { prepared: self, workspace, x, y, alpha, beta, runs, recordings, next: 0 })
+        let (next, in_use) = (0, false);
+        Ok(Recorded { prepared: self, workspace, x, y, alpha, beta, runs, recordings, next, in_use })
     }
 }
 
@@ -101,9 +105,16 @@ impl<B: Backend, T: Value> Recorded<'_, B, T> {
     /// # Errors
     /// As [`Pending::wait`](crate::Pending::wait).
     pub fn replay(&mut self) -> Result<RunStats> {
+        if !self.beta.is_zero() {
+            self.y.check_repaired()?;
+        }
+        if std::mem::replace(&mut self.in_use, true) {
+            self.prepared.begin(self.workspace)?;
+        }
         self.y.unrepaired = true;
         let stats = self.run().or_else(|e| self.prepared.abandon(self.workspace, e))?;
         self.y.unrepaired = false;
+        self.in_use = false;
         Ok(stats)
     }
 
@@ -116,6 +127,7 @@ impl<B: Backend, T: Value> Recorded<'_, B, T> {
         let vectors = (Vector::Device(&self.x.buffer), Vector::Device(&self.y.buffer));
         let run = Run { prepared, stream, x: vectors.0, y: vectors.1, alpha: *alpha, turn: 0 };
         run.replay(&self.recordings[self.next])?;
+        let last_turn = ((self.next as u32 + 1) * self.runs - 1) % 2;
         self.next = (self.next + 1) % self.recordings.len();
         let end = backend.record(stream)?;
         backend.submit(stream)?;
@@ -124,6 +136,9 @@ impl<B: Backend, T: Value> Recorded<'_, B, T> {
             true => backend.elapsed_s(&begin, &end)?,
             false => since.elapsed().as_secs_f64(),
         };
+        if prepared.plan.repair == Repair::Device {
+            workspace.turn = last_turn;
+        }
         let mut stats = RunStats { stage1_s: seconds / f64::from(self.runs), ..prepared.stats() };
         if prepared.plan.repair == Repair::Host {
             let start = Instant::now();

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use num_traits::Zero;
-use spmv_backend::{Backend, HostSlice, KernelId};
+use spmv_backend::{Backend, HostSlice, KernelId, MemoryModel};
 use spmv_core::{Accum, Value};
 use spmv_fixup::{FixupError, carry, dirty};
 
@@ -135,6 +135,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         y: &'a mut DeviceVec<B, T::Accum>,
     ) -> Result<Pending<'a, B, T>> {
         self.check_run(x, beta, y)?;
+        self.check_owner(workspace)?;
         y.wait_for_forgotten()?;
         y.unrepaired = true;
         let vectors = (Vector::Device(&x.buffer), Vector::Device(&y.buffer));
@@ -228,9 +229,10 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     /// After an error in the middle of a run: what was started before it must not outlive the vectors' loan.
     pub(crate) fn abandon<R>(&self, workspace: &Workspace<B, T>, e: Error) -> Result<R> {
         let backend = self.device.backend();
-        if let Ok(event) = backend.record(&workspace.stream) {
+        let waited = backend.record(&workspace.stream).and_then(|event| backend.wait(&event));
+        if waited.is_err() {
             // The first error is the one to report.
-            let _ = backend.wait(&event);
+            let _ = backend.wait_all();
         }
         Err(e)
     }
@@ -496,7 +498,11 @@ impl<B: Backend, T: Value> RepairPart<'_, B, T> {
         y: &mut [A],
     ) -> Result<()> {
         let structure = self.structure();
-        dirty::repair(&structure, speculator, y)?;
+        // Where memory is mapped, other threads' runs may wait for this look to end: tasks of theirs must not be
+        // taken up in the middle of it.
+        let exclusive = self.prepared.device.caps().memory == MemoryModel::UnifiedMapped;
+        let parallel_rows = if exclusive { usize::MAX } else { dirty::PARALLEL_ROWS };
+        dirty::repair_from(&structure, speculator, y, parallel_rows)?;
         Ok(carry::add(&structure, sync_rows, sync_sums, y)?)
     }
 

@@ -192,8 +192,8 @@ impl Context {
         Self::probe(&[entry])
     }
 
-    /// Opens every device of the given backends (of OpenCL only the one that `SPMV_OPENCL_DEVICE` names, if it is
-    /// set), and says what could not be opened and why.
+    /// Opens every device of the given backends (of CUDA and OpenCL only the one that
+    /// `SPMV_CUDA_DEVICE` or `SPMV_OPENCL_DEVICE` names, if it is set), and says what could not be opened and why.
     ///
     /// ```
     /// use spmv::{BackendKind, Context};

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
 use spmv::{Accum, Scalar};
-use spmv_cuda::{Buffer, Cuda};
+use spmv_cuda::Cuda;
 use spmv_exec::Prepared;
 
 use super::flush::Flushing;
@@ -30,7 +30,8 @@ impl CardValue for f64 {
 pub(super) struct Arrays<'a, T> {
     /// Rows, columns, entries.
     counts: [usize; 3],
-    buffers: [&'a Buffer; 3],
+    addresses: [u64; 3],
+    matrix: PhantomData<&'a ()>,
     values: PhantomData<T>,
 }
 
@@ -40,8 +41,8 @@ impl<'a, T: CardValue> Arrays<'a, T> {
         let rows = prepared.row_stats();
         let counts = [rows.n_rows, rows.n_cols, rows.nnz];
         let fits = counts.into_iter().all(|n| n <= i32::MAX as usize);
-        let buffers = prepared.buffers().filter(|_| fits)?;
-        Some(Self { counts, buffers, values: PhantomData })
+        let addresses = prepared.addresses().filter(|_| fits)?;
+        Some(Self { counts, addresses, matrix: PhantomData, values: PhantomData })
     }
 
     /// Rows, columns, entries.
@@ -51,11 +52,11 @@ impl<'a, T: CardValue> Arrays<'a, T> {
 
     /// Addresses of row offsets, columns and values.
     pub(super) fn addresses(&self) -> [*mut c_void; 3] {
-        self.buffers.map(on_device)
+        self.addresses.map(on_device)
     }
 }
 
 /// A buffer's address on the device, which nobody follows here.
-pub(super) fn on_device(buffer: &Buffer) -> *mut c_void {
-    std::ptr::without_provenance_mut(buffer.device_ptr() as usize)
+pub(super) fn on_device(address: u64) -> *mut c_void {
+    std::ptr::without_provenance_mut(address as usize)
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use libloading::{Library, Symbol};
-use spmv_backend::{Arg, Backend, DeviceCaps, KernelSpec, Result as DeviceResult};
+use spmv_backend::{Addressed as _, Arg, Backend, DeviceCaps, KernelSpec, Result as DeviceResult};
 use spmv_cuda::{Buffer, Graph, Stream};
 use spmv_exec::{Device, DeviceVec};
 
@@ -331,7 +331,7 @@ impl Cusparse {
                 set_up.y.raw,
                 T::TYPE,
                 variant.algorithm as c_int,
-                on_device(&set_up.buffer),
+                on_device(set_up.buffer.address()),
             )
         };
         check(name, status)
@@ -367,7 +367,7 @@ impl Cusparse {
         let len = vec.len() as i64;
         // SAFETY: the buffer holds `len` values of type `T`; the library writes the new descriptor to `raw`.
         let status =
-            unsafe { (self.functions.create_dn_vec)(&mut raw, len, on_device(vec.buffer()), T::TYPE) };
+            unsafe { (self.functions.create_dn_vec)(&mut raw, len, on_device(vec.address()), T::TYPE) };
         check("cusparseCreateDnVec", status)?;
         Ok(Object { raw, destroy: self.functions.destroy_dn_vec })
     }
