@@ -288,7 +288,8 @@ mod plans {
         assert_eq!(planned(4.0, 4), (vector, "T=2,W=1,S=1,B=64".into()));
         assert_eq!(planned(2000.0, 2000), (vector, "T=32,W=1,S=1,B=4".into()));
         assert_eq!(planned(5.6, 353), (blocks, "T=128,W=8,S=1,B=1".into()));
-        assert_eq!(planned(3.1, 800), (blocks, "T=128,W=4,S=1,B=1".into()));
+        assert_eq!(planned(3.1, 500), (blocks, "T=128,W=4,S=1,B=1".into()));
+        assert_eq!(planned(3.1, 800).1, "T=128,W=8,S=1,B=1");
         assert_eq!(planned(5.7, 395_259), (speculative, "T=32,W=16,S=3,B=4".into()));
     }
 
