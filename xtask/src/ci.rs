@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use cargo_metadata::MetadataCommand;
 
 use crate::test;
 use crate::tidy::{self, Workspace};
@@ -50,9 +51,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn package() -> anyhow::Result<()> {
     let workspace = Workspace::load()?;
     forget_unpacked(&workspace);
-    // Uncommitted work is packaged too, so that this runs before a commit as well as after.
+    // What was compiled of earlier packages is taken for that of these, too.
     let mut cargo = cargo_in_root()?;
-    cargo.args(["package", "--quiet", "--allow-dirty"]);
+    let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+    let target = metadata.target_directory.join("package-check");
+    if target.exists() {
+        std::fs::remove_dir_all(&target).with_context(|| target.to_string())?;
+    }
+    // Uncommitted work is packaged too, so that this runs before a commit as well as after.
+    cargo.args(["package", "--quiet", "--allow-dirty", "--target-dir"]).arg(&target);
     let published = workspace.packages.iter().filter(|p| p.publish);
     cargo.args(published.flat_map(|p| ["--package", &p.name]));
     succeed(&mut cargo)
