@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use crate::caps::DeviceCaps;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 
 /// A scalar argument in the type of sums.
@@ -218,7 +218,8 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     ) -> Result<()>;
 
     /// Records the launches and zeroings that `work` puts on the stream, instead of running them. `work` does nothing
-    /// else with the stream, and what was recorded is as unsafe to replay as its launches were to start.
+    /// else with the stream, and what was recorded is as unsafe to replay as its launches were to start. As it is here
+    /// for devices that cannot record.
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) where there is no such thing, what `work` returns, and
@@ -227,7 +228,10 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
         &self,
         stream: &Self::Stream,
         work: impl FnOnce() -> Result<(), E>,
-    ) -> Result<Self::Recording, E>;
+    ) -> Result<Self::Recording, E> {
+        let _ = (stream, work);
+        Err(Error::unsupported(&*self.caps().name, "recorded runs", "start each run (enqueue)").into())
+    }
 
     /// Runs what was recorded, in stream order.
     ///

@@ -160,3 +160,25 @@ impl DeviceCaps {
         }
     }
 }
+
+/// The device that a user names: by its place in the list, or by part of its name in any case of letters.
+///
+/// ```
+/// use spmv_backend::find_device;
+/// let all = ["Iris Xe".to_string(), "H200".to_string()];
+/// assert_eq!(find_device(&all, "h2", String::clone), Ok(&all[1]));
+/// assert_eq!(find_device(&all, "0", String::clone), Ok(&all[0]));
+/// let e = find_device(&all, "abacus", String::clone).unwrap_err();
+/// assert_eq!(e, "no device 'abacus'; there are 0: Iris Xe, 1: H200");
+/// ```
+///
+/// # Errors
+/// The devices there are, in words.
+pub fn find_device<'a, D>(all: &'a [D], asked: &str, name: impl Fn(&D) -> String) -> Result<&'a D, String> {
+    let lower = asked.to_lowercase();
+    let by_place = asked.parse::<usize>().ok().and_then(|i| all.get(i));
+    by_place.or_else(|| all.iter().find(|d| name(d).to_lowercase().contains(&lower))).ok_or_else(|| {
+        let list: Vec<String> = all.iter().enumerate().map(|(i, d)| format!("{i}: {}", name(d))).collect();
+        format!("no device '{asked}'; there are {}", list.join(", "))
+    })
+}

@@ -29,7 +29,7 @@ mod kernel;
 mod params;
 
 pub use backend::{Addressed, Arg, Backend, HostSlice, Scalar};
-pub use caps::{DeviceCaps, DeviceKind, DtypeSet, MemoryModel};
+pub use caps::{DeviceCaps, DeviceKind, DtypeSet, MemoryModel, find_device};
 pub use error::{Error, Result};
 pub use kernel::{KernelId, KernelSpec, Lanes, UnknownKernel};
 pub use params::{Elem, Param, ParamKind};

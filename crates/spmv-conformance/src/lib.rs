@@ -16,6 +16,7 @@
 
 mod check;
 pub mod corpus;
+pub mod device;
 mod random;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use cust::device::{Device, DeviceAttribute as Attribute};
 use cust::error::CudaError;
 use cust::{CudaApiVersion, CudaFlags};
-use spmv_backend::{DeviceCaps, DeviceKind, Error, MemoryModel, Result};
+use spmv_backend::{DeviceCaps, DeviceKind, Error, MemoryModel, Result, find_device};
 
 use crate::error::unavailable;
 use crate::{Mask, Memory, Options};
@@ -110,13 +110,7 @@ fn of_device(place: u32, driver: (i32, i32)) -> Result<Found, CudaError> {
 pub(crate) fn choose(options: &Options) -> Result<&'static Found> {
     let all = found()?;
     let Some(asked) = &options.device else { return Ok(&all[0]) };
-    let lower = asked.to_lowercase();
-    let by_place = asked.parse::<usize>().ok().and_then(|i| all.get(i));
-    by_place.or_else(|| all.iter().find(|f| f.info.name.to_lowercase().contains(&lower))).ok_or_else(|| {
-        let list: Vec<String> =
-            all.iter().enumerate().map(|(i, found)| format!("{i}: {}", found.info.name)).collect();
-        unavailable(format!("no device '{asked}'; there are {}", list.join(", ")))
-    })
+    find_device(all, asked, |f| f.info.name.clone()).map_err(unavailable)
 }
 
 impl Found {

@@ -5,13 +5,12 @@ use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
+use spmv_conformance::device::{self as shared, Outcome, expected};
 use spmv_core::{Csr, Tiling};
 use spmv_cuda::{Cuda, Mask, Memory, Options, devices};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStats};
 use spmv_fixup::FixupError;
 use spmv_io::generate::{self, EmptyRows};
-
-type Outcome = Result<(), Failed>;
 
 /// With this variable set the program lists devices, for the test that needs a process of its own.
 const LIST: &str = "SPMV_TEST_LIST_DEVICES";
@@ -51,6 +50,7 @@ fn main() {
         a_forgotten_run_overwrites_nothing_later
         a_panic_while_memory_is_mapped_harms_no_other
         a_timed_workspace_tells_device_times
+        runs_are_recorded
         every_run_has_the_same_bits
     };
     let mut trials: Vec<Trial> = Vec::new();
@@ -85,37 +85,19 @@ fn speculative(fixup: Fixup) -> ExecOptions {
     ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup }
 }
 
-/// Rows of 3, 0, 5 and 1 entries over and over: every tile of 32 entries is dirty.
-fn matrix() -> Csr<f32> {
-    const ROWS: usize = 4000;
-    let lens = (0..ROWS).map(|r| [3, 0, 5, 1][r % 4]);
-    let mut row_ptr = vec![0u32];
-    row_ptr.extend(lens.scan(0, |sum, len| {
-        *sum += len;
-        Some(*sum)
-    }));
-    let nnz = row_ptr[ROWS] as usize;
-    Csr::new(ROWS, 1, row_ptr, vec![0; nnz], (0..nnz).map(|e| (e % 5) as f32).collect()).expect("valid")
-}
+/// Rows of the matrix that is multiplied.
+const ROWS: usize = 4000;
 
-fn expected(a: &Csr<f32>) -> Vec<f32> {
-    let rows = a.row_ptr().windows(2);
-    rows.map(|r| a.vals()[r[0] as usize..r[1] as usize].iter().sum()).collect()
+fn matrix() -> Csr<f32> {
+    shared::matrix(ROWS)
 }
 
 fn multiply(device: &Device<Cuda>, options: &ExecOptions) -> Result<(Vec<f32>, RunStats), Error> {
-    let a = matrix();
-    let prepared = device.prepare(a.view(), options)?;
-    let mut workspace = prepared.workspace()?;
-    let (x, mut y) = (device.upload(&[1.0])?, device.upload(&vec![f32::NAN; a.n_rows()])?);
-    let stats = prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
-    Ok((y.to_vec()?, stats))
+    shared::multiply(device, &matrix(), options)
 }
 
 fn check(device: &Device<Cuda>, fixup: Fixup) -> Result<RunStats, Error> {
-    let (y, stats) = multiply(device, &speculative(fixup))?;
-    assert_eq!(y, expected(&matrix()));
-    Ok(stats)
+    shared::check(device, &matrix(), &speculative(fixup))
 }
 
 fn managed_memory_is_repaired_in_place() -> Outcome {
@@ -317,21 +299,9 @@ fn copies_of_any_size_come_back() -> Outcome {
 }
 
 fn a_buffer_may_be_dropped_while_a_command_uses_it() -> Outcome {
-    const BYTES: u64 = 64 << 20;
     for memory in Memory::ALL {
         let device = in_memory(memory)?;
-        for keep_stream in [true, false, true] {
-            let stream = device.backend().open_stream(false)?;
-            let buffer = device.backend().alloc(BYTES)?;
-            device.backend().zero(&stream, &buffer, BYTES)?;
-            device.backend().submit(&stream)?;
-            if keep_stream {
-                drop(buffer);
-            } else {
-                drop(stream);
-                drop(buffer);
-            }
-        }
+        shared::a_buffer_may_be_dropped_while_a_command_uses_it(&device)?;
         check(&device, Fixup::Auto)?;
     }
     Ok(())
@@ -340,20 +310,7 @@ fn a_buffer_may_be_dropped_while_a_command_uses_it() -> Outcome {
 fn a_forgotten_run_overwrites_nothing_later() -> Outcome {
     for memory in Memory::ALL {
         let device = in_memory(memory)?;
-        let a = matrix();
-        let prepared = device.prepare(a.view(), &speculative(Fixup::Auto))?;
-        let mut workspace = prepared.workspace()?;
-        let (mut x, mut y) = (device.upload(&[1.0])?, device.zeros(a.n_rows())?);
-        let sevens = vec![7.0; a.n_rows()];
-        for _ in 0..50 {
-            std::mem::forget(prepared.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y)?);
-            assert!(matches!(y.to_vec(), Err(Error::Unrepaired)));
-            x.write(&[1.0])?;
-            y.write(&sevens)?;
-            assert_eq!(y.to_vec()?, sevens, "{memory:?}");
-        }
-        prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
-        assert_eq!(y.to_vec()?, expected(&a));
+        shared::a_forgotten_run_overwrites_nothing_later(&device, &matrix(), &speculative(Fixup::Auto))?;
     }
     Ok(())
 }
@@ -362,9 +319,8 @@ fn a_panic_while_memory_is_mapped_harms_no_other() -> Outcome {
     for no_concurrent_access in [false, true] {
         let mask = Mask { no_concurrent_access, ..Mask::default() };
         let device = open(|o| (o.memory, o.mask) = (Some(Memory::Managed), mask))?;
-        let mut vec = device.upload(&[1.0f32; 8])?;
-        let panics = || vec.map(|_| std::panic::panic_any("on purpose"));
-        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+        assert!(device.caps().memory.host_can_map());
+        shared::a_panic_while_memory_is_mapped_is_passed_on(&device)?;
         check(&device, Fixup::Auto)?;
     }
     Ok(())
@@ -372,18 +328,25 @@ fn a_panic_while_memory_is_mapped_harms_no_other() -> Outcome {
 
 fn a_timed_workspace_tells_device_times() -> Outcome {
     for fixup in [Fixup::Host, Fixup::Device] {
-        let device = open(|_| ())?;
+        shared::a_timed_workspace_tells_device_times(&open(|_| ())?, &matrix(), &speculative(fixup))?;
+    }
+    Ok(())
+}
+
+/// The conformance suite tries recorded runs where a device has them; this one must.
+fn runs_are_recorded() -> Outcome {
+    for (memory, runs) in [(Memory::Device, 3), (Memory::Managed, 1)] {
+        let device = in_memory(memory)?;
         let a = matrix();
-        let prepared = device.prepare(a.view(), &speculative(fixup))?;
-        let mut workspace = prepared.timed_workspace()?;
-        let (x, mut y) = (device.upload(&[1.0])?, device.zeros(a.n_rows())?);
+        let prepared = device.prepare(a.view(), &speculative(Fixup::Auto))?;
+        let mut workspace = prepared.workspace()?;
+        let (x, mut y) = (device.upload(&[1.0])?, device.upload(&vec![f32::NAN; a.n_rows()])?);
+        let mut recorded = prepared.record(&mut workspace, runs, 1.0, &x, 0.0, &mut y)?;
         for _ in 0..3 {
-            let wall = std::time::Instant::now();
-            let stats = prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
-            let wall = wall.elapsed().as_secs_f64();
-            assert!(stats.stage1_s > 0.0 && stats.stage2_s > 0.0, "{stats:?}");
-            assert!(stats.stage1_s + stats.stage2_s <= wall, "{stats:?} within {wall} s");
+            recorded.replay()?;
         }
+        drop(recorded);
+        assert_eq!(y.to_vec()?, expected(&a), "{memory:?}");
     }
     Ok(())
 }

@@ -196,6 +196,11 @@ fn splits_subgroups(caps: &DeviceCaps) -> bool {
     caps.kind != DeviceKind::Cpu && caps.subgroup.is_some_and(|(least, most)| least < most)
 }
 
+/// As many tiles a bunch, up to `most`, as `work` takes on a device that `full` steps fill with bunches of one tile.
+fn tiles_for(work: usize, full: u64, most: u32) -> u32 {
+    (work as u64).div_ceil(full.max(1)).clamp(1, u64::from(most)) as u32
+}
+
 /// Tilings for devices whose subgroups may be split.
 fn split_tiling(id: KernelId, rows: &RowStats, caps: &DeviceCaps, (least, most): (u16, u16)) -> Tiling {
     let (least, most) = (u32::from(least), u32::from(most));
@@ -203,7 +208,7 @@ fn split_tiling(id: KernelId, rows: &RowStats, caps: &DeviceCaps, (least, most):
     // As many tiles a bunch as leave so many bunches to each compute unit.
     let walking = |width: u32, bunches: u32, work: usize, resident: u64| {
         let full = u64::from(width * most) * u64::from(caps.compute_units) * resident;
-        (width, (work as u64).div_ceil(full.max(1)).clamp(1, 7) as u32, bunches)
+        (width, tiles_for(work, full, 7), bunches)
     };
     let (lanes, (width, tiles, bunches)) = match id {
         KernelId::CsrVector => {
@@ -256,7 +261,7 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
         let work = if id == KernelId::MergePath { rows.nnz.saturating_add(rows.n_rows) } else { rows.nnz };
         let full =
             u64::from(width * lanes) * u64::from(caps.compute_units) * RESIDENT_LANES / u64::from(lanes);
-        if by_row { 1 } else { (work as u64).div_ceil(full.max(1)).clamp(1, u64::from(most)) as u32 }
+        if by_row { 1 } else { tiles_for(work, full, most) }
     };
     if id == KernelId::Ipcsr {
         let lanes = caps.max_group.min(BLOCK_LANES);

@@ -428,14 +428,6 @@ impl Backend for OpenCl {
         Ok(())
     }
 
-    fn capture<E: From<Error>>(
-        &self,
-        _: &Stream,
-        _: impl FnOnce() -> Result<(), E>,
-    ) -> Result<Infallible, E> {
-        Err(Error::unsupported(&*self.caps.name, "recorded runs", "start each run (enqueue)").into())
-    }
-
     unsafe fn replay(&self, _: &Stream, recording: &Infallible) -> Result<()> {
         match *recording {}
     }

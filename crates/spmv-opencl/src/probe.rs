@@ -8,7 +8,7 @@ use opencl3::device::{
 };
 use opencl3::error_codes::{ClError, error_text};
 use opencl3::platform::{Platform, get_platforms};
-use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, Error, MemoryModel, Result};
+use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, Error, MemoryModel, Result, find_device};
 use spmv_core::Dtype;
 
 use crate::{Mask, Memory, Options};
@@ -159,13 +159,7 @@ fn of_device(device: Device, platform: &str) -> Option<Found> {
 pub(crate) fn choose(options: &Options) -> Result<&'static Found> {
     let all = found()?;
     let Some(asked) = &options.device else { return Ok(&all[0]) };
-    let lower = asked.to_lowercase();
-    let names = |f: &Found| format!("{} ({})", f.info.name, f.info.platform);
-    let by_place = asked.parse::<usize>().ok().and_then(|i| all.get(i));
-    by_place.or_else(|| all.iter().find(|f| names(f).to_lowercase().contains(&lower))).ok_or_else(|| {
-        let list: Vec<String> = all.iter().enumerate().map(|(i, f)| format!("{i}: {}", names(f))).collect();
-        unavailable(format!("no device '{asked}'; there are {}", list.join(", ")))
-    })
+    find_device(all, asked, |f| format!("{} ({})", f.info.name, f.info.platform)).map_err(unavailable)
 }
 
 impl Found {

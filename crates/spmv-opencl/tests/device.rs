@@ -6,12 +6,12 @@ use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
+use spmv_conformance::device::{self as shared, Outcome, expected};
 use spmv_core::{Csr, Tiling};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStats};
 use spmv_fixup::FixupError;
 use spmv_opencl::{Memory, OpenCl, Options, devices};
 
-type Outcome = Result<(), Failed>;
 type Test = (&'static str, fn() -> Outcome);
 
 /// With this variable set the program lists devices, for the test that needs a process of its own.
@@ -92,37 +92,19 @@ fn speculative(fixup: Fixup) -> ExecOptions {
     ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup }
 }
 
-/// Rows of 3, 0, 5 and 1 entries over and over: every tile of eight entries is dirty.
-fn matrix() -> Csr<f32> {
-    const ROWS: usize = 400;
-    let lens = (0..ROWS).map(|r| [3, 0, 5, 1][r % 4]);
-    let mut row_ptr = vec![0u32];
-    row_ptr.extend(lens.scan(0, |sum, len| {
-        *sum += len;
-        Some(*sum)
-    }));
-    let nnz = row_ptr[ROWS] as usize;
-    Csr::new(ROWS, 1, row_ptr, vec![0; nnz], (0..nnz).map(|e| (e % 5) as f32).collect()).expect("valid")
-}
+/// Rows of the matrix that is multiplied.
+const ROWS: usize = 400;
 
-fn expected(a: &Csr<f32>) -> Vec<f32> {
-    let rows = a.row_ptr().windows(2);
-    rows.map(|r| a.vals()[r[0] as usize..r[1] as usize].iter().sum()).collect()
+fn matrix() -> Csr<f32> {
+    shared::matrix(ROWS)
 }
 
 fn multiply(device: &Device<OpenCl>, fixup: Fixup) -> Result<(Vec<f32>, RunStats), Error> {
-    let a = matrix();
-    let prepared = device.prepare(a.view(), &speculative(fixup))?;
-    let mut workspace = prepared.workspace()?;
-    let (x, mut y) = (device.upload(&[1.0])?, device.upload(&vec![f32::NAN; a.n_rows()])?);
-    let stats = prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
-    Ok((y.to_vec()?, stats))
+    shared::multiply(device, &matrix(), &speculative(fixup))
 }
 
 fn check(device: &Device<OpenCl>, fixup: Fixup) -> Result<RunStats, Error> {
-    let (y, stats) = multiply(device, fixup)?;
-    assert_eq!(y, expected(&matrix()));
-    Ok(stats)
+    shared::check(device, &matrix(), &speculative(fixup))
 }
 
 fn sums_are_repaired_in_place_where_memory_is_shared() -> Outcome {
@@ -278,21 +260,9 @@ fn more_than_the_largest_buffer_is_out_of_memory() -> Outcome {
 }
 
 fn a_buffer_may_be_dropped_while_a_command_uses_it() -> Outcome {
-    const BYTES: u64 = 64 << 20;
     for memory in Memory::ALL.into_iter().filter(|m| offers(*m)) {
         let device = open(|o| o.memory = Some(memory))?;
-        for keep_stream in [true, false, true] {
-            let stream = device.backend().open_stream(false)?;
-            let buffer = device.backend().alloc(BYTES)?;
-            device.backend().zero(&stream, &buffer, BYTES)?;
-            device.backend().submit(&stream)?;
-            if keep_stream {
-                drop(buffer);
-            } else {
-                drop(stream);
-                drop(buffer);
-            }
-        }
+        shared::a_buffer_may_be_dropped_while_a_command_uses_it(&device)?;
         check(&device, Fixup::Auto)?;
     }
     Ok(())
@@ -301,20 +271,7 @@ fn a_buffer_may_be_dropped_while_a_command_uses_it() -> Outcome {
 fn a_forgotten_run_overwrites_nothing_later() -> Outcome {
     for memory in Memory::ALL.into_iter().filter(|m| offers(*m)) {
         let device = open(|o| o.memory = Some(memory))?;
-        let a = matrix();
-        let prepared = device.prepare(a.view(), &speculative(Fixup::Auto))?;
-        let mut workspace = prepared.workspace()?;
-        let (mut x, mut y) = (device.upload(&[1.0])?, device.zeros(a.n_rows())?);
-        let sevens = vec![7.0; a.n_rows()];
-        for _ in 0..50 {
-            std::mem::forget(prepared.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y)?);
-            assert!(matches!(y.to_vec(), Err(Error::Unrepaired)));
-            x.write(&[1.0])?;
-            y.write(&sevens)?;
-            assert_eq!(y.to_vec()?, sevens, "{memory:?}");
-        }
-        prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
-        assert_eq!(y.to_vec()?, expected(&a));
+        shared::a_forgotten_run_overwrites_nothing_later(&device, &matrix(), &speculative(Fixup::Auto))?;
     }
     Ok(())
 }
@@ -322,11 +279,7 @@ fn a_forgotten_run_overwrites_nothing_later() -> Outcome {
 fn a_panic_while_memory_is_mapped_harms_no_other() -> Outcome {
     for memory in [Memory::Fine, Memory::Coarse] {
         let Ok(device) = open(|o| o.memory = Some(memory)) else { continue };
-        let mut vec = device.upload(&[1.0f32; 8])?;
-        let panics = || vec.map(|_| std::panic::panic_any("on purpose"));
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
-        // Where the host cannot map there is nothing to panic in.
-        assert_eq!(caught.is_err(), device.caps().memory.host_can_map());
+        shared::a_panic_while_memory_is_mapped_is_passed_on(&device)?;
         check(&device, Fixup::Auto)?;
     }
     Ok(())
@@ -343,18 +296,7 @@ fn a_tile_wider_than_a_word_is_refused() -> Outcome {
 
 fn a_timed_workspace_tells_device_times() -> Outcome {
     for fixup in [Fixup::Host, Fixup::Device] {
-        let device = open(|_| ())?;
-        let a = matrix();
-        let prepared = device.prepare(a.view(), &speculative(fixup))?;
-        let mut workspace = prepared.timed_workspace()?;
-        let (x, mut y) = (device.upload(&[1.0])?, device.zeros(a.n_rows())?);
-        for _ in 0..3 {
-            let wall = std::time::Instant::now();
-            let stats = prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
-            let wall = wall.elapsed().as_secs_f64();
-            assert!(stats.stage1_s > 0.0 && stats.stage2_s > 0.0, "{stats:?}");
-            assert!(stats.stage1_s + stats.stage2_s <= wall, "{stats:?} within {wall} s");
-        }
+        shared::a_timed_workspace_tells_device_times(&open(|_| ())?, &matrix(), &speculative(fixup))?;
     }
     Ok(())
 }

@@ -149,6 +149,18 @@ fn own_mut<'a, C: 'static>(
     of_any_backend.downcast_mut().ok_or(Mismatch::Other(what))
 }
 
+/// What a run is given, if it is all of this backend.
+type OwnAll<'a, B, T> =
+    (&'a mut Workspace<B, T>, &'a DeviceVec<B, T>, &'a mut DeviceVec<B, <T as Value>::Accum>);
+
+fn own_all<'a, B: Backend, T: Value>(
+    workspace: &'a mut dyn AnyWorkspace,
+    x: &'a dyn AnyVector<T>,
+    y: &'a mut dyn AnyVector<T::Accum>,
+) -> Result<OwnAll<'a, B, T>, Mismatch> {
+    Ok((own_mut(workspace, "the workspace")?, own(x, "x")?, own_mut(y, "y")?))
+}
+
 impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
     fn plan(&self) -> &Plan {
         Prepared::plan(self)
@@ -174,8 +186,7 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
         beta: T::Accum,
         y: &'a mut dyn AnyVector<T::Accum>,
     ) -> Result<Box<dyn AnyPending + 'a>, Mismatch> {
-        let workspace = own_mut::<Workspace<B, T>>(workspace, "the workspace")?;
-        let (x, y) = (own::<DeviceVec<B, T>>(x, "x")?, own_mut::<DeviceVec<B, T::Accum>>(y, "y")?);
+        let (workspace, x, y) = own_all::<B, T>(workspace, x, y)?;
         Ok(Box::new(Prepared::enqueue(self, workspace, alpha, x, beta, y)?))
     }
 
@@ -187,8 +198,7 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
     ) -> Result<RunStats, Mismatch> {
-        let workspace = own_mut::<Workspace<B, T>>(workspace, "the workspace")?;
-        let (x, y) = (own::<DeviceVec<B, T>>(x, "x")?, own_mut::<DeviceVec<B, T::Accum>>(y, "y")?);
+        let (workspace, x, y) = own_all::<B, T>(workspace, x, y)?;
         Ok(Prepared::apply(self, workspace, alpha, x, beta, y)?)
     }
 
@@ -213,8 +223,7 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
         beta: T::Accum,
         y: &'a mut dyn AnyVector<T::Accum>,
     ) -> Result<Box<dyn AnyRecorded + 'a>, Mismatch> {
-        let workspace = own_mut::<Workspace<B, T>>(workspace, "the workspace")?;
-        let (x, y) = (own::<DeviceVec<B, T>>(x, "x")?, own_mut::<DeviceVec<B, T::Accum>>(y, "y")?);
+        let (workspace, x, y) = own_all::<B, T>(workspace, x, y)?;
         Ok(Box::new(Prepared::record(self, workspace, runs, alpha, x, beta, y)?))
     }
 

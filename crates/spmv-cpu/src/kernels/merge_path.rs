@@ -6,7 +6,7 @@
 
 use spmv_core::Tiling;
 
-use super::prelude::{Rows, for_groups};
+use super::prelude::{RowSums, for_carriers};
 use crate::simd::{Isa, Operand, SimdValue};
 
 pub(crate) struct MergePath<'a, T: SimdValue> {
@@ -22,59 +22,18 @@ pub(crate) struct MergePath<'a, T: SimdValue> {
     pub(crate) y: &'a mut [T::Accum],
 }
 
-/// What a run of groups writes.
-struct Out<'a, A> {
-    y: Rows<'a, A>,
-    carries: Rows<'a, A>,
-}
-
 impl<T: SimdValue> MergePath<'_, T> {
-    pub(crate) fn run(mut self, groups: u32) {
-        let bunch_rows = self.bunch_rows;
-        let y = Rows { base: 0, rows: std::mem::take(&mut self.y) };
-        let carries = Rows { base: 0, rows: std::mem::take(&mut self.carries) };
-        let bunches = self.tiling.bunches() as usize;
-        for_groups(
-            0..groups,
-            Out { y, carries },
-            &|out, group| {
-                let bunch = group as usize * bunches;
-                let (y_left, y_right) = out.y.split_before(bunch_rows[bunch] as usize);
-                let (carries_left, carries_right) = out.carries.split_before(bunch);
-                (Out { y: y_left, carries: carries_left }, Out { y: y_right, carries: carries_right })
-            },
-            &|mut out, _| {
-                for (i, carry) in out.carries.rows.iter_mut().enumerate() {
-                    *carry = self.bunch(out.carries.base + i, &mut out.y);
-                }
-            },
-        );
-    }
-
-    fn bunch(&self, bunch: usize, y: &mut Rows<'_, T::Accum>) -> T::Accum {
-        // STEP 1
-        let total = self.row_ptr.len() as u32 - 1 + self.row_ptr[self.row_ptr.len() - 1];
-        let steps = self.tiling.bunch_range(bunch as u32, total);
-        let rows = self.bunch_rows[bunch] as usize..self.bunch_rows[bunch + 1] as usize;
-        let entries = steps.start as usize - rows.start..steps.end as usize - rows.end;
-        if rows.is_empty() {
-            return T::dot(self.isa, &self.a, entries);
-        }
-        // STEP 2
-        let first_end = self.row_ptr[rows.start + 1] as usize;
-        let first = T::dot(self.isa, &self.a, entries.start..first_end);
-        let y = y.range(rows.clone());
-        y[0] = super::store(self.alpha, first, self.beta, y[0]);
-        // STEP 3
-        T::rows(
-            self.isa,
-            &self.a,
-            &self.row_ptr[rows.start + 1..=rows.end],
-            self.alpha,
-            self.beta,
-            &mut y[1..],
-        );
-        // STEP 4
-        T::dot(self.isa, &self.a, self.row_ptr[rows.end] as usize..entries.end)
+    pub(crate) fn run(self, groups: u32) {
+        let Self { tiling, isa, alpha, beta, row_ptr, bunch_rows, a, carries, y } = self;
+        let total = row_ptr.len() as u32 - 1 + row_ptr[row_ptr.len() - 1];
+        let sums = RowSums { isa, alpha, beta, row_ptr, a };
+        for_carriers(groups, tiling.bunches() as usize, bunch_rows, y, carries, &|bunch, y| {
+            // STEP 1
+            let steps = tiling.bunch_range(bunch as u32, total);
+            let rows = bunch_rows[bunch] as usize..bunch_rows[bunch + 1] as usize;
+            let entries = steps.start as usize - rows.start..steps.end as usize - rows.end;
+            // STEP 2, STEP 3, STEP 4
+            sums.of(rows, entries, y)
+        });
     }
 }

@@ -1,6 +1,10 @@
-//! What the kernels share: walking groups in parallel without allocating.
+//! What the kernels share: walking groups in parallel without allocating, and rows that several parts share.
 
 use std::ops::Range;
+
+use spmv_core::Accum;
+
+use crate::simd::{Isa, Operand, SimdValue};
 
 /// Runs `leaf` once for every group, in parallel by halves.
 ///
@@ -42,5 +46,61 @@ impl<'a, A> Rows<'a, A> {
     /// The rows given by kernel row numbers.
     pub(crate) fn range(&mut self, rows: Range<usize>) -> &mut [A] {
         &mut self.rows[rows.start - self.base..rows.end - self.base]
+    }
+}
+
+/// Runs `part` for every bunch of every group, in parallel over groups, and keeps what it carries. Bunch `b` writes the
+/// rows from `part_rows[b]` up to `part_rows[b + 1]`.
+pub(crate) fn for_carriers<A: Accum>(
+    groups: u32,
+    bunches: usize,
+    part_rows: &[u32],
+    y: &mut [A],
+    carries: &mut [A],
+    part: &(impl Fn(usize, &mut Rows<'_, A>) -> A + Sync),
+) {
+    for_groups(
+        0..groups,
+        (Rows { base: 0, rows: y }, Rows { base: 0, rows: carries }),
+        &|(y, carries): (Rows<'_, A>, Rows<'_, A>), group| {
+            let bunch = group as usize * bunches;
+            let (y_left, y_right) = y.split_before(part_rows[bunch] as usize);
+            let (carries_left, carries_right) = carries.split_before(bunch);
+            ((y_left, carries_left), (y_right, carries_right))
+        },
+        &|(mut y, carries), _| {
+            for (i, carry) in carries.rows.iter_mut().enumerate() {
+                *carry = part(carries.base + i, &mut y);
+            }
+        },
+    );
+}
+
+/// Sums of rows, the first of which may have begun and the last of which may end elsewhere.
+pub(crate) struct RowSums<'a, T: SimdValue> {
+    pub(crate) isa: Isa,
+    pub(crate) alpha: T::Accum,
+    pub(crate) beta: T::Accum,
+    pub(crate) row_ptr: &'a [u32],
+    pub(crate) a: Operand<'a, T>,
+}
+
+impl<T: SimdValue> RowSums<'_, T> {
+    /// Stores the rows that end among `entries`; returns the sum of the entries after them.
+    pub(crate) fn of(
+        &self,
+        rows: Range<usize>,
+        entries: Range<usize>,
+        y: &mut Rows<'_, T::Accum>,
+    ) -> T::Accum {
+        let Self { isa, alpha, beta, row_ptr, a } = self;
+        if rows.is_empty() {
+            return T::dot(*isa, a, entries);
+        }
+        let first = T::dot(*isa, a, entries.start..row_ptr[rows.start + 1] as usize);
+        let y = y.range(rows.clone());
+        y[0] = super::store(*alpha, first, *beta, y[0]);
+        T::rows(*isa, a, &row_ptr[rows.start + 1..=rows.end], *alpha, *beta, &mut y[1..]);
+        T::dot(*isa, a, row_ptr[rows.end] as usize..entries.end)
     }
 }

@@ -1,0 +1,143 @@
+//! What the tests of a device, its driver and its faults share: a matrix whose tiles are dirty, and trials that are the
+//! same for every backend.
+//!
+//! ```
+//! use spmv_conformance::device::{expected, matrix};
+//! let a = matrix(8);
+//! assert_eq!((a.nnz(), expected(&a).len()), (18, 8));
+//! ```
+
+use libtest_mimic::Failed;
+use spmv_backend::Backend;
+use spmv_core::Csr;
+use spmv_exec::{Device, Error, Options, RunStats};
+
+/// How a trial ends.
+pub type Outcome = Result<(), Failed>;
+
+/// Bytes of a buffer that takes a device a while to fill.
+const LARGE: u64 = 64 << 20;
+
+/// Rows of 3, 0, 5 and 1 entries over and over: every tile of eight entries or more is dirty.
+pub fn matrix(n_rows: usize) -> Csr<f32> {
+    let lens = (0..n_rows).map(|r| [3, 0, 5, 1][r % 4]);
+    let mut row_ptr = vec![0u32];
+    row_ptr.extend(lens.scan(0, |sum, len| {
+        *sum += len;
+        Some(*sum)
+    }));
+    let nnz = row_ptr[n_rows] as usize;
+    Csr::new(n_rows, 1, row_ptr, vec![0; nnz], (0..nnz).map(|e| (e % 5) as f32).collect()).expect("valid")
+}
+
+/// The matrix times one.
+pub fn expected(a: &Csr<f32>) -> Vec<f32> {
+    let rows = a.row_ptr().windows(2);
+    rows.map(|r| a.vals()[r[0] as usize..r[1] as usize].iter().sum()).collect()
+}
+
+/// The matrix times one by a device, from poison.
+///
+/// # Errors
+/// Whatever preparing or running says.
+pub fn multiply<B: Backend>(
+    device: &Device<B>,
+    a: &Csr<f32>,
+    options: &Options,
+) -> Result<(Vec<f32>, RunStats), Error> {
+    let prepared = device.prepare(a.view(), options)?;
+    let mut workspace = prepared.workspace()?;
+    let (x, mut y) = (device.upload(&[1.0])?, device.upload(&vec![f32::NAN; a.n_rows()])?);
+    let stats = prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+    Ok((y.to_vec()?, stats))
+}
+
+/// As [`multiply`], and panics if the result is wrong.
+///
+/// # Errors
+/// As [`multiply`].
+pub fn check<B: Backend>(device: &Device<B>, a: &Csr<f32>, options: &Options) -> Result<RunStats, Error> {
+    let (y, stats) = multiply(device, a, options)?;
+    assert_eq!(y, expected(a));
+    Ok(stats)
+}
+
+/// Buffers and streams are dropped, in either order, while the device fills the buffer.
+///
+/// # Errors
+/// Whatever the driver says.
+pub fn a_buffer_may_be_dropped_while_a_command_uses_it<B: Backend>(device: &Device<B>) -> Outcome {
+    for keep_stream in [true, false, true] {
+        let stream = device.backend().open_stream(false)?;
+        let buffer = device.backend().alloc(LARGE)?;
+        device.backend().zero(&stream, &buffer, LARGE)?;
+        device.backend().submit(&stream)?;
+        if keep_stream {
+            drop(buffer);
+        } else {
+            drop(stream);
+            drop(buffer);
+        }
+    }
+    Ok(())
+}
+
+/// Fifty runs are forgotten, and what is written after each stays written.
+///
+/// # Errors
+/// Whatever the device says.
+pub fn a_forgotten_run_overwrites_nothing_later<B: Backend>(
+    device: &Device<B>,
+    a: &Csr<f32>,
+    options: &Options,
+) -> Outcome {
+    let prepared = device.prepare(a.view(), options)?;
+    let mut workspace = prepared.workspace()?;
+    let (mut x, mut y) = (device.upload(&[1.0])?, device.zeros(a.n_rows())?);
+    let sevens = vec![7.0; a.n_rows()];
+    for _ in 0..50 {
+        std::mem::forget(prepared.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y)?);
+        assert!(matches!(y.to_vec(), Err(Error::Unrepaired)));
+        x.write(&[1.0])?;
+        y.write(&sevens)?;
+        assert_eq!(y.to_vec()?, sevens, "{}", device.caps().name);
+    }
+    prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+    assert_eq!(y.to_vec()?, expected(a));
+    Ok(())
+}
+
+/// A panic in a look at mapped memory reaches the caller, if the device maps at all.
+///
+/// # Errors
+/// Whatever the device says.
+pub fn a_panic_while_memory_is_mapped_is_passed_on<B: Backend>(device: &Device<B>) -> Outcome {
+    let mut vec = device.upload(&[1.0f32; 8])?;
+    let panics = || vec.map(|_| std::panic::panic_any("on purpose"));
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+    // Where the host cannot map there is nothing to panic in.
+    assert_eq!(caught.is_err(), device.caps().memory.host_can_map());
+    Ok(())
+}
+
+/// Both stages of speculative segmented sum take time by the device's clock, and no more than by the caller's.
+///
+/// # Errors
+/// Whatever the device says.
+pub fn a_timed_workspace_tells_device_times<B: Backend>(
+    device: &Device<B>,
+    a: &Csr<f32>,
+    options: &Options,
+) -> Outcome {
+    let prepared = device.prepare(a.view(), options)?;
+    let mut workspace = prepared.timed_workspace()?;
+    let (x, mut y) = (device.upload(&[1.0])?, device.zeros(a.n_rows())?);
+    for _ in 0..3 {
+        let wall = std::time::Instant::now();
+        let stats = prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+        let wall = wall.elapsed().as_secs_f64();
+        assert!(stats.stage1_s > 0.0 && stats.stage2_s > 0.0, "{stats:?}");
+        assert!(stats.stage1_s + stats.stage2_s <= wall, "{stats:?} within {wall} s");
+    }
+    Ok(())
+}
