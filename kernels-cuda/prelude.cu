@@ -79,6 +79,18 @@ DEVICE uint least(uint a, uint b) { return a < b ? a : b; }
 DEVICE void mark_bit(uint *word, uint bit) { atomicOr(word, 1u << bit); }
 DEVICE uint atomic_inc(uint *count) { return atomicAdd(count, 1u); }
 
+// Counts an arrival; the lane that arrives last sees what the others wrote before theirs, by `joined`. The number of
+// those before it.
+DEVICE uint join(uint *arrivals)
+{
+    __threadfence();
+    const uint n = atomicAdd(arrivals, 1u);
+    __threadfence();
+    return n;
+}
+// Lane 0 joined, and a group barrier came after.
+DEVICE accum_t joined(const accum_t *p) { return __ldcg(p); }
+
 // Memory of the group; the host gives as much as `KernelSpec::local_bytes` says.
 extern __shared__ ulong local_memory[];
 

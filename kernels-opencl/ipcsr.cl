@@ -1,22 +1,27 @@
 // kernel: ipcsr
-// params: n_rows row_base alpha beta row_ptr block_rows block_entries cols vals x carries y
+// params: n_rows row_base alpha beta row_ptr block_rows block_entries cols vals x carries arrivals y
 // steps:  1 a group takes a block of rows, or a piece of a long one; 2 gather its products; 3 sum each row, with as
-//         many lanes as there are for it; 4 store alpha*sum + beta*y; 5 leave a piece's sum in carries[block] if its
-//         row goes on, else zero
+//         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
+//         sum in carries[block]; where groups can join, the last to arrive adds its row's, else carry_apply
 
 // A word of padding for every 32: lanes that read whole rows of equal lengths then read from different banks.
 #define AT(entry) ((entry) + (entry) / 32)
 #define GROUP (LANES * BUNCHES)
 #define HELD (GROUP * WIDTH)
+// Steps that the lanes of one row of several may take, in widths of a tile; lanes that a long row gets then.
+#define STEPS 2
+#define MOST_LANES 32
 
 KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBAL const uint *row_ptr,
                   GLOBAL const uint *block_rows, GLOBAL const uint *block_entries, GLOBAL const uint *cols,
                   GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *carries,
-                  GLOBAL accum_t *y)
+                  GLOBAL uint *arrivals, GLOBAL accum_t *y)
 {
     LOCAL accum_t products[HELD + HELD / 32];
     LOCAL accum_t sums[GROUP];
     LOCAL uint ends[GROUP];
+    LOCAL uint long_rows[GROUP];
+    LOCAL uint n_long;
     const uint lane = (uint)get_local_id(0);
     const uint block = (uint)get_group_id(0);
 
@@ -35,6 +40,7 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
                 (accum_t)load_value(vals, start + e) * (accum_t)load_value(x, cols[start + e]);
     }
     ends[lane] = lane < n_own ? row_ptr[first_row + lane + 1] - start : n_entries;
+    if (lane == 0) n_long = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     // STEP 3
     // The greatest power of two that leaves lanes for every row; a block without a row of its own sums one.
@@ -43,21 +49,56 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
     while (2 * n_lanes * n_sums <= GROUP) n_lanes *= 2;
     const uint row = lane / n_lanes;
     const uint own = lane % n_lanes;
+    const bool has = row < n_sums;
+    const uint begin = has && row > 0 ? ends[row - 1] : 0;
+    const uint stop = !has ? 0 : n_own == 0 ? n_entries : ends[row];
+    const bool is_long = n_lanes < MOST_LANES && n_sums > 1 && stop > begin + STEPS * WIDTH * n_lanes;
     accum_t sum = 0;
-    if (row < n_sums)
+    if (!is_long)
     {
-        const uint stop = n_own == 0 ? n_entries : ends[row];
-        for (uint e = (row == 0 ? 0 : ends[row - 1]) + own; e < stop; e += n_lanes) sum += products[AT(e)];
+        for (uint e = begin + own; e < stop; e += n_lanes) sum += products[AT(e)];
     }
+    else if (own == 0)
+        long_rows[atomic_inc(&n_long)] = row;
     sums[lane] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint d = n_lanes / 2; d > 0; d /= 2)
     {
-        if (row < n_sums && own < d) sums[lane] += sums[lane + d];
+        if (has && own < d) sums[lane] += sums[lane + d];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     // STEP 4
-    if (row < n_own && own == 0) store(y + row_base + first_row + row, alpha, sums[lane], beta);
+    if (row < n_own && own == 0 && !is_long) store(y + row_base + first_row + row, alpha, sums[lane], beta);
     // STEP 5
+    // Groups do not join: carry_apply adds the sums of pieces.
     if (lane == 0) carries[block] = n_own == 0 ? sums[0] : 0;
+    // STEP 3
+    // Long rows share the group, so many lanes each.
+    const uint team_lanes = min((uint)MOST_LANES, (uint)GROUP);
+    const uint n_teams = GROUP / team_lanes;
+    const uint team = lane / team_lanes;
+    const uint mate = lane % team_lanes;
+    for (uint base = 0; base < n_long; base += n_teams)
+    {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const bool sums_one = team < n_teams && base + team < n_long;
+        const uint long_row = sums_one ? long_rows[base + team] : 0;
+        sums[lane] = 0;
+        if (sums_one)
+        {
+            accum_t long_sum = 0;
+            const uint long_stop = ends[long_row];
+            for (uint e = (long_row == 0 ? 0 : ends[long_row - 1]) + mate; e < long_stop; e += team_lanes)
+                long_sum += products[AT(e)];
+            sums[lane] = long_sum;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (uint d = MOST_LANES / 2; d > 0; d /= 2)
+        {
+            if (sums_one && mate < d && mate + d < team_lanes) sums[lane] += sums[lane + d];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (sums_one && mate == 0) store(y + row_base + first_row + long_row, alpha, sums[lane], beta);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
 }

@@ -127,6 +127,9 @@ pub struct DeviceCaps {
     pub arithmetic: DtypeSet,
     /// Least and greatest number of lanes that run together, where lanes can shuffle.
     pub subgroup: Option<(u16, u16)>,
+    /// Whether groups of a launch can join what they did: the group whose atomic add comes last sees what the others
+    /// wrote before theirs.
+    pub joins: bool,
     /// Processors: cores of a CPU, multiprocessors of a GPU.
     pub compute_units: u32,
     /// Most lanes of a group.
@@ -152,6 +155,7 @@ impl DeviceCaps {
             storage: DtypeSet::ALL,
             arithmetic: DtypeSet::ALL,
             subgroup: None,
+            joins: false,
             compute_units: 1,
             max_group: 1024,
             max_groups: i32::MAX as u32,

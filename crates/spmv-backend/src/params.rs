@@ -154,7 +154,7 @@ const MERGE_PATH: [Param; 13] = [
 ];
 
 // The blocks of `spmv_core::tiling::RowBlocks`, found once, at prepare; one more element than groups.
-const IPCSR: [Param; 12] = [
+const IPCSR: [Param; 13] = [
     N_ROWS,
     ROW_BASE,
     ALPHA,
@@ -166,6 +166,9 @@ const IPCSR: [Param; 12] = [
     VALS,
     X,
     write("carries", Elem::Accum),
+    // How many pieces of a row are done, at the row's first block: zero before and after a launch. Used where groups can
+    // join ([`DeviceCaps::joins`](crate::DeviceCaps::joins)).
+    write("arrivals", Elem::U32),
     Y,
 ];
 

@@ -378,9 +378,6 @@ pub fn split_rows<O: Offset>(row_ptr: &[O], max_entries: usize, max_rows: usize)
 /// block ends where the next row would exceed what a group's tiles hold, or where every lane has a row; a longer row is
 /// cut into blocks of its own.
 ///
-/// Beyond the paper, a block also ends before a row that would make the lanes of one row take more than
-/// [`STEPS`](Self::STEPS) x W steps: a long row among many short ones has one lane, for which all others would wait.
-///
 /// ```
 /// use spmv_core::{Tiling, tiling::RowBlocks};
 /// // Four lanes, eight entries: rows of 3, 3, 3 and 20.
@@ -402,49 +399,30 @@ pub struct RowBlocks {
 }
 
 impl RowBlocks {
-    /// Most lanes that sum one row of several: as many as any device runs together.
-    pub const MAX_LANES: u32 = 32;
-    /// Steps that the lanes of one row may take, in widths of a tile: a full block of equal rows takes one or two.
-    pub const STEPS: u32 = 2;
-
-    /// Lanes for each of `n_rows` rows (at least one) in a group of `group_lanes`: a power of two.
-    pub const fn lanes_per_row(group_lanes: u32, n_rows: u32) -> u32 {
-        let mut lanes = Self::MAX_LANES;
-        while lanes > 1 && lanes * n_rows > group_lanes {
-            lanes /= 2;
-        }
-        lanes
-    }
-
     /// Always at least one block. O(rows).
     pub fn of(tiling: &Tiling, row_ptr: &[u32]) -> Self {
         let (held, lanes) = (tiling.tile_entries() * tiling.bunches(), tiling.group_lanes());
-        let most_steps = u64::from(Self::STEPS * tiling.width());
         let n_rows = row_ptr.len() as u32 - 1;
         let (mut rows, mut entries, mut cuts_rows) = (vec![], vec![], false);
         let mut add = |row: u32, entry: u32| {
             rows.push(row);
             entries.push(entry);
         };
-        // The block that is being filled.
-        let (mut first, mut longest) = (0, 0);
+        // Where the block begins that is being filled.
+        let mut first = 0;
         for row in 0..n_rows {
             let [start, end] = [row_ptr[row as usize], row_ptr[row as usize + 1]];
-            let len = end - start;
-            longest = longest.max(len);
-            let n = row - first + 1;
-            let waits = u64::from(longest) > most_steps * u64::from(Self::lanes_per_row(lanes, n));
-            let is_full = end - row_ptr[first as usize] > held || n > lanes || (n > 1 && waits);
-            if is_full && n > 1 {
+            let is_full = end - row_ptr[first as usize] > held || row - first == lanes;
+            if is_full && row > first {
                 add(first, row_ptr[first as usize]);
-                (first, longest) = (row, len);
+                first = row;
             }
-            if len > held {
+            if end - start > held {
                 cuts_rows = true;
                 for entry in (start..end).step_by(held as usize) {
                     add(row, entry);
                 }
-                (first, longest) = (row + 1, 0);
+                first = row + 1;
             }
         }
         if first < n_rows || rows.is_empty() {
@@ -547,8 +525,6 @@ mod tests {
                 cuts |= !begins;
                 prop_assert!(begins || n <= 1);
                 prop_assert!(n == 0 || entries[1] == row_ptr[rows[1] as usize]);
-                let longest = (rows[0]..rows[1]).map(|r| lens[r as usize]).max().unwrap_or(0);
-                prop_assert!(n <= 1 || longest <= RowBlocks::STEPS * w * RowBlocks::lanes_per_row(t, n));
             }
             prop_assert_eq!(cuts, blocks.cuts_rows);
         }

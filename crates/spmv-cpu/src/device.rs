@@ -358,7 +358,7 @@ unsafe fn run<T: SimdValue>(kernel: &Kernel, groups: u32, args: &Args<'_, '_>) {
         }
         KernelId::Ipcsr => {
             // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 4, cols: 7, x: 9, y: 11 }) };
+            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 4, cols: 7, x: 9, y: 12 }) };
             // SAFETY: see above.
             let (block_rows, block_entries, carries) =
                 unsafe { (args.slice(5), args.slice(6), args.slice_mut::<T::Accum>(10)) };

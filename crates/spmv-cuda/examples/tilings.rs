@@ -1,6 +1,7 @@
 //! Times every built tiling of every kernel on the suite's matrices: what the plan's constants come from.
 //!
-//! `cargo run --release -p spmv-cuda --example tilings [-- MATRIX ...]`; `SPMV_CUDA_DEVICE` names the device.
+//! `cargo run --release -p spmv-cuda --example tilings [-- MATRIX|ALGORITHM ...]`; `SPMV_CUDA_DEVICE` names the
+//! device.
 //! One line for each matrix, type and kernel: its best tilings, and the microseconds of a run in a graph of twenty.
 
 use spmv_core::{Csr, Tiling, Value};
@@ -63,16 +64,14 @@ fn time<T: Value>(device: &Device<Cuda>, a: &Csr<T>, options: &Options) -> Resul
     Ok(times[times.len() / 2])
 }
 
-fn of_type<T: Value>(device: &Device<Cuda>, name: &str, matrix: &Csr<f64>) -> Result<(), spmv_exec::Error> {
+fn of_type<T: Value>(
+    device: &Device<Cuda>,
+    name: &str,
+    matrix: &Csr<f64>,
+    algorithms: &[Algorithm],
+) -> Result<(), spmv_exec::Error> {
     let a: Csr<T> = matrix.map_values(T::from_f64);
-    let algorithms = [
-        Algorithm::SpeculativeSegmentedSum,
-        Algorithm::CsrVector,
-        Algorithm::CsrScalar,
-        Algorithm::MergePath,
-        Algorithm::Ipcsr,
-    ];
-    for algorithm in algorithms {
+    for &algorithm in algorithms {
         let mut times = Vec::new();
         // A lane or a bunch for each row would take long where one row is.
         let longest = spmv_core::RowStats::of(a.view()).max;
@@ -99,11 +98,21 @@ fn of_type<T: Value>(device: &Device<Cuda>, name: &str, matrix: &Csr<f64>) -> Re
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::new(Cuda::open(CudaOptions::from_env()?)?)?;
-    let asked: Vec<String> = std::env::args().skip(1).collect();
-    for entry in suite::ENTRIES.iter().filter(|e| asked.is_empty() || asked.iter().any(|a| a == e.name)) {
+    let (mut algorithms, mut matrices) = (Vec::new(), Vec::new());
+    for asked in std::env::args().skip(1) {
+        match asked.parse() {
+            Ok(algorithm) => algorithms.push(algorithm),
+            Err(_) => matrices.push(asked),
+        }
+    }
+    if algorithms.is_empty() {
+        algorithms = Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Auto).collect();
+    }
+    for entry in suite::ENTRIES.iter().filter(|e| matrices.is_empty() || matrices.iter().any(|m| m == e.name))
+    {
         let matrix = entry.load(None)?;
-        of_type::<f32>(&device, entry.name, &matrix)?;
-        of_type::<f64>(&device, entry.name, &matrix)?;
+        of_type::<f32>(&device, entry.name, &matrix, &algorithms)?;
+        of_type::<f64>(&device, entry.name, &matrix, &algorithms)?;
     }
     Ok(())
 }

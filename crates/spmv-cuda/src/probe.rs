@@ -151,6 +151,7 @@ impl Found {
         caps.fingerprint = format!("cuda/{}/sm_{major}{minor}/driver {driver}.{revision}", self.info.name);
         // A bunch may be part of a warp.
         caps.subgroup = Some((2, 32));
+        caps.joins = true;
         caps.compute_units = self.compute_units.max(1);
         caps.max_group = self.max_group;
         // Kernels count lanes in 32 bits.

@@ -276,21 +276,22 @@ mod plans {
     #[test]
     fn where_subgroups_may_be_split_the_row_lengths_choose() {
         let mut caps = gpu();
-        (caps.subgroup, caps.compute_units) = (Some((2, 32)), 132);
-        let planned = |mean: f64, max: usize| {
+        (caps.subgroup, caps.compute_units, caps.joins) = (Some((2, 32)), 132, true);
+        let planned = |caps: &DeviceCaps, mean: f64, max: usize| {
             let rows = RowStats { mean, max, nnz: 4_000_000, ..rows() };
-            let plan = plan(&rows, Dtype::F32, &caps, &Options::default()).unwrap();
+            let plan = plan(&rows, Dtype::F32, caps, &Options::default()).unwrap();
             (plan.algorithm, plan.kernel.tiling.to_string())
         };
         let (vector, blocks, speculative) =
             (Algorithm::CsrVector, Algorithm::Ipcsr, Algorithm::SpeculativeSegmentedSum);
-        assert_eq!(planned(64.0, 78), (vector, "T=16,W=1,S=1,B=8".into()));
-        assert_eq!(planned(4.0, 4), (vector, "T=2,W=1,S=1,B=64".into()));
-        assert_eq!(planned(2000.0, 2000), (vector, "T=32,W=1,S=1,B=4".into()));
-        assert_eq!(planned(5.6, 353), (blocks, "T=128,W=8,S=1,B=1".into()));
-        assert_eq!(planned(3.1, 500), (blocks, "T=128,W=4,S=1,B=1".into()));
-        assert_eq!(planned(3.1, 800).1, "T=128,W=8,S=1,B=1");
-        assert_eq!(planned(5.7, 395_259), (speculative, "T=32,W=16,S=3,B=4".into()));
+        assert_eq!(planned(&caps, 64.0, 78), (vector, "T=16,W=1,S=1,B=8".into()));
+        assert_eq!(planned(&caps, 4.0, 4), (vector, "T=2,W=1,S=1,B=64".into()));
+        assert_eq!(planned(&caps, 2000.0, 2000), (vector, "T=32,W=1,S=1,B=4".into()));
+        assert_eq!(planned(&caps, 5.6, 353), (blocks, "T=128,W=8,S=1,B=1".into()));
+        assert_eq!(planned(&caps, 3.1, 500), (blocks, "T=128,W=4,S=1,B=1".into()));
+        assert_eq!(planned(&caps, 5.7, 395_259), (blocks, "T=128,W=8,S=1,B=1".into()));
+        caps.joins = false;
+        assert_eq!(planned(&caps, 5.7, 395_259), (speculative, "T=32,W=16,S=3,B=4".into()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use spmv_core::{Accum, Dtype, Value};
 
 use crate::error::Result;
 use crate::prepared::{Part, Prepared, Structure};
-use crate::workspace::{Scratch, Speculative};
+use crate::workspace::{Blocks, Scratch, Speculative};
 
 /// `x` or `y` of a run: on the device, or host memory lent to it.
 pub(crate) enum Vector<'a, B: Backend> {
@@ -150,7 +150,7 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
             (
                 id @ KernelId::Ipcsr,
                 Structure::RowBlocks { rows, entries, n_blocks, cuts_rows },
-                Scratch::Carries(carries),
+                Scratch::Blocks(Blocks { carries, arrivals, .. }),
             ) => {
                 let args = [
                     n_rows,
@@ -164,10 +164,12 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
                     vals,
                     x,
                     Arg::Buffer(carries),
+                    Arg::Buffer(arrivals),
                     y,
                 ];
                 self.start(id, kernel, *n_blocks, &args)?;
-                if *cuts_rows { self.carry_apply(part, *n_blocks, rows, carries) } else { Ok(()) }
+                let joined = !*cuts_rows || self.prepared.device.caps().joins;
+                if joined { Ok(()) } else { self.carry_apply(part, *n_blocks, rows, carries) }
             }
             (id, _, _) => {
                 let first = match id {

@@ -26,8 +26,6 @@ const BLOCK_ROWS_OF_CPU: u32 = 256;
 const ENTRIES_PER_LANE: f64 = 5.5;
 /// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
 const EVEN: f64 = 8.0;
-/// Entries of a row up to which `ipcsr` cuts none, so that it is one launch.
-const LONGEST_OF_BLOCKS: usize = 1024;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
 
@@ -167,8 +165,8 @@ fn choose(asked: Algorithm, rows: &RowStats, caps: &DeviceCaps, why: &mut Vec<St
         (Algorithm::Auto, _) if splits_subgroups(caps) && rows.max as f64 <= EVEN * rows.mean => {
             (Algorithm::CsrVector, "one launch; rows are so even that no bunch waits long for another")
         }
-        (Algorithm::Auto, _) if splits_subgroups(caps) && rows.max <= LONGEST_OF_BLOCKS => {
-            (Algorithm::Ipcsr, "one launch; rows are uneven, but none is longer than a block")
+        (Algorithm::Auto, _) if splits_subgroups(caps) && caps.joins => {
+            (Algorithm::Ipcsr, "one launch; cuts entries evenly over groups, whatever the row lengths")
         }
         (Algorithm::Auto, _) => (
             Algorithm::SpeculativeSegmentedSum,
@@ -266,7 +264,7 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     if id == KernelId::Ipcsr {
         let lanes = caps.max_group.min(BLOCK_LANES);
         // Rows so short that their number fills a block leave much of a wide one empty.
-        let width = if rows.mean <= 4.0 && rows.max <= LONGEST_OF_BLOCKS / 2 { 4 } else { 8 };
+        let width = if rows.mean <= 4.0 { 4 } else { 8 };
         return tiling(lanes, fitting_width(id, value, caps, lanes, width, 1), 1, 1);
     }
     if let (true, Some(sizes)) = (splits_subgroups(caps), caps.subgroup) {
@@ -363,11 +361,11 @@ fn launch_limits(kernel: &KernelSpec, caps: &DeviceCaps) -> (usize, usize) {
     let (by_entries, by_rows) = match kernel.id {
         KernelId::CsrScalar => (u64::MAX, groups * u64::from(tiling.scalar_rows(0, u32::MAX).end)),
         KernelId::CsrVector => (u64::MAX, groups * u64::from(tiling.vector_rows(0, u32::MAX).end)),
-        // A block is full, or holds a row for each lane, or ends before a row that would keep lanes waiting: then it and
-        // that row have rows times longest entries beyond what a block holds. So k blocks of the last kind need
-        // sqrt(2 * rows * entries / held) >= k, which 1/64 of each limit leaves room for up to 512 lanes.
+        // A block holds a row for each lane; or overflows with the next, so that both exceed what a block holds; or ends
+        // before a cut row, which has more than half a block for each of its pieces. So blocks are at most 5 times the
+        // entries over what a block holds, and rows over lanes, and one.
         KernelId::Ipcsr => {
-            let blocks = (groups.min(marks) / 64).max(1);
+            let blocks = (groups.min(marks) / 8).max(1);
             (
                 blocks.saturating_mul(tile * u64::from(tiling.bunches())),
                 blocks * u64::from(tiling.group_lanes()),

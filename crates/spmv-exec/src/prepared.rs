@@ -121,7 +121,11 @@ impl<B: Backend> Device<B> {
         let variant = |id| KernelSpec { id, ..plan.kernel };
         let through_workspace = plan.kernel.id == KernelId::SpecSegsum;
         let on_device = plan.repair == Repair::Device;
-        let carries = matches!(plan.kernel.id, KernelId::MergePath | KernelId::Ipcsr);
+        let carries = match plan.kernel.id {
+            KernelId::MergePath => true,
+            KernelId::Ipcsr => !self.caps().joins,
+            _ => false,
+        };
         Ok(Kernels {
             main: self.kernel(&plan.kernel)?,
             axpby: through_workspace.then(|| self.kernel(&variant(KernelId::Axpby))).transpose()?,

@@ -304,11 +304,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             workspace.turn = 1 - workspace.turn;
         }
         if std::mem::replace(&mut workspace.in_use, true) {
-            for scratch in &workspace.parts {
-                if let Scratch::Speculative(s) = scratch {
-                    self.device.backend().zero(&workspace.stream, &s.dirty_count, DIRTY_COUNT_BYTES)?;
-                }
-            }
+            let backend = self.device.backend();
+            workspace.parts.iter().try_for_each(|scratch| scratch.reset(backend, &workspace.stream))?;
         }
         Ok(())
     }

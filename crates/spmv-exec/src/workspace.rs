@@ -30,7 +30,7 @@ pub struct Workspace<B: Backend, T: Value> {
     pub(crate) host: HostCopies<T::Accum>,
     /// Which of the two dirty counters the last run used; changes where the device repairs.
     pub(crate) turn: u32,
-    /// Set while a run is on its way: the dirty counters may not be zero.
+    /// Set while a run is on its way: what it counts in may not be zero.
     pub(crate) in_use: bool,
     /// The `Prepared` it fits.
     pub(crate) owner: u64,
@@ -48,7 +48,17 @@ pub(crate) struct Staged<B: Backend, T: Value> {
 pub(crate) enum Scratch<B: Backend> {
     None,
     Carries(B::Buffer),
+    Blocks(Blocks<B>),
     Speculative(Speculative<B>),
+}
+
+/// What `ipcsr` writes besides sums.
+#[derive(Debug)]
+pub(crate) struct Blocks<B: Backend> {
+    pub(crate) carries: B::Buffer,
+    /// Zero between launches.
+    pub(crate) arrivals: B::Buffer,
+    pub(crate) n_blocks: u32,
 }
 
 /// What `spec_segsum` writes besides sums.
@@ -98,13 +108,14 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     fn open_workspace(&self, timed: bool) -> Result<Workspace<B, T>> {
         let backend = self.device.backend();
         let stream = backend.open_stream(timed)?;
-        let parts = self.parts.iter().map(|p| self.scratch(&stream, p)).collect::<Result<Vec<_>>>()?;
+        let parts = self.parts.iter().map(|p| self.scratch(p)).collect::<Result<Vec<_>>>()?;
+        parts.iter().try_for_each(|scratch| scratch.reset(backend, &stream))?;
         let at_a_distance = self.plan.repair == Repair::Host && !self.device.caps().memory.host_can_map();
         let host = if at_a_distance { HostCopies::new(&self.parts, &parts) } else { HostCopies::empty() };
         Ok(Workspace { stream, timed, parts, staged: None, host, turn: 0, in_use: false, owner: self.id })
     }
 
-    fn scratch(&self, stream: &B::Stream, part: &Part<B>) -> Result<Scratch<B>> {
+    fn scratch(&self, part: &Part<B>) -> Result<Scratch<B>> {
         let backend = self.device.backend();
         let tiling = &self.plan.kernel.tiling;
         let accum_bytes = T::DTYPE.accum().bytes() as u64;
@@ -117,17 +128,20 @@ impl<B: Backend, T: Value> Prepared<B, T> {
                 let Structure::RowBlocks { n_blocks, .. } = &part.structure else {
                     unreachable!("made by `prepare` for ipcsr")
                 };
-                Scratch::Carries(backend.alloc(u64::from(*n_blocks) * accum_bytes)?)
+                let n_blocks = *n_blocks;
+                Scratch::Blocks(Blocks {
+                    carries: backend.alloc(u64::from(n_blocks) * accum_bytes)?,
+                    arrivals: backend.alloc(u64::from(n_blocks) * 4)?,
+                    n_blocks,
+                })
             }
             KernelId::SpecSegsum => {
                 let (n_tiles, n_bunches) = (tiling.n_tiles(part.nnz), tiling.n_bunches(part.nnz));
-                let dirty_count = backend.alloc(DIRTY_COUNT_BYTES)?;
-                backend.zero(stream, &dirty_count, DIRTY_COUNT_BYTES)?;
                 Scratch::Speculative(Speculative {
                     sums: backend.alloc(u64::from(part.n_rows) * accum_bytes)?,
                     sync_rows: backend.alloc(u64::from(n_bunches) * 4)?,
                     sync_sums: backend.alloc(u64::from(n_bunches) * accum_bytes)?,
-                    dirty_count,
+                    dirty_count: backend.alloc(DIRTY_COUNT_BYTES)?,
                     speculator: backend.alloc(u64::from(n_tiles) * 4)?,
                     n_tiles,
                     n_bunches,
@@ -135,6 +149,20 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             }
             _ => Scratch::None,
         })
+    }
+}
+
+impl<B: Backend> Scratch<B> {
+    /// Zeroes what runs count in and leave at zero, unless they fail.
+    pub(crate) fn reset(&self, backend: &B, stream: &B::Stream) -> Result<()> {
+        match self {
+            Scratch::None | Scratch::Carries(_) => {}
+            Scratch::Blocks(blocks) => {
+                backend.zero(stream, &blocks.arrivals, u64::from(blocks.n_blocks) * 4)?
+            }
+            Scratch::Speculative(s) => backend.zero(stream, &s.dirty_count, DIRTY_COUNT_BYTES)?,
+        }
+        Ok(())
     }
 }
 

@@ -1,8 +1,8 @@
 // kernel: ipcsr
-// params: n_rows row_base alpha beta row_ptr block_rows block_entries cols vals x carries y
+// params: n_rows row_base alpha beta row_ptr block_rows block_entries cols vals x carries arrivals y
 // steps:  1 a group takes a block of rows, or a piece of a long one; 2 gather its products; 3 sum each row, with as
-//         many lanes as there are for it; 4 store alpha*sum + beta*y; 5 leave a piece's sum in carries[block] if its
-//         row goes on, else zero
+//         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
+//         sum in carries[block]; where groups can join, the last to arrive adds its row's, else carry_apply
 
 use super::prelude::{RowSums, for_carriers};
 use crate::simd::{Isa, Operand, SimdValue};
