@@ -10,10 +10,11 @@
 #define STEPS 2
 // Groups of a multiprocessor: as many as leave registers for what a lane has on its way.
 #if __CUDA_ARCH__ >= 900
-#define GROUPS (LANES < 64 ? 16 : (WIDTH * sizeof(accum_t) <= 32 ? 1536 : 1024) / LANES)
+#define FEW (WIDTH * sizeof(accum_t) <= 32 && sizeof(value_t) >= 4)
 #else
-#define GROUPS (LANES < 64 ? 16 : 1024 / LANES)
+#define FEW false
 #endif
+#define GROUPS (LANES < 64 ? 16 : (WIDTH >= 16 ? 512 : FEW ? 1536 : 1024) / LANES)
 
 // The sum over the group, for lane 0; `sums` holds one for each warp.
 template <uint LANES> DEVICE accum_t group_sum(accum_t *sums, accum_t v)

@@ -7,8 +7,9 @@ typedef unsigned short ushort;
 typedef unsigned long long ulong;
 
 #define TILE (LANES * WIDTH)
-// 64-bit devices hold 1024 threads a block; registers are left for half of that.
-#define KERNEL template <uint LANES, uint WIDTH> __global__ void __launch_bounds__(512)
+// Devices hold 1024 threads a block; registers are left for half of that, or for less where a kernel says so.
+#define KERNEL_UP_TO(lanes) template <uint LANES, uint WIDTH> __global__ void __launch_bounds__(lanes)
+#define KERNEL KERNEL_UP_TO(512)
 // Groups of `lanes` lanes, of which a multiprocessor shall hold `groups` at a time.
 #define KERNEL_OF(lanes, groups)                                                                              \
     template <uint LANES, uint WIDTH> __global__ void __launch_bounds__(lanes, groups)

@@ -42,7 +42,8 @@ DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, accum_t 
     }
 }
 
-KERNEL spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn, accum_t alpha,
+// Local memory holds no group of more lanes with so wide tiles.
+KERNEL_UP_TO((WIDTH * sizeof(accum_t) >= 128 ? 256 : 512)) spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn, accum_t alpha,
                    const uint *__restrict__ row_ptr, const uint *__restrict__ tile_rows,
                    const uint *__restrict__ cols, const value_t *__restrict__ vals,
                    const value_t *__restrict__ x, accum_t *__restrict__ y, uint *__restrict__ sync_rows,

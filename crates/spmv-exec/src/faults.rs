@@ -290,6 +290,7 @@ mod plans {
         assert_eq!(planned(&caps, 5.6, 353), (blocks, "T=128,W=8,S=1,B=1".into()));
         assert_eq!(planned(&caps, 3.1, 500), (blocks, "T=128,W=4,S=1,B=1".into()));
         assert_eq!(planned(&caps, 5.7, 395_259), (blocks, "T=128,W=8,S=1,B=1".into()));
+        assert_eq!(planned(&caps, 2634.0, 56_181).0, speculative);
         caps.joins = false;
         assert_eq!(planned(&caps, 5.7, 395_259), (speculative, "T=32,W=16,S=3,B=4".into()));
     }

@@ -26,6 +26,9 @@ const BLOCK_ROWS_OF_CPU: u32 = 256;
 const ENTRIES_PER_LANE: f64 = 5.5;
 /// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
 const EVEN: f64 = 8.0;
+/// Mean entries of a row above which groups that hold a block of rows hold pieces of rows for the most part, and
+/// meet at barriers for nothing.
+const LONG: f64 = 1024.0;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
 
@@ -165,7 +168,7 @@ fn choose(asked: Algorithm, rows: &RowStats, caps: &DeviceCaps, why: &mut Vec<St
         (Algorithm::Auto, _) if splits_subgroups(caps) && rows.max as f64 <= EVEN * rows.mean => {
             (Algorithm::CsrVector, "one launch; rows are so even that no bunch waits long for another")
         }
-        (Algorithm::Auto, _) if splits_subgroups(caps) && caps.joins => {
+        (Algorithm::Auto, _) if splits_subgroups(caps) && caps.joins && rows.mean <= LONG => {
             (Algorithm::Ipcsr, "one launch; cuts entries evenly over groups, whatever the row lengths")
         }
         (Algorithm::Auto, _) => (

@@ -371,7 +371,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let backend = self.device.backend();
         let Workspace { stream, parts, host, .. } = workspace;
         let stream = &*stream;
-        let mut combined = false;
+        // At a distance, copies back may still be on their way.
+        let mut unfinished = !self.device.caps().memory.host_can_map();
         let mut n_dirty = 0;
         for (part, scratch) in self.parts.iter().zip(parts) {
             let Scratch::Speculative(s) = scratch else {
@@ -394,10 +395,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
                 Target::Host(y) => Vector::Host(HostSlice::of_mut(bytemuck::cast_slice_mut(y))),
             };
             let run = Run { prepared: self, stream, x: y, y, alpha, turn: 0 };
-            combined |= self.combine(&run, part, s, beta)?;
+            unfinished |= self.combine(&run, part, s, beta)?;
         }
-        if combined {
-            backend.wait(&backend.record(stream)?)?;
+        if unfinished {
+            let end = backend.record(stream)?;
+            backend.submit(stream)?;
+            backend.wait(&end)?;
         }
         stats.dirty_tiles = Some(n_dirty);
         Ok(())
