@@ -79,7 +79,10 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
     for variant in variants {
         let label = format!("{}-{}", B::NAME, variant.label);
         match (variant.open)().map(Device::new) {
-            Ok(Ok(device)) => of_device(&label, &device, &variant, &mut trials),
+            Ok(Ok(device)) => {
+                trials.push(records(&label, &device));
+                of_device(&label, &device, &variant, &mut trials);
+            }
             Ok(Err(e)) => trials.push(absent::<B>(&label, &e.to_string())),
             Err(e) => trials.push(absent::<B>(&label, &e.to_string())),
         }
@@ -90,6 +93,20 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
 /// Whether `SPMV_REQUIRE`, a list of names with commas, holds `name`.
 pub fn is_required(name: &str) -> bool {
     std::env::var("SPMV_REQUIRE").is_ok_and(|list| list.split(',').any(|n| n.trim() == name))
+}
+
+/// Whether the device can record: then every check replays recorded runs too, else the list of trials says why not.
+fn records<B: Backend>(label: &str, device: &Device<B>) -> Trial {
+    let nothing = |device: &Device<B>| {
+        let stream = device.backend().open_stream(false)?;
+        device.backend().capture(&stream, || Ok(())).map(drop)
+    };
+    match nothing(device) {
+        Err(e @ spmv_backend::Error::Unsupported { .. }) => {
+            Trial::test(format!("{label}/records [{e}]"), || Ok(())).with_ignored_flag(true)
+        }
+        result => Trial::test(format!("{label}/records"), || result.map_err(|e| Failed::from(e.to_string()))),
+    }
 }
 
 fn absent<B: Backend>(label: &str, reason: &str) -> Trial {
