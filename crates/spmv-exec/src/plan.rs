@@ -168,7 +168,10 @@ fn choose(asked: Algorithm, rows: &RowStats, caps: &DeviceCaps, why: &mut Vec<St
         (Algorithm::Auto, _) if splits_subgroups(caps) && rows.max as f64 <= EVEN * rows.mean => {
             (Algorithm::CsrVector, "one launch; rows are so even that no bunch waits long for another")
         }
-        (Algorithm::Auto, _) if splits_subgroups(caps) && caps.joins && rows.mean <= LONG => {
+        // Where the host can map, it would repair, and in a memory of two parts pages would go to and fro.
+        (Algorithm::Auto, _)
+            if splits_subgroups(caps) && caps.joins && (rows.mean <= LONG || caps.memory.host_can_map()) =>
+        {
             (Algorithm::Ipcsr, "one launch; cuts entries evenly over groups, whatever the row lengths")
         }
         (Algorithm::Auto, _) => (
