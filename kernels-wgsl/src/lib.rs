@@ -1,14 +1,21 @@
-//! WGSL kernel sources as data, one file for each stem.
+//! WGSL kernel sources as data, one file for each stem, with the directives that `prelude.wgsl` explains.
 //!
 //! They are a crate of their own because `include_str!` across crates breaks `cargo package`.
 //!
 //! ```
 //! for (stem, source) in spmv_kernels_wgsl::SOURCES {
-//!     assert!(source.contains(&format!("kernel: {stem}")));
+//!     assert!(*stem == "prelude" || source.contains(&format!("kernel: {stem}")));
 //! }
 //! ```
 #![forbid(unsafe_code)]
 
-/// Stem and text of every kernel of this language. Empty until its backend exists: a kernel that nothing
-/// runs would be a kernel that nothing tests.
-pub const SOURCES: &[(&str, &str)] = &[];
+macro_rules! sources {
+    ($($stem:literal)*) => {
+        &[$(($stem, include_str!(concat!("../", $stem, ".wgsl")))),*]
+    };
+}
+
+/// Stem and text of every kernel of this language, and of the `prelude` that goes before each.
+pub const SOURCES: &[(&str, &str)] = sources!(
+    "prelude" "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "carry_apply" "axpby"
+);

@@ -23,12 +23,14 @@
 #![deny(unsafe_code)]
 
 mod backend;
+mod cache;
 mod caps;
 mod error;
 mod kernel;
 mod params;
 
 pub use backend::{Addressed, Arg, Backend, HostSlice, Scalar};
+pub use cache::Cache;
 pub use caps::{DeviceCaps, DeviceKind, DtypeSet, MemoryModel, find_device};
 pub use error::{Error, Result};
 pub use kernel::{KernelId, KernelSpec, Lanes, UnknownKernel};

@@ -13,6 +13,8 @@ use crate::kernel::KernelId;
 pub enum Elem {
     /// An index.
     U32,
+    /// A number that groups add to at the same time.
+    Counter,
     /// A value of matrix or `x`.
     Value,
     /// A sum.
@@ -23,7 +25,7 @@ impl Elem {
     /// Size in bytes for a value type.
     pub const fn bytes(self, value: spmv_core::Dtype) -> usize {
         match self {
-            Elem::U32 => 4,
+            Elem::U32 | Elem::Counter => 4,
             Elem::Value => value.bytes(),
             Elem::Accum => value.accum().bytes(),
         }
@@ -117,7 +119,7 @@ const SPEC_SEGSUM: [Param; 16] = [
     Y,
     write("sync_rows", Elem::U32),
     write("sync_sums", Elem::Accum),
-    write("dirty_count", Elem::U32),
+    write("dirty_count", Elem::Counter),
     write("speculator", Elem::U32),
 ];
 
@@ -130,7 +132,7 @@ const FIXUP_APPLY: [Param; 11] = [
     ROW_PTR,
     TILE_ROWS,
     read("sync_sums", Elem::Accum),
-    write("dirty_count", Elem::U32),
+    write("dirty_count", Elem::Counter),
     read("speculator", Elem::U32),
     Y,
 ];
@@ -168,7 +170,7 @@ const IPCSR: [Param; 13] = [
     write("carries", Elem::Accum),
     // How many pieces of a row are done, at the row's first block: zero before and after a launch. Used where groups can
     // join ([`DeviceCaps::joins`](crate::DeviceCaps::joins)).
-    write("arrivals", Elem::U32),
+    write("arrivals", Elem::Counter),
     Y,
 ];
 

@@ -304,7 +304,7 @@ mod plans {
                 for algorithm in Algorithm::ALL {
                     for (value, nnz) in [(Dtype::F64, 0), (Dtype::F32, 5000), (Dtype::Bf16, 3_000_000_000)] {
                         let mut caps = gpu();
-                        (caps.subgroup, caps.kind) = (subgroup, kind);
+                        (caps.subgroup, caps.kind, caps.tasks) = (subgroup, kind, kind == DeviceKind::Cpu);
                         let options = Options { algorithm, ..Options::default() };
                         let planned = plan(&RowStats { nnz, ..rows() }, value, &caps, &options).unwrap();
                         assert!(planned.explain().contains(planned.kernel.id.stem()));

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use spmv_backend::{DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Lanes};
+use spmv_backend::{DeviceCaps, Error, KernelId, KernelSpec, Lanes};
 use spmv_core::tiling::Preset;
 use spmv_core::{Dtype, RowStats, Tiling};
 
@@ -161,8 +161,8 @@ fn check_vectors(rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Result<()>
 }
 
 fn choose(asked: Algorithm, rows: &RowStats, caps: &DeviceCaps, why: &mut Vec<String>) -> Algorithm {
-    let (algorithm, reason) = match (asked, caps.kind) {
-        (Algorithm::Auto, DeviceKind::Cpu) => {
+    let (algorithm, reason) = match (asked, caps.tasks) {
+        (Algorithm::Auto, true) => {
             (Algorithm::MergePath, "cuts rows and entries evenly over threads, whatever the row lengths")
         }
         (Algorithm::Auto, _) if splits_subgroups(caps) && rows.max as f64 <= EVEN * rows.mean => {
@@ -197,7 +197,7 @@ fn kernel_of(algorithm: Algorithm) -> KernelId {
 /// Whether a bunch may be part of what runs together (CUDA). Only there were the rules that ask for it measured:
 /// `cargo run --release -p spmv-cuda --example tilings`.
 fn splits_subgroups(caps: &DeviceCaps) -> bool {
-    caps.kind != DeviceKind::Cpu && caps.subgroup.is_some_and(|(least, most)| least < most)
+    !caps.tasks && caps.subgroup.is_some_and(|(least, most)| least < most)
 }
 
 /// As many tiles a bunch, up to `most`, as `work` takes on a device that `full` steps fill with bunches of one tile.
@@ -222,7 +222,7 @@ fn split_tiling(id: KernelId, rows: &RowStats, caps: &DeviceCaps, (least, most):
         }
         KernelId::CsrScalar | KernelId::Axpby => (most, (1, 1, groups_of(most))),
         KernelId::MergePath => (most, walking(8, 8, rows.nnz.saturating_add(rows.n_rows), 30)),
-        _ => (most, walking(16, groups_of(most), rows.nnz, 24)),
+        _ => (most, walking(16, if caps.bunch_barriers { groups_of(most) } else { 1 }, rows.nnz, 24)),
     };
     Tiling::new(lanes, width, tiles, bunches).expect("numbers in range by construction")
 }
@@ -235,7 +235,7 @@ fn split_tiling(id: KernelId, rows: &RowStats, caps: &DeviceCaps, (least, most):
 /// than there as long as that leaves too few bunches to fill the device (docs/performance.md).
 fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Tiling {
     let tiling = |t, w, s, b| Tiling::new(t, w, s, b).expect("numbers in range by construction");
-    if caps.kind == DeviceKind::Cpu {
+    if caps.tasks {
         let steps = rows.n_rows.saturating_add(rows.nnz);
         let parts = if steps < SERIAL_STEPS { 1 } else { (caps.compute_units * PARTS_PER_THREAD) as usize };
         let cut = |work: usize, unit: usize| {
@@ -292,7 +292,7 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     let table = Tiling::preset(preset, value);
     let lanes = u32::from(lanes);
     let bunches = if by_row { 256 / lanes } else { table.bunches() };
-    let bunches = bunches.min(caps.max_group / lanes).max(1);
+    let bunches = if by_row || caps.bunch_barriers { bunches.min(caps.max_group / lanes).max(1) } else { 1 };
     let width = fitting_width(id, value, caps, lanes, table.width(), bunches);
     tiling(lanes, width, tiles(width, lanes, table.tiles()), bunches)
 }
@@ -319,10 +319,14 @@ pub(crate) fn carry_kernel(kernel: &KernelSpec, caps: &DeviceCaps) -> KernelSpec
     KernelSpec { id: KernelId::CarryApply, tiling, lanes: lanes(&tiling, caps), ..*kernel }
 }
 
-/// On a CPU a lane is an iteration and T may be anything; elsewhere a subgroup must be that wide.
+/// On a CPU a lane is an iteration and T may be anything; elsewhere a subgroup must be that wide, or parts of it, which
+/// have powers of two.
 fn lanes(tiling: &Tiling, caps: &DeviceCaps) -> Lanes {
     match caps.subgroup {
-        Some((least, most)) if (u32::from(least)..=u32::from(most)).contains(&tiling.lanes()) => {
+        Some((least, most))
+            if (u32::from(least)..=u32::from(most)).contains(&tiling.lanes())
+                && tiling.lanes().is_power_of_two() =>
+        {
             Lanes::Subgroup
         }
         _ => Lanes::Workgroup,
@@ -351,6 +355,9 @@ fn check_tiling(kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
     if kernel.lanes == Lanes::Workgroup && kernel.id == KernelId::SpecSegsum && tiling.bunches() > 1 {
         let what = format!("shuffles over {} lanes, so a group holds one bunch", tiling.lanes());
         return unsupported(what, "use a tiling with B=1");
+    }
+    if !caps.bunch_barriers && kernel.id == KernelId::SpecSegsum && tiling.bunches() > 1 {
+        return unsupported("barriers of less than a group".into(), "use a tiling with B=1");
     }
     Ok(())
 }
@@ -387,7 +394,11 @@ fn launch_limits(kernel: &KernelSpec, caps: &DeviceCaps) -> (usize, usize) {
             (bunches.min(marks.saturating_mul(tile)), u64::MAX)
         }
     };
-    let entries = (caps.max_buffer_bytes / widest).min(by_entries).min(half).max(1);
-    let rows = (caps.max_buffer_bytes / 4).saturating_sub(1).min(by_rows).min(half).max(1);
+    // A lane may be the only one for a long row, or for many empty ones.
+    let lanes = if kernel.id == KernelId::CsrScalar { 1 } else { u64::from(tiling.lanes()) };
+    let by_loops = u64::from(caps.max_loop_steps) / 2 * lanes;
+    let most = half.min(by_loops);
+    let entries = (caps.max_buffer_bytes / widest).min(by_entries).min(most).max(1);
+    let rows = (caps.max_buffer_bytes / 4).saturating_sub(1).min(by_rows).min(most).max(1);
     (entries as usize, rows as usize)
 }

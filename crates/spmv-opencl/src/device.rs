@@ -23,11 +23,10 @@ use opencl3::kernel::{
 use opencl3::memory::{CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION};
 use opencl3::types::{CL_TRUE, cl_event, cl_kernel, cl_map_flags};
 use spmv_backend::{
-    Arg, Backend, DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Lanes, Result, Scalar,
+    Arg, Backend, Cache, DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Lanes, Result, Scalar,
 };
 use spmv_core::{Dtype, Tiling};
 
-use crate::cache::Cache;
 use crate::device_memory::{Buffer, Place, Queue, Shared};
 use crate::device_owned::Owned;
 use crate::device_program::{Builder, source};
@@ -119,7 +118,7 @@ impl OpenCl {
         let memory = found.memory(options.memory)?;
         let caps = found.caps(memory, options.mask);
         let shared = Shared::new(found.device, &found.info.name, memory)?;
-        let cache = options.cache.clone().map_or_else(Cache::of_user, |folder| Cache::new(Some(folder)));
+        let cache = Cache::of(Self::NAME, options.cache.as_deref());
         let builder = Builder { shared, cache, fingerprint: caps.fingerprint.clone(), shuffle: None };
         let mut opened = Self { caps, builder, options };
         // Lanes of a CPU are iterations of a loop: they have nothing to shuffle.

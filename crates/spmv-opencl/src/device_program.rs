@@ -12,9 +12,8 @@ use opencl3::program::{
     create_program_with_source, get_program_build_info, get_program_info, release_program,
 };
 use opencl3::types::{cl_kernel, cl_program};
-use spmv_backend::{Error, KernelSpec, Result};
+use spmv_backend::{Cache, Error, KernelSpec, Result};
 
-use crate::cache::Cache;
 use crate::device_memory::Shared;
 use crate::device_owned::Owned;
 use crate::error::During;

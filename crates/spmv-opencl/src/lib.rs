@@ -24,7 +24,6 @@
 //! ```
 #![deny(unsafe_code)]
 
-mod cache;
 #[allow(unsafe_code)]
 mod device;
 #[allow(unsafe_code)]

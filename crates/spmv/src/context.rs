@@ -28,6 +28,9 @@ pub enum BackendKind {
     Cuda,
     /// GPUs and other devices with an OpenCL driver.
     OpenCl,
+    /// Vulkan, Metal and Direct3D 12 devices.
+    #[cfg(feature = "wgpu")]
+    Wgpu,
     /// CPU cores.
     Cpu,
 }
@@ -76,6 +79,23 @@ const BACKENDS: &[Entry] = &[
             (caps.kind == DeviceKind::Cpu).then_some(reason)
         },
     },
+    #[cfg(feature = "wgpu")]
+    Entry {
+        kind: BackendKind::Wgpu,
+        n_devices: || match spmv_wgpu::Options::from_env()?.device {
+            Some(_) => Ok(1),
+            None => Ok(spmv_wgpu::devices()?.len()),
+        },
+        open: |i| {
+            let mut options = spmv_wgpu::Options::from_env()?;
+            options.device.get_or_insert_with(|| i.to_string());
+            open(spmv_wgpu::Wgpu::open(options))
+        },
+        passes: |caps| {
+            let reason = "a CPU, which the cpu backend uses better; name wgpu to use it";
+            (caps.kind == DeviceKind::Cpu).then_some(reason)
+        },
+    },
     Entry {
         kind: BackendKind::Cpu,
         n_devices: || Ok(1),
@@ -106,6 +126,8 @@ impl BackendKind {
             #[cfg(feature = "cuda")]
             BackendKind::Cuda => "cuda",
             BackendKind::OpenCl => "opencl",
+            #[cfg(feature = "wgpu")]
+            BackendKind::Wgpu => "wgpu",
             BackendKind::Cpu => "cpu",
         }
     }
@@ -122,7 +144,7 @@ impl fmt::Display for BackendKind {
 /// ```
 /// use spmv::BackendKind;
 /// let e = "abacus".parse::<BackendKind>().unwrap_err();
-/// assert!(e.to_string().ends_with("opencl cpu"), "unknown backend 'abacus'; this build has: cuda opencl cpu");
+/// assert!(e.to_string().ends_with(" cpu"), "unknown backend 'abacus'; this build has: cuda opencl wgpu cpu");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown backend '{0}'; this build has: {known}", known = BackendKind::ALL.map(BackendKind::name).join(" "))]
@@ -192,8 +214,8 @@ impl Context {
         Self::probe(&[entry])
     }
 
-    /// Opens every device of the given backends (of CUDA and OpenCL only the one that
-    /// `SPMV_CUDA_DEVICE` or `SPMV_OPENCL_DEVICE` names, if it is set), and says what could not be opened and why.
+    /// Opens every device of the given backends (only the one that `SPMV_CUDA_DEVICE`, `SPMV_OPENCL_DEVICE` or
+    /// `SPMV_WGPU_DEVICE` names, if it is set), and says what could not be opened and why.
     ///
     /// ```
     /// use spmv::{BackendKind, Context};

@@ -42,21 +42,6 @@ const LANGUAGES: [Language; 4] = [
     Language { backend: "wgpu", folder: "kernels-wgsl/", extension: ".wgsl", values: "f16 bf16 f32 f64" },
 ];
 
-/// Kernels that a backend does not have yet. One that is there after all must be taken off.
-const EXPECTED_ABSENT: [(&str, &[&str]); 1] = [(
-    "wgpu",
-    &[
-        "spec_segsum",
-        "fixup_apply",
-        "csr_scalar",
-        "csr_vector",
-        "merge_path",
-        "ipcsr",
-        "carry_apply",
-        "axpby",
-    ],
-)];
-
 /// Files beside the kernels that are none.
 const NO_KERNELS: [&str; 2] = ["prelude", "mod"];
 
@@ -168,26 +153,14 @@ fn names_step(label: &str, step: usize) -> bool {
     })
 }
 
-/// A kernel is missing in a language only where [`EXPECTED_ABSENT`] says so.
+/// No language lacks a kernel.
 pub(crate) fn every_language_has_every_kernel(w: &Workspace) -> Vec<String> {
-    let mut problems = Vec::new();
-    for language in &LANGUAGES {
-        let absent = EXPECTED_ABSENT.iter().find(|(name, _)| *name == language.backend);
-        let absent = absent.map_or(&[][..], |(_, stems)| stems);
-        for Kernel { stem, .. } in &w.kernels {
-            let path = format!("{}{stem}{}", language.folder, language.extension);
-            match (language.has(w, stem), absent.contains(stem)) {
-                (false, false) => problems.push(format!("{path}: is missing")),
-                (true, true) => problems.push(format!(
-                    "{path}: is there; take it off EXPECTED_ABSENT in xtask/src/tidy/kernels.rs"
-                )),
-                _ => {}
-            }
-        }
-        let strangers = absent.iter().filter(|stem| !w.kernels.iter().any(|kernel| kernel.stem == **stem));
-        problems.extend(strangers.map(|stem| format!("EXPECTED_ABSENT: {stem} is no kernel")));
-    }
-    problems
+    let missing = |language: &Language| {
+        let path = |stem| format!("{}{stem}{}: is missing", language.folder, language.extension);
+        let stems = w.kernels.iter().map(|kernel| kernel.stem).filter(|stem| !language.has(w, stem));
+        stems.map(path).collect::<Vec<_>>()
+    };
+    LANGUAGES.iter().flat_map(missing).collect()
 }
 
 /// `docs/kernels.md` says what the sources say.
@@ -285,16 +258,11 @@ mod tests {
     }
 
     #[test]
-    fn absence_is_expected_or_a_failure_and_so_is_presence() {
-        assert!(
-            every_language_has_every_kernel(&with(&[]))
-                .iter()
-                .any(|p| p.contains(&format!("{CPU}: is missing")))
-        );
+    fn absence_is_a_failure() {
+        assert_eq!(every_language_has_every_kernel(&with(&[])).len(), LANGUAGES.len());
         let problems =
             every_language_has_every_kernel(&with(&[(CPU, GOOD), ("kernels-wgsl/axpby.wgsl", GOOD)]));
-        assert!(problems.iter().any(|p| p.contains("kernels-wgsl/axpby.wgsl: is there")));
-        assert!(!problems.iter().any(|p| p.contains(CPU)));
+        assert_eq!(problems, ["kernels-cuda/axpby.cu: is missing", "kernels-opencl/axpby.cl: is missing"]);
     }
 
     #[test]

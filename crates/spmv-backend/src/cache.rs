@@ -1,7 +1,7 @@
 //! Compiled programs on disk.
 //!
 //! ```text
-//! magic "spmv-opencl-1\n", u64 key bytes, key, u64 binary bytes, binary, u64 checksum of all before it
+//! magic "spmv-binary-1\n", u64 key bytes, key, u64 binary bytes, binary, u64 checksum of all before it
 //! ```
 //!
 //! The key is everything the binary depends on: device and driver, options, sources. It stands in the file
@@ -13,27 +13,38 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const MAGIC: &[u8] = b"spmv-opencl-1\n";
+const MAGIC: &[u8] = b"spmv-binary-1\n";
 
 /// A folder of compiled programs, or none.
+///
+/// ```
+/// use spmv_backend::Cache;
+/// let nowhere = Cache::new(None);
+/// nowhere.store("device, options, source", b"code");
+/// assert_eq!(nowhere.load("device, options, source"), None);
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Cache {
+pub struct Cache {
     folder: Option<PathBuf>,
 }
 
 impl Cache {
-    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
+    /// Programs in that folder, or in none.
+    pub fn new(folder: Option<PathBuf>) -> Self {
         Self { folder }
     }
 
-    /// The user's cache folder, where there is one.
-    pub(crate) fn of_user() -> Self {
-        let folders = directories::ProjectDirs::from("", "", "spmv");
-        Self { folder: folders.map(|folders| folders.cache_dir().join("opencl")) }
+    /// The folder that is asked for, or else the backend's in the user's cache folder, where there is one.
+    pub fn of(backend: &str, asked: Option<&Path>) -> Self {
+        let of_user = || {
+            let folders = directories::ProjectDirs::from("", "", "spmv");
+            folders.map(|folders| folders.cache_dir().join(backend))
+        };
+        Self { folder: asked.map(Path::to_owned).or_else(of_user) }
     }
 
     /// The binary stored for `key`, if it is there and whole.
-    pub(crate) fn load(&self, key: &str) -> Option<Vec<u8>> {
+    pub fn load(&self, key: &str) -> Option<Vec<u8>> {
         let bytes = fs::read(self.path(key)?).ok()?;
         let (body, sum) = bytes.split_at_checked(bytes.len().checked_sub(8)?)?;
         if u64::from_le_bytes(*sum.first_chunk()?) != checksum(body) {
@@ -46,7 +57,7 @@ impl Cache {
     }
 
     /// Stores a binary. A cache that cannot be written costs time, not correctness, so there is no error.
-    pub(crate) fn store(&self, key: &str, binary: &[u8]) {
+    pub fn store(&self, key: &str, binary: &[u8]) {
         let Some(path) = self.path(key) else { return };
         let mut bytes = MAGIC.to_vec();
         for field in [key.as_bytes(), binary] {

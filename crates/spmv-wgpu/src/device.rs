@@ -1,0 +1,310 @@
+//! The verbs.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use spmv_backend::{
+    Arg, Backend, Cache, DeviceCaps, Error, KernelId, KernelSpec, Lanes, MemoryModel, Result, Scalar,
+};
+use spmv_core::{Dtype, Tiling};
+use wgpu::{DeviceDescriptor, Features};
+
+use crate::device_memory::Buffer;
+use crate::device_shader::Kernel;
+use crate::faults::Faults;
+use crate::probe::{self, Found, unavailable};
+use crate::stream::{Event, Shared, Stream};
+use crate::{Memory, Options, text};
+
+/// Widest tile of `spec_segsum`: a lane's entries have one bit each in a 32-bit word.
+const MAX_WIDTH: u32 = 32;
+
+/// Body of a kernel that finds out whether lanes shuffle as the prelude believes.
+const TRIAL: &str = "
+fn axpby()
+{
+    let value = 1000u * bunch_of_group + lane;
+    let first = invocation - lane;
+    y[local_id] = accum(subgroupShuffle(value, first + (lane + 1u) % LANES)) + lane_sum(accum(0.0));
+}
+";
+
+/// A device that wgpu opened.
+///
+/// ```
+/// use spmv_backend::Backend;
+/// use spmv_wgpu::{Options, Wgpu};
+/// if let Ok(device) = Wgpu::open(Options::default()) {
+///     let buffer = device.alloc(16)?;
+///     let stream = device.open_stream(false)?;
+///     device.write(&stream, &buffer, 4, &[1, 2, 3])?;
+///     let mut back = [0; 3];
+///     device.read(&stream, &buffer, 4, &mut back)?;
+///     assert_eq!(back, [1, 2, 3]);
+/// }
+/// # Ok::<(), spmv_backend::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Wgpu {
+    caps: DeviceCaps,
+    shared: Arc<Shared>,
+    options: Options,
+}
+
+impl Wgpu {
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without a driver or such a device, [`Error::Unsupported`] for a kind of memory that the
+    /// device does not have or if it lacks what every kernel needs, and whatever the driver says.
+    pub fn open(options: Options) -> Result<Self> {
+        let found = probe::choose(&options)?;
+        found.check()?;
+        let memory = found.memory(options.memory)?;
+        let caps = found.caps(memory, options.mask);
+        let shared = Arc::new(open(&found, memory, &options, &caps.fingerprint)?);
+        let mut opened = Self { caps, shared, options };
+        // Lanes of a CPU may shuffle too, which is how that is tested.
+        let lanes = if opened.options.mask.no_subgroups { None } else { found.subgroup_lanes() };
+        if let Some(lanes) = lanes
+            && opened.shuffles(lanes)
+        {
+            // A bunch may be part of a subgroup.
+            opened.caps.subgroup = Some((2, lanes));
+        }
+        Ok(opened)
+    }
+
+    /// The kind of memory in use.
+    pub fn memory(&self) -> Memory {
+        self.shared.memory
+    }
+
+    /// The device and queue of wgpu, for other work on the same device.
+    pub fn raw(&self) -> (&wgpu::Device, &wgpu::Queue) {
+        (&self.shared.device, &self.shared.queue)
+    }
+
+    /// Whether a trial kernel with subgroups of this many lanes compiles and does what it should.
+    fn shuffles(&self, lanes: u16) -> bool {
+        let lanes = u32::from(lanes);
+        let trial = || -> Result<bool> {
+            let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
+            let spec = KernelSpec { id: KernelId::Axpby, value: Dtype::F32, lanes: Lanes::Subgroup, tiling };
+            let text = text::with_body(&spec, TRIAL, self.options.kernels.as_deref())?;
+            let kernel = Kernel::new(&self.shared, &spec, &text)?;
+            let bytes = 8 * u64::from(lanes);
+            let (stream, t, y) = (self.open_stream(false)?, self.alloc(bytes)?, self.alloc(bytes)?);
+            let zero = Arg::Accum(Scalar::F32(0.0));
+            let args = [
+                Arg::U32(0),
+                Arg::U32(0),
+                zero,
+                Arg::Accum(Scalar::F32(0.0)),
+                Arg::Buffer(&t),
+                Arg::Buffer(&y),
+            ];
+            // SAFETY: arguments are those of `axpby`, and each lane writes the word of `y` that it has.
+            unsafe { self.launch(&stream, &kernel, 1, &args)? };
+            let mut words = vec![0; 8 * lanes as usize];
+            self.read(&stream, &y, 0, &mut words)?;
+            let words = words.as_chunks().0.iter().map(|word| f32::from_ne_bytes(*word));
+            Ok(words.eq((0..2 * lanes).map(|i| (1000 * (i / lanes) + (i + 1) % lanes) as f32)))
+        };
+        trial().unwrap_or(false)
+    }
+
+    /// Buffers and streams are good for the device that made them alone.
+    fn own(&self, stream: &Stream, buffers: &[&Buffer]) {
+        assert!(Arc::ptr_eq(&stream.shared, &self.shared), "a stream of another device");
+        assert!(buffers.iter().all(|b| Arc::ptr_eq(&b.shared, &self.shared)), "a buffer of another device");
+    }
+}
+
+fn open(found: &Found, memory: Memory, options: &Options, fingerprint: &str) -> Result<Shared> {
+    let name = found.info.name.clone();
+    let descriptor = DeviceDescriptor {
+        label: Some("spmv"),
+        required_features: found.wanted(),
+        required_limits: found.limits.clone(),
+        memory_hints: wgpu::MemoryHints::Performance,
+        ..Default::default()
+    };
+    let (device, queue) = pollster::block_on(found.adapter.request_device(&descriptor))
+        .map_err(|e| unavailable(format!("{name} does not open: {e}")))?;
+    let faults = Arc::new(Faults::new(&name));
+    let told = Arc::clone(&faults);
+    device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| told.uncaptured(&error)));
+    let told = Arc::clone(&faults);
+    device.set_device_lost_callback(move |reason, detail| told.lost(format!("{reason:?}: {detail}")));
+    let times = Features::TIMESTAMP_QUERY | Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
+    let line = found.limits.max_compute_workgroups_per_dimension;
+    Ok(Shared {
+        device,
+        queue,
+        faults,
+        name,
+        memory,
+        groups_of_line: options.mask.max_groups_of_line.unwrap_or(line).clamp(1, line),
+        tells_time: found.features.contains(times),
+        cache: found
+            .features
+            .contains(Features::PIPELINE_CACHE)
+            .then(|| (Cache::of(Wgpu::NAME, options.cache.as_deref()), fingerprint.to_owned())),
+    })
+}
+
+/// Lines of equal length for so many groups: as few spare ones as there are lines less one.
+fn grid(groups: u32, line: u32) -> [u32; 2] {
+    let lines = groups.div_ceil(line);
+    [groups.div_ceil(lines), lines]
+}
+
+impl Backend for Wgpu {
+    const NAME: &'static str = "wgpu";
+    type Buffer = Buffer;
+    type Stream = Stream;
+    type Event = Event;
+    type Kernel = Kernel;
+    type Recording = Infallible;
+
+    fn caps(&self) -> &DeviceCaps {
+        &self.caps
+    }
+
+    fn open_stream(&self, timed: bool) -> Result<Stream> {
+        Stream::new(&self.shared, timed)
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<Buffer> {
+        if bytes > self.caps.max_buffer_bytes {
+            return Err(Error::OutOfMemory { device: self.caps.name.clone(), bytes });
+        }
+        self.shared.alloc(bytes)
+    }
+
+    fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
+        if spec.id == KernelId::SpecSegsum && spec.tiling.width() > MAX_WIDTH {
+            let what = format!("tiles of {} entries a lane (at most {MAX_WIDTH})", spec.tiling.width());
+            return Err(Error::unsupported(&*self.caps.name, what, "use a tiling with a smaller W"));
+        }
+        Kernel::new(&self.shared, spec, &text::text(spec, self.options.kernels.as_deref())?)
+    }
+
+    fn zero(&self, stream: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
+        self.own(stream, &[buffer]);
+        let len = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?.len() as u64;
+        let mut work = stream.work();
+        work.zero(buffer, len);
+        let rest = if len == buffer.bytes { 0 } else { len % 4 };
+        work.write(buffer, len - rest, &[0; 4][..rest as usize])
+    }
+
+    fn write(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.own(stream, &[buffer]);
+        buffer.range(offset, bytes.len())?;
+        stream.work().write(buffer, offset, bytes)
+    }
+
+    fn read(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.own(stream, &[buffer]);
+        buffer.range(offset, bytes.len())?;
+        stream.work().read(buffer, offset, bytes)
+    }
+
+    fn map<R>(
+        &self,
+        stream: &Stream,
+        buffer: &Buffer,
+        bytes: u64,
+        look: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R> {
+        /// Ends a map, in a panic too.
+        struct Mapping<'a>(&'a Buffer);
+        impl Drop for Mapping<'_> {
+            fn drop(&mut self) {
+                self.0.mapped.store(false, Ordering::Release);
+            }
+        }
+        self.own(stream, &[buffer]);
+        let len = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?.len() as u64;
+        if self.caps.memory == MemoryModel::Discrete {
+            let way_out = "read it, or let the device repair (Fixup::Device)";
+            return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
+        }
+        assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
+        let _mapping = Mapping(buffer);
+        stream.work().map(buffer, len.max(4).next_multiple_of(4))?;
+        buffer.lend(len, look)
+    }
+
+    unsafe fn launch(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        groups: u32,
+        args: &[Arg<'_, Self>],
+    ) -> Result<()> {
+        let mut buffers = Vec::with_capacity(args.len());
+        for arg in args {
+            match arg {
+                Arg::Buffer(buffer) => buffers.push(*buffer),
+                Arg::Host(_) => unreachable!("`caps` deny host pointers"),
+                Arg::U32(_) | Arg::Accum(_) => {}
+            }
+        }
+        self.own(stream, &buffers);
+        if groups == 0 {
+            return Ok(());
+        }
+        let grid = grid(groups, self.shared.groups_of_line);
+        let scalars = kernel.scalars(args, [groups, grid[0]]);
+        stream.work().launch(kernel, grid, scalars.bytes(), &buffers);
+        Ok(())
+    }
+
+    unsafe fn replay(&self, _: &Stream, recording: &Infallible) -> Result<()> {
+        match *recording {}
+    }
+
+    fn record(&self, stream: &Stream) -> Result<Event> {
+        self.own(stream, &[]);
+        stream.record()
+    }
+
+    fn submit(&self, stream: &Stream) -> Result<()> {
+        self.own(stream, &[]);
+        stream.work().flush();
+        self.shared.faults.check()
+    }
+
+    fn wait(&self, event: &Event) -> Result<()> {
+        event.wait()
+    }
+
+    fn wait_all(&self) -> Result<()> {
+        self.shared.poll(None)
+    }
+
+    fn elapsed_s(&self, from: &Event, to: &Event) -> Result<f64> {
+        from.seconds_to(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_hold_all_groups_and_few_spare_ones() {
+        assert_eq!(grid(1, 65535), [1, 1]);
+        assert_eq!(grid(65535, 65535), [65535, 1]);
+        assert_eq!(grid(65536, 65535), [32768, 2]);
+        for (groups, line) in [(7, 3), (100_000, 1000), (u32::MAX / 2, 65535)] {
+            let [x, y] = grid(groups, line);
+            let all = u64::from(x) * u64::from(y);
+            assert!(x <= line && all >= u64::from(groups) && all - u64::from(groups) < u64::from(y));
+        }
+    }
+}

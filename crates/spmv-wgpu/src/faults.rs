@@ -1,0 +1,85 @@
+//! What the driver says is wrong, whenever it says so.
+
+use std::sync::{Mutex, PoisonError};
+
+use spmv_backend::{Error, Result};
+
+/// Where callbacks of a device leave what they are told.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    device: String,
+    lost: Mutex<Option<String>>,
+    /// The first error that nobody asked for.
+    first: Mutex<Option<Error>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Faults {
+    pub(crate) fn new(device: &str) -> Self {
+        Self { device: device.to_owned(), lost: Mutex::default(), first: Mutex::default() }
+    }
+
+    /// For the callback of a lost device.
+    pub(crate) fn lost(&self, detail: String) {
+        locked(&self.lost).get_or_insert(detail);
+    }
+
+    /// For the callback of errors outside of any scope.
+    pub(crate) fn uncaptured(&self, error: &wgpu::Error) {
+        let error = self.of("kernel", error, 0);
+        locked(&self.first).get_or_insert(error);
+    }
+
+    /// The typed error for what a scope caught, or for what went unnoticed.
+    pub(crate) fn of(&self, kernel: &str, error: &wgpu::Error, bytes: u64) -> Error {
+        let device = self.device.clone();
+        if let Err(lost) = self.check_lost() {
+            return lost;
+        }
+        match error {
+            wgpu::Error::OutOfMemory { .. } => Error::OutOfMemory { device, bytes },
+            other => Error::Launch { device, kernel: kernel.to_owned(), detail: other.to_string() },
+        }
+    }
+
+    fn check_lost(&self) -> Result<()> {
+        match &*locked(&self.lost) {
+            Some(detail) => Err(Error::DeviceLost { device: self.device.clone(), detail: detail.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether all is well; an error is told once, a lost device for ever.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.check_lost()?;
+        locked(&self.first).take().map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory() -> wgpu::Error {
+        wgpu::Error::OutOfMemory { source: "full".into() }
+    }
+
+    #[test]
+    fn full_memory_a_failed_launch_and_a_lost_device_are_told_apart() {
+        let faults = Faults::new("d");
+        assert_eq!(faults.of("k", &memory(), 7), Error::OutOfMemory { device: "d".into(), bytes: 7 });
+        let other = wgpu::Error::Validation { source: "no".into(), description: "no such thing".into() };
+        assert!(matches!(faults.of("k", &other, 0), Error::Launch { kernel, .. } if kernel == "k"));
+        faults.uncaptured(&other);
+        assert!(matches!(faults.check(), Err(Error::Launch { .. })));
+        assert_eq!(faults.check(), Ok(()));
+        faults.lost("gone".into());
+        for _ in 0..2 {
+            assert!(matches!(faults.check(), Err(Error::DeviceLost { .. })));
+        }
+        assert!(matches!(faults.of("k", &memory(), 7), Error::DeviceLost { .. }));
+    }
+}

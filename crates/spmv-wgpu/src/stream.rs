@@ -1,0 +1,438 @@
+//! Work in order: encoders, submissions, copies, times.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use spmv_backend::{Cache, Error, Result};
+use wgpu::{
+    BindGroup, BufferDescriptor, BufferUsages, CommandEncoder, CommandEncoderDescriptor,
+    ComputePassDescriptor, Device, MapMode, PollError, PollType, QuerySet, QuerySetDescriptor, QueryType,
+    Queue, SubmissionIndex,
+};
+
+use crate::Memory;
+use crate::device_memory::Buffer;
+use crate::device_shader::Kernel;
+use crate::faults::Faults;
+
+/// Bytes that are copied at a time.
+const STAGED: u64 = 16 << 20;
+/// Points of time that events of a stream may hold at the same time.
+const TICKS: u32 = 256;
+/// Bytes between what one resolved query and the next take.
+const TICK_BYTES: u64 = wgpu::QUERY_RESOLVE_BUFFER_ALIGNMENT;
+/// Bind groups that a stream keeps.
+const KEPT: usize = 32;
+
+/// What every handle of a device shares.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) device: Device,
+    pub(crate) queue: Queue,
+    pub(crate) faults: Arc<Faults>,
+    pub(crate) name: String,
+    pub(crate) memory: Memory,
+    /// Most groups in each dimension of a launch.
+    pub(crate) groups_of_line: u32,
+    pub(crate) tells_time: bool,
+    /// Compiled pipelines, if the driver gives them, and what stands before each key.
+    pub(crate) cache: Option<(Cache, String)>,
+}
+
+impl Shared {
+    /// Lets callbacks run, after a submission or all work.
+    pub(crate) fn poll(&self, submission_index: Option<SubmissionIndex>) -> Result<()> {
+        let polled = self.device.poll(PollType::Wait { submission_index, timeout: None });
+        self.faults.check()?;
+        match polled {
+            Ok(_) => Ok(()),
+            // A device that is gone takes no submission, and may not have said so yet.
+            Err(e @ PollError::WrongSubmissionIndex(..)) => {
+                self.faults.lost(e.to_string());
+                self.faults.check()
+            }
+            Err(e) => Err(self.failed("wait", e.to_string())),
+        }
+    }
+
+    pub(crate) fn failed(&self, kernel: &str, detail: String) -> Error {
+        Error::Launch { device: self.name.clone(), kernel: kernel.to_owned(), detail }
+    }
+
+    /// Maps part of a buffer that no unsubmitted work uses, and waits for it.
+    pub(crate) fn map(
+        &self,
+        buffer: &wgpu::Buffer,
+        range: std::ops::Range<u64>,
+        mode: MapMode,
+        last: Option<SubmissionIndex>,
+    ) -> Result<()> {
+        let told = Arc::new(OnceLock::new());
+        let tell = Arc::clone(&told);
+        buffer.slice(range).map_async(mode, move |result| {
+            let _ = tell.set(result);
+        });
+        self.poll(last)?;
+        loop {
+            match told.get() {
+                Some(Ok(())) => return Ok(()),
+                Some(Err(e)) => {
+                    self.faults.check()?;
+                    return Err(self.failed("map", e.to_string()));
+                }
+                // Another stream used it, or another thread runs the callback.
+                None => {
+                    self.poll(None)?;
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+}
+
+/// A queue of work of its own order.
+#[derive(Debug)]
+pub struct Stream {
+    work: Arc<Mutex<Work>>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// A point in a stream's work.
+#[derive(Debug)]
+pub struct Event {
+    work: Arc<Mutex<Work>>,
+    /// The submission that it is part of.
+    batch: u64,
+    tick: Option<Tick>,
+}
+
+/// A query that an event holds.
+#[derive(Debug)]
+struct Tick {
+    at: u32,
+    free: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Drop for Tick {
+    fn drop(&mut self) {
+        locked(&self.free).push(self.at);
+    }
+}
+
+/// Points of time of a timed stream.
+#[derive(Debug)]
+struct Clock {
+    queries: QuerySet,
+    free: Arc<Mutex<Vec<u32>>>,
+    resolved: wgpu::Buffer,
+    read: wgpu::Buffer,
+}
+
+/// A bind group, and the buffers that it is of.
+#[derive(Debug)]
+struct Bound {
+    kernel: u64,
+    buffers: Vec<u64>,
+    alive: Vec<Weak<()>>,
+    group: BindGroup,
+}
+
+/// What a stream has begun.
+#[derive(Debug)]
+pub(crate) struct Work {
+    shared: Arc<Shared>,
+    encoder: Option<CommandEncoder>,
+    /// Whether the queue holds writes that the next submission brings.
+    has_writes: bool,
+    /// Number of the submission that is being filled.
+    batch: u64,
+    last: Option<SubmissionIndex>,
+    staging: Option<wgpu::Buffer>,
+    /// The one that was used last at the end.
+    bound: Vec<Bound>,
+    clock: Option<Clock>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whole words that contain `len` bytes from `offset` on, beginning at a multiple of `align`.
+fn words(offset: u64, len: u64, align: u64) -> std::ops::Range<u64> {
+    offset / align * align..(offset + len).next_multiple_of(4)
+}
+
+impl Stream {
+    pub(crate) fn new(shared: &Arc<Shared>, timed: bool) -> Result<Self> {
+        let clock = (timed && shared.tells_time).then(|| Clock::new(&shared.device));
+        let work = Work {
+            shared: Arc::clone(shared),
+            encoder: None,
+            has_writes: false,
+            batch: 0,
+            last: None,
+            staging: None,
+            bound: Vec::new(),
+            clock,
+        };
+        shared.faults.check()?;
+        Ok(Self { work: Arc::new(Mutex::new(work)), shared: Arc::clone(shared) })
+    }
+
+    pub(crate) fn work(&self) -> MutexGuard<'_, Work> {
+        locked(&self.work)
+    }
+
+    pub(crate) fn record(&self) -> Result<Event> {
+        let mut work = self.work();
+        let tick = work.tick()?;
+        Ok(Event { work: Arc::clone(&self.work), batch: work.batch, tick })
+    }
+}
+
+impl Event {
+    pub(crate) fn wait(&self) -> Result<()> {
+        locked(&self.work).wait(self.batch)
+    }
+
+    pub(crate) fn seconds_to(&self, to: &Event) -> Result<f64> {
+        let mut work = locked(&self.work);
+        let (Some(from), Some(to)) = (&self.tick, &to.tick) else {
+            let what = "times of streams that were not opened for them";
+            return Err(Error::unsupported(&*work.shared.name, what, "open a timed stream"));
+        };
+        let [from, to] = work.ticks([from.at, to.at])?;
+        let period = f64::from(work.shared.queue.get_timestamp_period());
+        Ok(to.saturating_sub(from) as f64 * period * 1e-9)
+    }
+}
+
+impl Clock {
+    fn new(device: &Device) -> Self {
+        let queries = device.create_query_set(&QuerySetDescriptor {
+            label: None,
+            ty: QueryType::Timestamp,
+            count: TICKS,
+        });
+        let buffer = |usage| {
+            let size = 2 * TICK_BYTES;
+            device.create_buffer(&BufferDescriptor {
+                label: Some("times"),
+                size,
+                usage,
+                mapped_at_creation: false,
+            })
+        };
+        Self {
+            queries,
+            free: Arc::new(Mutex::new((0..TICKS).collect())),
+            resolved: buffer(BufferUsages::QUERY_RESOLVE | BufferUsages::COPY_SRC),
+            read: buffer(BufferUsages::MAP_READ | BufferUsages::COPY_DST),
+        }
+    }
+}
+
+impl Work {
+    fn encoder(&mut self) -> &mut CommandEncoder {
+        let device = &self.shared.device;
+        self.encoder
+            .get_or_insert_with(|| device.create_command_encoder(&CommandEncoderDescriptor::default()))
+    }
+
+    /// Hands over what has been encoded or written.
+    pub(crate) fn flush(&mut self) {
+        if self.encoder.is_some() || self.has_writes {
+            let commands = self.encoder.take().map(CommandEncoder::finish);
+            self.last = Some(self.shared.queue.submit(commands));
+            self.has_writes = false;
+            self.batch += 1;
+        }
+    }
+
+    fn wait(&mut self, batch: u64) -> Result<()> {
+        if batch >= self.batch {
+            self.flush();
+        }
+        match &self.last {
+            Some(last) => self.shared.poll(Some(last.clone())),
+            None => self.shared.faults.check(),
+        }
+    }
+
+    fn tick(&mut self) -> Result<Option<Tick>> {
+        let Some(clock) = &self.clock else { return Ok(None) };
+        let Some(at) = locked(&clock.free).pop() else {
+            let what = format!("more than {TICKS} events of a stream");
+            return Err(Error::unsupported(&*self.shared.name, what, "drop events that are over"));
+        };
+        let tick = Tick { at, free: Arc::clone(&clock.free) };
+        let queries = clock.queries.clone();
+        self.encoder().write_timestamp(&queries, at);
+        Ok(Some(tick))
+    }
+
+    fn ticks(&mut self, at: [u32; 2]) -> Result<[u64; 2]> {
+        let Some(clock) = &self.clock else { unreachable!("events with times come of streams with clocks") };
+        let (queries, resolved, read) = (clock.queries.clone(), clock.resolved.clone(), clock.read.clone());
+        let encoder = self.encoder();
+        for (i, at) in at.into_iter().enumerate() {
+            encoder.resolve_query_set(&queries, at..at + 1, &resolved, i as u64 * TICK_BYTES);
+        }
+        encoder.copy_buffer_to_buffer(&resolved, 0, &read, 0, 2 * TICK_BYTES);
+        self.flush();
+        self.shared.map(&read, 0..2 * TICK_BYTES, MapMode::Read, self.last.clone())?;
+        let view = read.get_mapped_range(0..2 * TICK_BYTES);
+        let view = view.map_err(|e| self.shared.failed("times", e.to_string()))?;
+        let ticks = [0, TICK_BYTES as usize].map(|start| {
+            let bytes = view[start..start + 8].try_into().expect("eight bytes");
+            u64::from_le_bytes(bytes)
+        });
+        drop(view);
+        read.unmap();
+        Ok(ticks)
+    }
+
+    /// Zeroes the first `len` bytes.
+    pub(crate) fn zero(&mut self, buffer: &Buffer, len: u64) {
+        let whole = if len == buffer.bytes { len.next_multiple_of(4) } else { len / 4 * 4 };
+        if whole > 0 {
+            self.encoder().clear_buffer(&buffer.raw, 0, Some(whole));
+        }
+    }
+
+    /// Copies words to the device: `offset` and the length are multiples of four.
+    fn write_words(&mut self, buffer: &Buffer, offset: u64, words: &[u8]) {
+        // Earlier work comes first, and so the queue's copies of what is written do not pile up.
+        self.flush();
+        for (i, chunk) in words.chunks(STAGED as usize).enumerate() {
+            self.shared.queue.write_buffer(&buffer.raw, offset + i as u64 * STAGED, chunk);
+            self.has_writes = true;
+            if words.len() > STAGED as usize {
+                self.flush();
+            }
+        }
+    }
+
+    pub(crate) fn write(&mut self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let all = words(offset, bytes.len() as u64, 4);
+        if all == (offset..offset + bytes.len() as u64) {
+            self.write_words(buffer, offset, bytes);
+            return self.shared.faults.check();
+        }
+        // Bytes beside these stay as they are; beyond the end there are none.
+        let middle = if offset.is_multiple_of(4) { bytes.len() / 4 * 4 } else { 0 };
+        self.write_words(buffer, offset, &bytes[..middle]);
+        let (from, rest) = (offset + middle as u64, &bytes[middle..]);
+        let around = words(from, rest.len() as u64, 4);
+        let mut old = vec![0; (around.end - around.start) as usize];
+        self.read_words(buffer, around.start, &mut old)?;
+        old[(from - around.start) as usize..][..rest.len()].copy_from_slice(rest);
+        self.write_words(buffer, around.start, &old);
+        self.shared.faults.check()
+    }
+
+    /// As [`read`](Self::read), of whole words.
+    fn read_words(&mut self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let staging = match &self.staging {
+            Some(staging) => staging.clone(),
+            None => {
+                let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
+                let staging = self.shared.allocate("staging", STAGED, usage)?;
+                self.staging.insert(staging).clone()
+            }
+        };
+        for (i, chunk) in bytes.chunks_mut(STAGED as usize).enumerate() {
+            let (from, len) = (offset + i as u64 * STAGED, chunk.len() as u64);
+            self.encoder().copy_buffer_to_buffer(&buffer.raw, from, &staging, 0, len);
+            self.flush();
+            self.shared.map(&staging, 0..len, MapMode::Read, self.last.clone())?;
+            let view = staging.get_mapped_range(0..len);
+            let copied = view.map(|view| chunk.copy_from_slice(&view));
+            staging.unmap();
+            copied.map_err(|e| self.shared.failed("read", e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(&mut self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return self.wait(self.batch);
+        }
+        if self.shared.memory == Memory::Mapped {
+            self.flush();
+            let range = words(offset, bytes.len() as u64, wgpu::MAP_ALIGNMENT);
+            let skipped = (offset - range.start) as usize;
+            self.shared.map(&buffer.raw, range.clone(), MapMode::Read, self.last.clone())?;
+            let view = buffer.raw.get_mapped_range(range);
+            let copied = view.map(|view| bytes.copy_from_slice(&view[skipped..][..bytes.len()]));
+            buffer.raw.unmap();
+            return copied.map_err(|e| self.shared.failed("read", e.to_string()));
+        }
+        let all = words(offset, bytes.len() as u64, 4);
+        if all == (offset..offset + bytes.len() as u64) {
+            return self.read_words(buffer, offset, bytes);
+        }
+        let mut whole = vec![0; (all.end - all.start) as usize];
+        self.read_words(buffer, all.start, &mut whole)?;
+        bytes.copy_from_slice(&whole[(offset - all.start) as usize..][..bytes.len()]);
+        Ok(())
+    }
+
+    /// Makes what is submitted visible to the host, which may then look at the buffer until it unmaps it.
+    pub(crate) fn map(&mut self, buffer: &Buffer, len: u64) -> Result<()> {
+        self.flush();
+        // Only a mapping for reading brings what the device wrote to a memory that is not coherent, only one for writing
+        // takes back what the host writes.
+        self.shared.map(&buffer.raw, 0..len, MapMode::Read, self.last.clone())?;
+        buffer.raw.unmap();
+        self.shared.map(&buffer.raw, 0..len, MapMode::Write, self.last.clone())
+    }
+
+    pub(crate) fn launch(&mut self, kernel: &Kernel, groups: [u32; 2], scalars: &[u8], buffers: &[&Buffer]) {
+        let at = self.bind(kernel, buffers);
+        let group = self.bound[at].group.clone();
+        let mut pass = self.encoder().begin_compute_pass(&ComputePassDescriptor::default());
+        pass.set_pipeline(&kernel.pipeline);
+        pass.set_bind_group(0, &group, &[]);
+        pass.set_immediates(0, scalars);
+        pass.dispatch_workgroups(groups[0], groups[1], 1);
+    }
+
+    /// Where the bind group of these buffers is kept.
+    fn bind(&mut self, kernel: &Kernel, buffers: &[&Buffer]) -> usize {
+        let is_same = |bound: &Bound| {
+            bound.kernel == kernel.id && bound.buffers.iter().copied().eq(buffers.iter().map(|b| b.id))
+        };
+        if let Some(at) = self.bound.iter().rposition(is_same) {
+            return at;
+        }
+        // Groups keep their buffers: those of buffers that are gone must go.
+        self.bound.retain(|bound| bound.alive.iter().all(|alive| alive.strong_count() > 0));
+        if self.bound.len() == KEPT {
+            self.bound.remove(0);
+        }
+        self.bound.push(Bound {
+            kernel: kernel.id,
+            buffers: buffers.iter().map(|b| b.id).collect(),
+            alive: buffers.iter().map(|b| Arc::downgrade(&b.alive)).collect(),
+            group: kernel.bind_group(&self.shared.device, buffers),
+        });
+        self.bound.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_contain_their_bytes() {
+        assert_eq!(words(0, 4, 4), 0..4);
+        assert_eq!(words(5, 2, 4), 4..8);
+        assert_eq!(words(5, 4, 4), 4..12);
+        assert_eq!(words(12, 1, 8), 8..16);
+        assert_eq!(words(8, 3, 8), 8..12);
+    }
+}

@@ -1,0 +1,192 @@
+//! The final text of a kernel: what the parameter table declares, the prelude and the kernel, for one spec.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use spmv_backend::{Elem, Error, KernelSpec, ParamKind, Result};
+
+/// Scalars that every kernel gets after its own: how many groups there are, and how many of them make a line.
+pub(crate) const GRID: [&str; 2] = ["n_groups", "groups_x"];
+
+/// The kernel's source, or that of the file that replaces it.
+fn source(stem: &str, replaced_in: Option<&Path>) -> Result<String> {
+    if let Some(folder) = replaced_in {
+        let path = folder.join(format!("{stem}.wgsl"));
+        if path.exists() {
+            return fs::read_to_string(&path).map_err(|e| Error::Unavailable {
+                backend: "wgpu".into(),
+                reason: format!("{}: {e}", path.display()),
+            });
+        }
+    }
+    let sources = spmv_kernels_wgsl::SOURCES;
+    let found = sources.iter().find(|(name, _)| *name == stem);
+    let (_, text) = found.unwrap_or_else(|| panic!("{stem} is a kernel of this crate"));
+    Ok((*text).to_owned())
+}
+
+/// The text for a spec. Everything that depends on it is written out, so that the driver's compiler sees constants.
+pub(crate) fn text(spec: &KernelSpec, replaced_in: Option<&Path>) -> Result<String> {
+    with_body(spec, &source(spec.id.stem(), replaced_in)?, replaced_in)
+}
+
+/// The same with another body.
+pub(crate) fn with_body(spec: &KernelSpec, body: &str, replaced_in: Option<&Path>) -> Result<String> {
+    let prelude = expanded(&source("prelude", replaced_in)?, spec)?;
+    let body = expanded(body, spec)?;
+    let mut text = declarations(spec);
+    text.push_str(&prelude);
+    text.push('\n');
+    text.push_str(&body);
+    Ok(text)
+}
+
+/// Scalars as `p`, then each buffer with its place among them, and how to load values.
+fn declarations(spec: &KernelSpec) -> String {
+    let params = spec.id.params();
+    let mut text = String::from("struct Params {\n");
+    // Writing to a `String` does not fail.
+    for param in params {
+        let _ = match param.kind {
+            ParamKind::U32 => writeln!(text, "    {}: u32,", param.name),
+            ParamKind::Accum => writeln!(text, "    {}: accum,", param.name),
+            _ => Ok(()),
+        };
+    }
+    for name in GRID {
+        let _ = writeln!(text, "    {name}: u32,");
+    }
+    text.push_str("}\nvar<immediate> p: Params;\n");
+    let buffers = params.iter().filter_map(|param| match param.kind {
+        ParamKind::Read(elem) => Some((param.name, elem, "read")),
+        ParamKind::Write(elem) => Some((param.name, elem, "read_write")),
+        _ => None,
+    });
+    for (at, (name, elem, access)) in buffers.enumerate() {
+        let of = match elem {
+            Elem::U32 => "u32",
+            Elem::Counter => "atomic<u32>",
+            Elem::Value => "value_word",
+            Elem::Accum => "accum",
+        };
+        let _ = writeln!(text, "@group(0) @binding({at}) var<storage, {access}> {name}: array<{of}>;");
+        if elem == Elem::Value {
+            let load = "{ return widen(";
+            let _ = writeln!(text, "fn load_{name}(i: u32) -> accum {load}{name}[i / PACKED], i); }}");
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// A source with its directives carried out: `#if NAME`, `#else`, `#each i N`, `#end`, and `$NAME`.
+fn expanded(source: &str, spec: &KernelSpec) -> Result<String> {
+    let defines = spec.defines();
+    let value_of = |name: &str| defines.iter().find(|(define, _)| *define == name).map(|(_, value)| *value);
+    let wrong = |line: &str, what: &str| Error::Compile {
+        device: "wgpu".into(),
+        kernel: spec.to_string(),
+        log: format!("{what}: {line}"),
+    };
+    let mut out = String::new();
+    // Whether lines are kept, of each `#if` that is open.
+    let mut kept = Vec::new();
+    // What is to be repeated: the variable, how often, the lines.
+    let mut repeated: Option<(String, u32, String)> = None;
+    for line in source.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["#if", name] => kept.push(value_of(name).is_some()),
+            ["#else"] => match kept.last_mut() {
+                Some(keep) => *keep = !*keep,
+                None => return Err(wrong(line, "nothing to end")),
+            },
+            ["#each", name, times] => {
+                let times = times.parse().ok().or_else(|| value_of(times));
+                let times = times.ok_or_else(|| wrong(line, "not a number"))?;
+                repeated = Some((format!("${name}"), times, String::new()));
+            }
+            ["#end"] => match repeated.take() {
+                Some((name, times, lines)) => {
+                    for i in 0..times {
+                        out.push_str(&lines.replace(&name, &i.to_string()));
+                    }
+                }
+                None if kept.pop().is_none() => return Err(wrong(line, "nothing to end")),
+                None => {}
+            },
+            _ if !kept.iter().all(|keep| *keep) => {}
+            _ => {
+                let to = repeated.as_mut().map_or(&mut out, |(_, _, lines)| lines);
+                to.push_str(line);
+                to.push('\n');
+            }
+        }
+    }
+    if !kept.is_empty() || repeated.is_some() {
+        return Err(wrong("end of file", "#end is missing"));
+    }
+    let mut out = out.replace("$STEM", spec.id.stem());
+    for (name, value) in defines {
+        out = out.replace(&format!("${name}"), &value.to_string());
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
+    use spmv_backend::{KernelId, Lanes};
+    use spmv_core::{Dtype, Tiling};
+
+    fn spec(id: KernelId, value: Dtype, lanes: Lanes, [t, w, b]: [u32; 3]) -> KernelSpec {
+        KernelSpec { id, value, lanes, tiling: Tiling::new(t, w, 1, b).expect("a small tiling") }
+    }
+
+    #[test]
+    fn every_final_text_is_valid() {
+        let capabilities = Capabilities::FLOAT64
+            | Capabilities::IMMEDIATES
+            | Capabilities::SUBGROUP
+            | Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+        let mut validator = Validator::new(ValidationFlags::all(), capabilities);
+        validator.subgroup_stages(ShaderStages::COMPUTE).subgroup_operations(SubgroupOperationSet::all());
+        for id in KernelId::ALL {
+            for value in Dtype::ALL {
+                for lanes in [Lanes::Subgroup, Lanes::Workgroup] {
+                    for tiling in [[8, 2, 1], [4, 3, 2], [32, 16, 1], [1, 1, 1]] {
+                        let spec = spec(id, value, lanes, tiling);
+                        let text = text(&spec, None).unwrap();
+                        let module = naga::front::wgsl::parse_str(&text);
+                        let module = module.unwrap_or_else(|e| panic!("{spec}: {}", e.emit_to_string(&text)));
+                        let valid = validator.validate(&module);
+                        valid.unwrap_or_else(|e| panic!("{spec}: {}", e.emit_to_string(&text)));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn final_texts_are_as_they_were() {
+        for id in KernelId::ALL {
+            let text = text(&spec(id, Dtype::F32, Lanes::Subgroup, [8, 2, 1]), None).unwrap();
+            insta::assert_snapshot!(id.stem(), text);
+        }
+        let other = spec(KernelId::CarryApply, Dtype::F16, Lanes::Workgroup, [6, 1, 2]);
+        insta::assert_snapshot!("carry_apply-workgroup-f16", text(&other, None).unwrap());
+    }
+
+    #[test]
+    fn directives_nest_and_repeat() {
+        let spec = spec(KernelId::Axpby, Dtype::F64, Lanes::Workgroup, [4, 3, 1]);
+        let source = "#if VALUE_F64\n#if LANES_SUBGROUP\na\n#else\nb $LANES\n#end\n#end\n#if VALUE_F32\nc\n#end\n\
+                      #each i WIDTH\n$i of $WIDTH\n#end\n$STEM\n";
+        assert_eq!(expanded(source, &spec).unwrap(), "b 4\n0 of 3\n1 of 3\n2 of 3\naxpby\n");
+        for wrong in ["#end", "#else", "#if X", "#each i X\n#end", "#each i 3\n"] {
+            assert!(expanded(wrong, &spec).is_err(), "{wrong}");
+        }
+    }
+}

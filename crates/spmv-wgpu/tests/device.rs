@@ -1,0 +1,382 @@
+//! What a device, its driver and its kernels may do wrong, and what is repaired where.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
+use spmv_conformance::device::{self as shared, Outcome, expected};
+use spmv_core::{Csr, Tiling};
+use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStats};
+use spmv_fixup::FixupError;
+use spmv_wgpu::{Mask, Memory, Options, Wgpu, devices};
+
+type Test = (&'static str, fn() -> Outcome);
+
+/// With this variable set the program lists devices, for the test that needs a process of its own.
+const LIST: &str = "SPMV_TEST_LIST_DEVICES";
+
+macro_rules! tests {
+    ($($name:ident)*) => {
+        [$((stringify!($name), $name as fn() -> Outcome)),*]
+    };
+}
+
+fn main() {
+    if std::env::var_os(LIST).is_some() {
+        println!("{:?}", devices().map_err(|e| e.to_string()));
+        return;
+    }
+    let tests = tests!(
+        mapped_sums_are_repaired_in_place
+        staged_sums_are_repaired_on_the_device_or_by_copies
+        bytes_that_are_no_words_are_copied_alone
+        an_index_that_a_kernel_corrupted_is_an_error
+        repair_on_the_device_survives_a_corrupted_index
+        a_kernel_that_does_not_compile_says_why
+        compiled_pipelines_are_kept_and_damaged_ones_rebuilt
+        directives_that_do_not_match_say_so
+        an_unknown_device_is_named_with_those_there_are
+        memory_that_a_device_lacks_is_refused
+        more_than_the_largest_buffer_is_out_of_memory
+        a_vector_beyond_the_binding_limit_is_refused
+        a_buffer_may_be_dropped_while_a_command_uses_it
+        a_forgotten_run_overwrites_nothing_later
+        a_panic_while_memory_is_mapped_harms_no_other
+        a_tile_wider_than_a_word_is_refused
+        bunches_that_need_barriers_of_their_own_are_refused
+        a_timed_workspace_tells_device_times
+        a_lost_device_is_an_error_and_another_opens
+        vectors_may_come_and_go
+    );
+    let mut trials: Vec<Trial> = Vec::new();
+    match devices() {
+        Ok(_) => trials.extend(tests.into_iter().map(|(name, test): Test| Trial::test(name, test))),
+        Err(e) if spmv_conformance::is_required("wgpu") => {
+            trials.push(Trial::test("a_device_is_there", move || Err(e.to_string().into())));
+        }
+        Err(e) => {
+            let ignored = |(name, _)| Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true);
+            trials.extend(tests.into_iter().map(ignored));
+        }
+    }
+    trials.push(Trial::test("without_a_driver_the_reason_is_given", without_a_driver_the_reason_is_given));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn open(change: impl FnOnce(&mut Options)) -> Result<Device<Wgpu>, Error> {
+    let mut options = Options::from_env()?;
+    change(&mut options);
+    Device::new(Wgpu::open(options)?)
+}
+
+/// A device of each kind of memory that it offers.
+fn each_memory() -> impl Iterator<Item = Device<Wgpu>> {
+    Memory::ALL.into_iter().filter_map(|memory| open(|o| o.memory = Some(memory)).ok())
+}
+
+fn speculative(fixup: Fixup) -> ExecOptions {
+    let tiling = Some(Tiling::new(4, 2, 2, 1).expect("a small tiling"));
+    ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup }
+}
+
+/// Rows of the matrix that is multiplied.
+const ROWS: usize = 400;
+
+fn matrix() -> Csr<f32> {
+    shared::matrix(ROWS)
+}
+
+fn multiply(device: &Device<Wgpu>, fixup: Fixup) -> Result<(Vec<f32>, RunStats), Error> {
+    shared::multiply(device, &matrix(), &speculative(fixup))
+}
+
+fn check(device: &Device<Wgpu>, fixup: Fixup) -> Result<RunStats, Error> {
+    shared::check(device, &matrix(), &speculative(fixup))
+}
+
+fn mapped_sums_are_repaired_in_place() -> Outcome {
+    let Ok(device) = open(|o| o.memory = Some(Memory::Mapped)) else { return Ok(()) };
+    assert_eq!(device.caps().memory, MemoryModel::UnifiedMapped);
+    let stats = check(&device, Fixup::Auto)?;
+    assert!(stats.dirty_tiles.is_some_and(|n| n >= 100), "{stats:?}");
+    assert_eq!(stats.y_bytes_copied, 0, "nothing of y is copied");
+    Ok(())
+}
+
+fn staged_sums_are_repaired_on_the_device_or_by_copies() -> Outcome {
+    let device = open(|o| o.memory = Some(Memory::Staged))?;
+    assert_eq!(device.caps().memory, MemoryModel::Discrete);
+    let stats = check(&device, Fixup::Auto)?;
+    assert_eq!((stats.dirty_tiles, stats.y_bytes_copied), (None, 0));
+    let stats = check(&device, Fixup::Host)?;
+    assert_eq!(stats.y_bytes_copied, 2 * 4 * matrix().n_rows() as u64);
+    Ok(())
+}
+
+fn bytes_that_are_no_words_are_copied_alone() -> Outcome {
+    for device in each_memory() {
+        let device = device.backend();
+        let (stream, buffer) = (device.open_stream(false)?, device.alloc(23)?);
+        let mut all: Vec<u8> = (0..23).collect();
+        device.write(&stream, &buffer, 0, &all)?;
+        for (start, end) in [(0, 1), (1, 2), (3, 9), (4, 8), (5, 23), (22, 23), (20, 23), (7, 7)] {
+            let bytes: Vec<u8> = (start..end).map(|i| 100 + i as u8).collect();
+            device.write(&stream, &buffer, start as u64, &bytes)?;
+            all[start..end].copy_from_slice(&bytes);
+            let mut back = vec![0; end - start];
+            device.read(&stream, &buffer, start as u64, &mut back)?;
+            assert_eq!(back, bytes);
+        }
+        let mut back = [0; 23];
+        device.read(&stream, &buffer, 0, &mut back)?;
+        assert_eq!(back[..], all);
+        for n in [1, 6, 23] {
+            device.zero(&stream, &buffer, n as u64)?;
+            all[..n].fill(0);
+            device.read(&stream, &buffer, 0, &mut back)?;
+            assert_eq!(back[..], all);
+        }
+        let e = device.write(&stream, &buffer, 20, &[0; 4]).expect_err("beyond the end");
+        assert!(matches!(e, DeviceError::OutOfBounds { end: 24, len: 23, .. }), "{e}");
+    }
+    Ok(())
+}
+
+/// A folder with a kernel in which `from` is replaced by `to`.
+fn faulty(stem: &str, from: &str, to: &str) -> std::io::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    let sources = spmv_kernels_wgsl::SOURCES;
+    let (_, text) = sources.iter().find(|(name, _)| *name == stem).expect("a stem");
+    assert!(text.contains(from), "{stem} contains '{from}'");
+    fs::write(folder.path().join(format!("{stem}.wgsl")), text.replace(from, to))?;
+    Ok(folder)
+}
+
+fn with_kernels(folder: &Path) -> Result<Device<Wgpu>, Error> {
+    open(|o| o.kernels = Some(folder.to_owned()))
+}
+
+fn an_index_that_a_kernel_corrupted_is_an_error() -> Outcome {
+    let n_tiles = matrix().nnz().div_ceil(8);
+    let fault = |from: &str, to: &str| -> Result<Error, Failed> {
+        let folder = faulty("spec_segsum", from, to)?;
+        let device = with_kernels(folder.path())?;
+        Ok(multiply(&device, Fixup::Host).expect_err("an index that cannot be"))
+    };
+    let e = fault("speculator[slot] = tile", "speculator[slot] = tile + 7777777u")?;
+    assert!(matches!(e, Error::Fixup(FixupError::TileOutOfRange { tile, .. }) if tile >= 7_777_777), "{e}");
+    let e = fault("speculator[slot] = tile", "speculator[slot] = 3u")?;
+    assert!(matches!(e, Error::Fixup(_)), "the same tile twice: {e}");
+    let e = fault("sync_rows[bunch] = bunch_row", "sync_rows[bunch] = 0xffffffffu")?;
+    assert!(matches!(e, Error::Fixup(FixupError::CarryMisplaced { row: u32::MAX, .. })), "{e}");
+    let e = fault("atomicAdd(&dirty_count[p.turn], 1u)", "atomicAdd(&dirty_count[p.turn], 0x10000000u)")?;
+    let too_many =
+        |e: &Error| matches!(e, Error::Fixup(FixupError::TooManyTiles { n_tiles: n, .. }) if *n == n_tiles);
+    assert!(too_many(&e), "{e}");
+    Ok(())
+}
+
+/// A device cannot return an error: it clips what is out of range, and the rest stays well.
+fn repair_on_the_device_survives_a_corrupted_index() -> Outcome {
+    for to in ["speculator[slot] = 0xffffffffu", "speculator[slot] = tile ^ 1u"] {
+        let folder = faulty("spec_segsum", "speculator[slot] = tile", to)?;
+        multiply(&with_kernels(folder.path())?, Fixup::Device)?;
+    }
+    let to = "atomicAdd(&dirty_count[p.turn], 0x10000000u)";
+    let folder = faulty("spec_segsum", "atomicAdd(&dirty_count[p.turn], 1u)", to)?;
+    multiply(&with_kernels(folder.path())?, Fixup::Device)?;
+    Ok(())
+}
+
+fn compile_log(folder: &tempfile::TempDir) -> Result<(Device<Wgpu>, String), Failed> {
+    let device = with_kernels(folder.path())?;
+    let e = multiply(&device, Fixup::Auto).expect_err("no kernel");
+    match &e {
+        Error::Device(DeviceError::Compile { kernel, log, .. }) => {
+            assert!(kernel.starts_with("spec_segsum/f32"), "{kernel}");
+            Ok((device, log.clone()))
+        }
+        other => Err(other.to_string().into()),
+    }
+}
+
+fn a_kernel_that_does_not_compile_says_why() -> Outcome {
+    let folder = faulty("spec_segsum", "fn spec_segsum()", "fn spec_segsum(oops)")?;
+    let (device, log) = compile_log(&folder)?;
+    assert!(log.contains("fn spec_segsum(oops)"), "{log}");
+    // The device is none the worse for it.
+    let a = matrix();
+    let whole = ExecOptions { algorithm: Algorithm::CsrVector, ..ExecOptions::default() };
+    shared::check(&device, &a, &whole)?;
+    Ok(())
+}
+
+fn compiled_pipelines_are_kept_and_damaged_ones_rebuilt() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let fresh = || open(|o| o.cache = Some(folder.path().to_owned()));
+    check(&fresh()?, Fixup::Device)?;
+    let kept: Vec<_> =
+        fs::read_dir(folder.path())?.map(|file| Ok(file?.path())).collect::<std::io::Result<_>>()?;
+    // Not every driver gives them.
+    for (i, path) in kept.iter().enumerate() {
+        let mut bytes = fs::read(path)?;
+        match i % 3 {
+            0 => bytes.truncate(bytes.len() / 2),
+            1 => bytes.clear(),
+            _ => *bytes.last_mut().expect("a file with something in it") ^= 1,
+        }
+        fs::write(path, bytes)?;
+    }
+    for _ in 0..2 {
+        check(&fresh()?, Fixup::Device)?;
+    }
+    for path in &kept {
+        assert!(fs::read(path)?.len() > 30, "{} was written anew", path.display());
+    }
+    Ok(())
+}
+
+fn directives_that_do_not_match_say_so() -> Outcome {
+    let (_, log) = compile_log(&faulty("spec_segsum", "#end", "")?)?;
+    assert!(log.contains("#end is missing"), "{log}");
+    let (_, log) = compile_log(&faulty("spec_segsum", "#each i WIDTH", "#each i MANY")?)?;
+    assert!(log.contains("not a number: #each i MANY"), "{log}");
+    let (_, log) = compile_log(&faulty("spec_segsum", "#each i WIDTH", "")?)?;
+    assert!(log.contains("nothing to end"), "{log}");
+    Ok(())
+}
+
+fn an_unknown_device_is_named_with_those_there_are() -> Outcome {
+    let e = open(|o| o.device = Some("abacus".into())).expect_err("no such device").to_string();
+    assert!(e.contains("no device 'abacus'; there are 0: "), "{e}");
+    assert!(open(|o| o.device = Some("0".into())).is_ok());
+    Ok(())
+}
+
+fn memory_that_a_device_lacks_is_refused() -> Outcome {
+    let lacks = |m: &Memory| !devices().is_ok_and(|all| all[0].memories.contains(m));
+    for memory in Memory::ALL.into_iter().filter(lacks) {
+        let e =
+            open(|o| (o.device, o.memory) = (Some("0".into()), Some(memory))).expect_err("no such memory");
+        assert!(matches!(e, Error::Device(DeviceError::Unsupported { .. })), "{e}");
+        assert!(e.to_string().contains("it offers: "), "{e}");
+    }
+    Ok(())
+}
+
+fn more_than_the_largest_buffer_is_out_of_memory() -> Outcome {
+    for device in each_memory() {
+        let bytes = device.caps().max_buffer_bytes + 1;
+        let e = device.backend().alloc(bytes).expect_err("too much");
+        assert!(matches!(e, DeviceError::OutOfMemory { bytes: b, .. } if b == bytes), "{e}");
+    }
+    Ok(())
+}
+
+fn a_vector_beyond_the_binding_limit_is_refused() -> Outcome {
+    let device = open(|o| o.mask = Mask { max_buffer_bytes: Some(1000), ..Mask::default() })?;
+    let e = device.prepare(shared::matrix(300).view(), &ExecOptions::default()).map(|_| ());
+    let e = e.expect_err("y has 1200 bytes").to_string();
+    assert!(e.contains("1200 bytes"), "{e}");
+    Ok(())
+}
+
+fn a_buffer_may_be_dropped_while_a_command_uses_it() -> Outcome {
+    for device in each_memory() {
+        shared::a_buffer_may_be_dropped_while_a_command_uses_it(&device)?;
+        check(&device, Fixup::Auto)?;
+    }
+    Ok(())
+}
+
+fn a_forgotten_run_overwrites_nothing_later() -> Outcome {
+    each_memory().try_for_each(|device| {
+        shared::a_forgotten_run_overwrites_nothing_later(&device, &matrix(), &speculative(Fixup::Auto))
+    })
+}
+
+fn a_panic_while_memory_is_mapped_harms_no_other() -> Outcome {
+    for device in each_memory() {
+        shared::a_panic_while_memory_is_mapped_is_passed_on(&device)?;
+        check(&device, Fixup::Auto)?;
+    }
+    Ok(())
+}
+
+fn refusal(tiling: Tiling) -> Result<String, Failed> {
+    let options = ExecOptions { tiling: Some(tiling), ..speculative(Fixup::Auto) };
+    let e = open(|_| ())?.prepare(matrix().view(), &options).map(|_| ()).expect_err("refused");
+    Ok(e.to_string())
+}
+
+fn a_tile_wider_than_a_word_is_refused() -> Outcome {
+    let e = refusal(Tiling::new(4, 33, 1, 1).expect("a tiling"))?;
+    assert!(e.contains("33 entries a lane (at most 32)"), "{e}");
+    Ok(())
+}
+
+fn bunches_that_need_barriers_of_their_own_are_refused() -> Outcome {
+    let e = refusal(Tiling::new(4, 2, 1, 2).expect("a tiling"))?;
+    assert!(e.contains("use a tiling with B=1"), "{e}");
+    Ok(())
+}
+
+fn a_timed_workspace_tells_device_times() -> Outcome {
+    for fixup in [Fixup::Host, Fixup::Device] {
+        shared::a_timed_workspace_tells_device_times(&open(|_| ())?, &matrix(), &speculative(fixup))?;
+    }
+    Ok(())
+}
+
+fn a_lost_device_is_an_error_and_another_opens() -> Outcome {
+    for device in each_memory() {
+        let a = matrix();
+        let prepared = device.prepare(a.view(), &speculative(Fixup::Auto))?;
+        let mut workspace = prepared.workspace()?;
+        let mut y = vec![0.0; a.n_rows()];
+        prepared.apply_slices(&mut workspace, 1.0, &[1.0], 0.0, &mut y)?;
+        device.backend().raw().0.destroy();
+        let e = prepared.apply_slices(&mut workspace, 1.0, &[1.0], 0.0, &mut y).expect_err("gone");
+        assert!(matches!(e, Error::Device(DeviceError::DeviceLost { .. })), "{e}");
+        let e = device.backend().alloc(64).expect_err("gone");
+        assert!(matches!(e, DeviceError::DeviceLost { .. }), "{e}");
+        check(&open(|_| ())?, Fixup::Auto)?;
+    }
+    Ok(())
+}
+
+/// More vectors than a stream keeps bindings for, some of which are gone when the next comes.
+fn vectors_may_come_and_go() -> Outcome {
+    let (device, a) = (open(|_| ())?, matrix());
+    let prepared = device.prepare(a.view(), &speculative(Fixup::Auto))?;
+    let mut workspace = prepared.workspace()?;
+    let mut kept = Vec::new();
+    for i in 0..100 {
+        let x = device.upload(&[i as f32])?;
+        let mut y = device.zeros(a.n_rows())?;
+        prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+        let wanted: Vec<f32> = expected(&a).iter().map(|v| v * i as f32).collect();
+        assert_eq!(y.to_vec()?, wanted);
+        if i % 3 == 0 {
+            kept.push((x, y));
+        }
+    }
+    Ok(())
+}
+
+/// This very program, started where the loader finds no driver.
+fn without_a_driver_the_reason_is_given() -> Outcome {
+    if !cfg!(target_os = "linux") {
+        return Ok(());
+    }
+    let mut again = Command::new(std::env::current_exe()?);
+    let none = "/nonexistent.json";
+    again.env(LIST, "1").env("VK_DRIVER_FILES", none).env("VK_ICD_FILENAMES", none);
+    let output = again.output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{} {text}", output.status);
+    assert!(text.contains("wgpu: no Vulkan") && text.contains("install a driver"), "{text}");
+    Ok(())
+}

@@ -1,0 +1,15 @@
+// kernel: axpby
+// params: n_rows row_base alpha beta t y
+// steps:  1 y <- alpha*t + beta*y; alpha = 0 does not read t, beta = 0 does not read y
+
+fn axpby()
+{
+    // STEP 1
+    let row = group * GROUP + local_id;
+    if (row < p.n_rows)
+    {
+        var sum = accum(0.0);
+        if (p.alpha != accum(0.0)) { sum = t[row]; }
+        store(p.row_base + row, p.alpha, sum, p.beta);
+    }
+}

@@ -1,0 +1,171 @@
+// What the kernels of this folder share, and the only file that names builtins. `spmv-wgpu` puts it before each kernel,
+// between the scalars `p` and the buffers that the parameter table gives it. `#if` keeps lines for a define of the
+// spec, `#each i N` repeats lines for i = 0 .. N-1 with `$i` replaced, and `$STEM` is the kernel's name. Defines:
+//   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64
+//   LANES_SUBGROUP or LANES_WORKGROUP
+//   LANES, WIDTH, BUNCHES: T, W and B of the tiling
+
+const LANES = $LANESu;
+const WIDTH = $WIDTHu;
+const BUNCHES = $BUNCHESu;
+const TILE = LANES * WIDTH;
+const GROUP = LANES * BUNCHES;
+
+// Values are what matrix and x hold, sums what y holds: at least 32 bits. 16-bit values are storage only, two to a
+// word, so that no device needs arithmetic in them.
+#if VALUE_F64
+alias accum = f64;
+alias value_word = f64;
+const PACKED = 1u;
+fn widen(word: value_word, i: u32) -> accum { return word; }
+#end
+#if VALUE_F32
+alias accum = f32;
+alias value_word = f32;
+const PACKED = 1u;
+fn widen(word: value_word, i: u32) -> accum { return word; }
+#end
+#if VALUE_F16
+alias accum = f32;
+alias value_word = u32;
+const PACKED = 2u;
+fn widen(word: value_word, i: u32) -> accum { return unpack2x16float(word >> (i % 2u * 16u)).x; }
+#end
+#if VALUE_BF16
+alias accum = f32;
+alias value_word = u32;
+const PACKED = 2u;
+fn widen(word: value_word, i: u32) -> accum { return bitcast<f32>(word >> (i % 2u * 16u) << 16u); }
+#end
+
+// Where this invocation stands: in its group, in its bunch, and which group and bunch of the launch that is.
+var<private> local_id: u32;
+var<private> lane: u32;
+#if LANES_SUBGROUP
+var<private> invocation: u32;
+#end
+var<private> bunch_of_group: u32;
+var<private> group: u32;
+var<private> bunch: u32;
+
+// A bunch is the LANES lanes that walk a tile together. They talk by shuffles where they are a subgroup, or part of one;
+// but memory of the group they share by barriers of the whole group, because a subgroup's barrier orders no memory
+// of the group. So kernels whose bunches take different turns at barriers have one bunch a group.
+#if LANES_SUBGROUP
+@compute @workgroup_size(GROUP)
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) index: u32,
+        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) size: u32,
+        @builtin(subgroup_invocation_id) invocation_id: u32)
+{
+    invocation = invocation_id;
+    local_id = subgroup * size + invocation;
+#else
+@compute @workgroup_size(GROUP)
+fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(local_invocation_index) index: u32)
+{
+    local_id = index;
+#end
+    lane = local_id % LANES;
+    bunch_of_group = local_id / LANES;
+    // Groups stand in a rectangle, of which the last line may be longer than needed.
+    group = group_id.y * p.groups_x + group_id.x;
+    bunch = group * BUNCHES + bunch_of_group;
+    if (group >= p.n_groups) { return; }
+    $STEM();
+}
+
+#if LANES_WORKGROUP
+// One sum and one count for each lane.
+var<workgroup> talk_sums: array<accum, GROUP>;
+var<workgroup> talk_counts: array<u32, GROUP>;
+#end
+
+// The sum over the bunch, for every lane. All lanes of the group must come here.
+fn lane_sum(v: accum) -> accum
+{
+#if LANES_SUBGROUP
+    var sum = v;
+    for (var d = LANES / 2u; d > 0u; d /= 2u) { sum += subgroupShuffleXor(sum, d); }
+    return sum;
+#else
+    let first = bunch_of_group * LANES;
+    talk_sums[local_id] = v;
+    var reach = 1u;
+    while (reach < LANES) { reach *= 2u; }
+    for (var d = reach / 2u; d > 0u; d /= 2u)
+    {
+        workgroupBarrier();
+        if (lane < d && lane + d < LANES) { talk_sums[local_id] += talk_sums[local_id + d]; }
+    }
+    workgroupBarrier();
+    let total = talk_sums[first];
+    workgroupBarrier();
+    return total;
+#end
+}
+
+// Where a lane stands in a bunch whose lanes each begin `n` segments and leave the last one open with `sum`
+// (or, without a beginning, add `sum` to the one that is open).
+struct Scan {
+    n_before: u32,     // segments begun in lower lanes
+    n_total: u32,      // segments begun in the bunch
+    sum_before: accum, // the open segment's sum before this lane
+    sum_total: accum,  // the open segment's sum after the last lane
+}
+
+// All lanes of the group must come here.
+fn lane_scan(own_n: u32, own_sum: accum) -> Scan
+{
+    var n = own_n;
+    var sum = own_sum;
+    var scan: Scan;
+#if LANES_SUBGROUP
+    for (var d = 1u; d < LANES; d *= 2u)
+    {
+        let other_n = subgroupShuffleUp(n, d);
+        let other_sum = subgroupShuffleUp(sum, d);
+        if (lane >= d)
+        {
+            if (n == 0u) { sum = other_sum + sum; }
+            n += other_n;
+        }
+    }
+    let before = subgroupShuffleUp(sum, 1u);
+    let last = invocation - lane + LANES - 1u;
+    scan.n_total = subgroupShuffle(n, last);
+    scan.sum_total = subgroupShuffle(sum, last);
+#else
+    let first = bunch_of_group * LANES;
+    talk_counts[local_id] = n;
+    talk_sums[local_id] = sum;
+    workgroupBarrier();
+    for (var d = 1u; d < LANES; d *= 2u)
+    {
+        let at = select(local_id, local_id - d, lane >= d);
+        let other_n = talk_counts[at];
+        let other_sum = talk_sums[at];
+        workgroupBarrier();
+        if (lane >= d)
+        {
+            if (n == 0u) { sum = other_sum + sum; }
+            n += other_n;
+            talk_counts[local_id] = n;
+            talk_sums[local_id] = sum;
+        }
+        workgroupBarrier();
+    }
+    let before = talk_sums[select(local_id, local_id - 1u, lane > 0u)];
+    scan.n_total = talk_counts[first + LANES - 1u];
+    scan.sum_total = talk_sums[first + LANES - 1u];
+    workgroupBarrier();
+#end
+    scan.n_before = n - own_n;
+    scan.sum_before = select(accum(0.0), before, lane > 0u);
+    return scan;
+}
+
+// Beta = 0 does not read y: a NaN in it must not spread.
+fn store(row: u32, alpha: accum, sum: accum, beta: accum)
+{
+    if (beta == accum(0.0)) { y[row] = alpha * sum; } else { y[row] = alpha * sum + beta * y[row]; }
+}
