@@ -42,8 +42,8 @@ DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, accum_t 
     }
 }
 
-// Local memory holds no group of more lanes with so wide tiles.
-KERNEL_UP_TO((WIDTH * sizeof(accum_t) >= 128 ? 256 : 512)) spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn, accum_t alpha,
+// Eleven bunches of the widest tiles are what 48 KiB of local memory hold.
+KERNEL_UP_TO((WIDTH * sizeof(accum_t) >= 128 ? 11 * WARP_LANES : 512)) spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn, accum_t alpha,
                    const uint *__restrict__ row_ptr, const uint *__restrict__ tile_rows,
                    const uint *__restrict__ cols, const value_t *__restrict__ vals,
                    const value_t *__restrict__ x, accum_t *__restrict__ y, uint *__restrict__ sync_rows,

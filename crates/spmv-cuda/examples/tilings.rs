@@ -1,4 +1,4 @@
-//! Times every built tiling of every kernel on the suite's matrices: what the plan's constants come from.
+//! Times many tilings of every kernel on the suite's matrices: what the plan's constants come from.
 //!
 //! `cargo run --release -p spmv-cuda --example tilings [-- MATRIX|ALGORITHM ...]`; `SPMV_CUDA_DEVICE` names the
 //! device.
@@ -101,6 +101,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut algorithms, mut matrices) = (Vec::new(), Vec::new());
     for asked in std::env::args().skip(1) {
         match asked.parse() {
+            Ok(Algorithm::Auto) => return Err("name an algorithm that has tilings of its own".into()),
             Ok(algorithm) => algorithms.push(algorithm),
             Err(_) => matrices.push(asked),
         }

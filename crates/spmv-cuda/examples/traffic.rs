@@ -38,7 +38,7 @@ fn multiply<T: Value>(device: &Device<Cuda>, name: &str, matrix: &Csr<f64>) -> R
     prepared.apply(&mut workspace, num_traits::one(), &x, num_traits::zero(), &mut y)?;
     // As `bench` counts: every row offset, entry, x and y once.
     let bytes = (a.n_rows() + 1) * 4 + a.nnz() * 4 + (a.nnz() + a.n_rows() + a.n_cols()) * T::DTYPE.bytes();
-    println!("{name}\t{}\t{}\t{bytes}", T::DTYPE, prepared.plan().kernel.id);
+    println!("{name}\t{}\t{}\t{bytes}\t{}", T::DTYPE, prepared.plan().kernel.id, prepared.n_parts());
     Ok(())
 }
 
@@ -117,20 +117,23 @@ fn main() -> Result<(), Error> {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     for line in String::from_utf8(output.stdout)?.lines() {
-        let [matrix, dtype, stem, bytes] = line.split('\t').collect::<Vec<_>>()[..] else { continue };
-        let bytes: f64 = bytes.parse()?;
+        let [matrix, dtype, stem, bytes, parts] = line.split('\t').collect::<Vec<_>>()[..] else { continue };
+        let (bytes, parts): (f64, usize) = (bytes.parse()?, parts.parse()?);
         let (mut us, mut moved, mut l2) = (0.0, 0.0, 0.0);
         // Shares of peak are those of the launch that takes longest.
         let (mut longest, mut shares) = (0.0, [0.0; 4]);
         let mut n = 0;
-        while let Some((_, [ns, read, written, through_l2, rest @ ..])) =
-            launches.next_if(|(name, _)| n == 0 || is_second(name))
+        while let Some((name, [ns, read, written, through_l2, rest @ ..])) =
+            launches.next_if(|(name, _)| n < parts || is_second(name))
         {
             (us, moved, l2) = (us + ns / 1e3, moved + read + written, l2 + through_l2);
             if ns > longest {
                 (longest, shares) = (ns, rest);
             }
-            n += 1;
+            n += usize::from(name.starts_with(stem));
+        }
+        if n != parts {
+            return Err(format!("ncu saw {n} launches of {stem} for {matrix}, {parts} were made").into());
         }
         let [dram, l2_share, l1, warps] = shares;
         println!(

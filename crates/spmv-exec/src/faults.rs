@@ -113,6 +113,34 @@ fn a_forgotten_run_leaves_y_unreadable_and_the_workspace_usable() {
     f.check_works();
 }
 
+/// Where pieces of rows join, what counts them must be zero before a run, whatever became of the one before.
+#[test]
+fn a_run_that_failed_leaves_no_arrivals_behind() {
+    let f = fixture(false);
+    let a = Csr::new(1, 1, vec![0u32, 8], vec![0; 8], vec![1.0f32; 8]).unwrap();
+    let options = Options {
+        algorithm: Algorithm::Ipcsr,
+        tiling: Some(Tiling::new(2, 1, 1, 1).unwrap()),
+        ..Options::default()
+    };
+    let prepared = f.device.prepare(a.view(), &options).unwrap();
+    let mut workspace = prepared.workspace().unwrap();
+    let (backend, stream) = (f.device.backend(), f.device.backend().open_stream(false).unwrap());
+    let arrivals = |workspace: &Workspace<Cpu, f32>| {
+        let Scratch::Blocks(blocks) = &workspace.parts[0] else { panic!("scratch of blocks") };
+        let mut counts = [9u32; 4];
+        backend.read(&stream, &blocks.arrivals, 0, bytemuck::cast_slice_mut(&mut counts)).unwrap();
+        counts
+    };
+    assert_eq!(arrivals(&workspace), [0; 4]);
+    let Scratch::Blocks(blocks) = &workspace.parts[0] else { panic!("scratch of blocks") };
+    backend.write(&stream, &blocks.arrivals, 0, &[7; 16]).unwrap();
+    workspace.in_use = true;
+    let (x, mut y) = (f.device.upload(&[1.0]).unwrap(), f.device.zeros(1).unwrap());
+    prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y).unwrap();
+    assert_eq!((arrivals(&workspace), y.to_vec().unwrap()), ([0; 4], vec![8.0]));
+}
+
 #[test]
 fn a_dropped_run_is_waited_for() {
     let mut f = fixture(false);

@@ -268,7 +268,9 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
         if by_row { 1 } else { tiles_for(work, full, most) }
     };
     if id == KernelId::Ipcsr {
-        let lanes = caps.max_group.min(BLOCK_LANES);
+        let most = caps.max_group.min(BLOCK_LANES);
+        let mut fewer = std::iter::successors(Some(most), |lanes| (*lanes > 1).then_some(lanes / 2));
+        let lanes = fewer.find(|lanes| fits(id, value, caps, *lanes, 1, 1)).unwrap_or(1);
         // Rows so short that their number fills a block leave much of a wide one empty.
         let width = if rows.mean <= 4.0 { 4 } else { 8 };
         return tiling(lanes, fitting_width(id, value, caps, lanes, width, 1), 1, 1);
@@ -299,12 +301,16 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
 
 /// The largest power-of-two fraction of `width` whose tiles fit the device's local memory.
 fn fitting_width(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, width: u32, bunches: u32) -> u32 {
-    let fits = |width: u32| {
-        let Ok(tiling) = Tiling::new(lanes, width, 1, bunches) else { return false };
-        let spec = KernelSpec { id, value, lanes: Lanes::Workgroup, tiling };
-        spec.local_bytes() <= u64::from(caps.max_local_bytes)
-    };
-    std::iter::successors(Some(width), |w| (*w > 1).then_some(w / 2)).find(|w| fits(*w)).unwrap_or(1)
+    std::iter::successors(Some(width), |w| (*w > 1).then_some(w / 2))
+        .find(|w| fits(id, value, caps, lanes, *w, bunches))
+        .unwrap_or(1)
+}
+
+/// Whether local memory holds what a group of such a tiling needs.
+fn fits(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, width: u32, bunches: u32) -> bool {
+    let Ok(tiling) = Tiling::new(lanes, width, 1, bunches) else { return false };
+    let spec = KernelSpec { id, value, lanes: Lanes::Workgroup, tiling };
+    spec.local_bytes() <= u64::from(caps.max_local_bytes)
 }
 
 /// The kernel that adds what another carries. One that talks over more lanes than run together leaves it the lanes
