@@ -28,7 +28,7 @@ fn fixup_apply()
     // STEP 1
     if (local_id == 0u) { count = atomicLoad(&dirty_count[p.turn]); }
     let n_dirty = min(workgroupUniformLoad(&count), n_tiles);
-    for (var i = bunch; i < n_dirty; i += p.n_groups * BUNCHES)
+    for (var i = group; i < n_dirty; i += p.n_groups)
     {
         // The speculator was written by a device: no index is trusted.
         let tile = min(speculator[i], n_tiles - 1u);
@@ -76,16 +76,16 @@ fn fixup_apply()
     // The first bunch that begins in a row adds the carries of all that do; they follow each other.
     var row = p.n_rows;
     var adds = false;
-    if (bunch < n_bunches)
+    if (group < n_bunches)
     {
-        row = tile_rows[bunch * p.tiles];
+        row = tile_rows[group * p.tiles];
         adds = row < p.n_rows;
-        if (adds && bunch > 0u) { adds = tile_rows[(bunch - 1u) * p.tiles] != row; }
+        if (adds && group > 0u) { adds = tile_rows[(group - 1u) * p.tiles] != row; }
     }
     var sum = accum(0.0);
     if (adds)
     {
-        for (var b = bunch + lane; b < n_bunches; b += LANES)
+        for (var b = group + lane; b < n_bunches; b += LANES)
         {
             if (tile_rows[b * p.tiles] != row) { break; }
             sum += sync_sums[b];

@@ -32,7 +32,7 @@ fn spec_segsum()
 {
     // STEP 1
     let n_tiles = (p.nnz + TILE - 1u) / TILE;
-    let first_tile = min(bunch * p.tiles, n_tiles);
+    let first_tile = min(group * p.tiles, n_tiles);
     let stop_tile = min(first_tile + p.tiles, n_tiles);
     let bunch_row = tile_rows[first_tile];
     var stop_row = bunch_row;
@@ -154,17 +154,17 @@ fn spec_segsum()
         {
             let j = scan.n_before - 1u;
             let ended = scan.sum_before + head + select(accum(0.0), carried, j == 0u);
-            if (j == 0u && to_sync) { sync_sums[bunch] = ended; } else { y[out + j] = ended; }
+            if (j == 0u && to_sync) { sync_sums[group] = ended; } else { y[out + j] = ended; }
         }
         for (var i = 1u; i < n; i++)
         {
             let j = scan.n_before + i - 1u;
             let ended = sums[own + i - 1u] + select(accum(0.0), carried, j == 0u);
-            if (j == 0u && to_sync) { sync_sums[bunch] = ended; } else { y[out + j] = ended; }
+            if (j == 0u && to_sync) { sync_sums[group] = ended; } else { y[out + j] = ended; }
         }
         if (lane == 0u && !has_tail)
         {
-            if (one && to_sync) { sync_sums[bunch] = last; } else { y[out + scan.n_total - 1u] = last; }
+            if (one && to_sync) { sync_sums[group] = last; } else { y[out + scan.n_total - 1u] = last; }
         }
         // STEP 7
         if (lane == 0u && atomicLoad(&starts[DIRTY]) != 0u)
@@ -178,10 +178,10 @@ fn spec_segsum()
     let tail = lane_sum(own_tail);
     if (lane == 0u && first_tile < stop_tile)
     {
-        sync_rows[bunch] = bunch_row;
+        sync_rows[group] = bunch_row;
         if (stop_row == bunch_row)
         {
-            sync_sums[bunch] = tail; // the whole bunch lies in one row
+            sync_sums[group] = tail; // the whole bunch lies in one row
         }
         else if (stop_row < p.n_rows)
         {

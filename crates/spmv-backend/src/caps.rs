@@ -132,10 +132,12 @@ pub struct DeviceCaps {
     pub joins: bool,
     /// Whether bunches of a group that takes several meet at barriers of their own; else only the whole group does.
     pub bunch_barriers: bool,
+    /// Whether timed streams tell the device's own time.
+    pub clock: bool,
     /// Whether a group is a task of one thread, so that few large groups are best.
     pub tasks: bool,
     /// Iterations of loops that a lane may take in a launch: some drivers end longer loops without a word.
-    pub max_loop_steps: u32,
+    pub max_loop_steps: Option<u32>,
     /// Processors: cores of a CPU, multiprocessors of a GPU.
     pub compute_units: u32,
     /// Most lanes of a group.
@@ -163,8 +165,9 @@ impl DeviceCaps {
             subgroup: None,
             joins: false,
             bunch_barriers: true,
+            clock: true,
             tasks: kind == DeviceKind::Cpu,
-            max_loop_steps: u32::MAX,
+            max_loop_steps: None,
             compute_units: 1,
             max_group: 1024,
             max_groups: i32::MAX as u32,

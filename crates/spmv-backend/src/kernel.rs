@@ -184,7 +184,7 @@ impl KernelSpec {
             KernelId::MergePath => talk + bunches * tile * (sum + 4),
             KernelId::Ipcsr => {
                 let held = bunches * tile;
-                (held + held / 32 + lanes) * sum + (2 * lanes + 1) * 4
+                (held + held / 32 + lanes) * sum + (2 * lanes + 2) * 4
             }
             KernelId::CsrScalar | KernelId::Axpby => 0,
         }

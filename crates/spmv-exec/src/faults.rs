@@ -324,6 +324,27 @@ mod plans {
     }
 
     #[test]
+    fn where_loops_are_cut_short_plans_take_short_ones_and_long_ones_are_refused() {
+        let long = RowStats { n_rows: 100_000_000, nnz: 500_000_000, ..rows() };
+        for (subgroup, max_group) in [(None, 1024), (Some((2, 8)), 1024), (Some((2, 64)), 128)] {
+            for algorithm in Algorithm::ALL {
+                let mut caps = gpu();
+                (caps.subgroup, caps.max_group) = (subgroup, max_group);
+                let options = Options { algorithm, ..Options::default() };
+                let free = plan(&long, Dtype::F32, &caps, &options).unwrap();
+                caps.max_loop_steps = Some(65_535);
+                let bound = plan(&long, Dtype::F32, &caps, &options).unwrap();
+                assert!(bound.kernel.tiling.tile_entries() <= free.kernel.tiling.tile_entries());
+                assert!(bound.max_entries <= 65_535 * bound.kernel.tiling.lanes() as usize);
+                assert!(bound.max_rows <= 65_535 * bound.kernel.tiling.lanes() as usize);
+                let tiling = bound.kernel.tiling.with_tiles(60_000);
+                let refused = plan(&long, Dtype::F32, &caps, &Options { tiling: Some(tiling), ..options });
+                assert_eq!(refused.is_err(), bound.kernel.id != KernelId::Ipcsr, "{}", bound.kernel);
+            }
+        }
+    }
+
+    #[test]
     fn every_algorithm_plans_on_every_kind_of_device() {
         for kind in [DeviceKind::Cpu, DeviceKind::IntegratedGpu, DeviceKind::DiscreteGpu, DeviceKind::Other] {
             for subgroup in

@@ -107,7 +107,7 @@ pub fn plan(rows: &RowStats, value: Dtype, caps: &DeviceCaps, options: &Options)
             why.push(format!("tiling {tiling} as asked for"));
             tiling
         }
-        None => default_tiling(id, rows, value, caps),
+        None => within_loops(id, default_tiling(id, rows, value, caps), caps),
     };
     let lanes = lanes(&tiling, caps);
     let kernel = KernelSpec { id, value, lanes, tiling };
@@ -221,7 +221,10 @@ fn split_tiling(id: KernelId, rows: &RowStats, caps: &DeviceCaps, (least, most):
             (lanes, (1, 1, groups_of(lanes)))
         }
         KernelId::CsrScalar | KernelId::Axpby => (most, (1, 1, groups_of(most))),
-        KernelId::MergePath => (most, walking(8, 8, rows.nnz.saturating_add(rows.n_rows), 30)),
+        KernelId::MergePath => {
+            let bunches = (caps.max_group / most).clamp(1, 8);
+            (most, walking(8, bunches, rows.nnz.saturating_add(rows.n_rows), 30))
+        }
         _ => (most, walking(16, if caps.bunch_barriers { groups_of(most) } else { 1 }, rows.nnz, 24)),
     };
     Tiling::new(lanes, width, tiles, bunches).expect("numbers in range by construction")
@@ -355,6 +358,12 @@ fn check_tiling(kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
         );
         return unsupported(what, "use a tiling with a smaller W or B");
     }
+    if let Some(most) = caps.max_loop_steps
+        && loop_steps(kernel.id, tiling, caps).saturating_mul(u64::from(tiling.tiles())) > u64::from(most / 2)
+    {
+        let what = format!("loops as long as {tiling} may take (at most {most} iterations)");
+        return unsupported(what, "use a tiling with a smaller S or W");
+    }
     if kernel.id == KernelId::Ipcsr && tiling.bunches() > 1 {
         return unsupported("ipcsr for groups of several bunches".into(), "use a tiling with B=1");
     }
@@ -366,6 +375,39 @@ fn check_tiling(kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
         return unsupported("barriers of less than a group".into(), "use a tiling with B=1");
     }
     Ok(())
+}
+
+/// Rows, and entries, of a launch at most, so that no lane's loops take more than half of what the device allows for
+/// them: a lane may be the only one for a long row, and the bunch for many empty ones.
+fn loop_rows(id: KernelId, tiling: &Tiling, caps: &DeviceCaps) -> u64 {
+    let Some(steps) = caps.max_loop_steps.map(u64::from) else { return u64::MAX };
+    if id == KernelId::CsrScalar { steps / 2 } else { (steps / 8).saturating_mul(u64::from(tiling.lanes())) }
+}
+
+/// Iterations of loops, all together, that a lane takes for each tile (each row of `csr_scalar` and `csr_vector`) at most,
+/// besides those that [`loop_rows`] bounds.
+fn loop_steps(id: KernelId, tiling: &Tiling, caps: &DeviceCaps) -> u64 {
+    let bits = |n: u64| u64::from(n.max(1).ilog2()) + 2;
+    let (lanes, width) = (u64::from(tiling.lanes()), u64::from(tiling.width()));
+    let (entries, search) = (u64::from(tiling.tile_entries()), bits(loop_rows(id, tiling, caps)));
+    match id {
+        KernelId::CsrScalar => 2,
+        KernelId::CsrVector => 4 + 2 * bits(lanes),
+        KernelId::MergePath => 3 * width + search + bits(entries) + 2 * bits(lanes) + 4,
+        // Before each entry there may be a run of empty rows that is skipped by a search.
+        KernelId::SpecSegsum => entries * (3 + search) + 2 * width + 4 * bits(lanes),
+        _ => 0,
+    }
+}
+
+/// The tiling, with S and then W so much smaller that no lane's loops take too many iterations.
+fn within_loops(id: KernelId, tiling: Tiling, caps: &DeviceCaps) -> Tiling {
+    let Some(most) = caps.max_loop_steps.map(|steps| u64::from(steps / 2)) else { return tiling };
+    let of =
+        |w, s| Tiling::new(tiling.lanes(), w, s, tiling.bunches()).expect("smaller than one that is valid");
+    let tiles = |w| (most / loop_steps(id, &of(w, 1), caps).max(1)).min(u64::from(tiling.tiles())) as u32;
+    let widths = std::iter::successors(Some(tiling.width()), |w| (*w > 1).then_some(w / 2));
+    widths.map(|w| (w, tiles(w))).find(|(_, s)| *s > 0).map_or(tiling, |(w, s)| of(w, s))
 }
 
 /// What one launch can hold, by buffer size, by number of groups, and by 32-bit arithmetic.
@@ -400,10 +442,7 @@ fn launch_limits(kernel: &KernelSpec, caps: &DeviceCaps) -> (usize, usize) {
             (bunches.min(marks.saturating_mul(tile)), u64::MAX)
         }
     };
-    // A lane may be the only one for a long row, or for many empty ones.
-    let lanes = if kernel.id == KernelId::CsrScalar { 1 } else { u64::from(tiling.lanes()) };
-    let by_loops = u64::from(caps.max_loop_steps) / 2 * lanes;
-    let most = half.min(by_loops);
+    let most = half.min(loop_rows(kernel.id, tiling, caps));
     let entries = (caps.max_buffer_bytes / widest).min(by_entries).min(most).max(1);
     let rows = (caps.max_buffer_bytes / 4).saturating_sub(1).min(by_rows).min(most).max(1);
     (entries as usize, rows as usize)

@@ -96,7 +96,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.open_workspace(false)
     }
 
-    /// As [`workspace`](Self::workspace), with [`RunStats`](crate::RunStats) by the device's own clock. Some
+    /// As [`workspace`](Self::workspace), with [`RunStats`](crate::RunStats) by the device's own clock, if it has one. Some
     /// drivers then take several microseconds more for each run.
     ///
     /// # Errors
@@ -107,6 +107,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     fn open_workspace(&self, timed: bool) -> Result<Workspace<B, T>> {
         let backend = self.device.backend();
+        let timed = timed && self.device.caps().clock;
         let stream = backend.open_stream(timed)?;
         let parts = self.parts.iter().map(|p| self.scratch(p)).collect::<Result<Vec<_>>>()?;
         parts.iter().try_for_each(|scratch| scratch.reset(backend, &stream))?;

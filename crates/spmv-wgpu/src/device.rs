@@ -1,8 +1,8 @@
 //! The verbs.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use spmv_backend::{
     Arg, Backend, Cache, DeviceCaps, Error, KernelId, KernelSpec, Lanes, MemoryModel, Result, Scalar,
@@ -138,7 +138,6 @@ fn open(found: &Found, memory: Memory, options: &Options, fingerprint: &str) -> 
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| told.uncaptured(&error)));
     let told = Arc::clone(&faults);
     device.set_device_lost_callback(move |reason, detail| told.lost(format!("{reason:?}: {detail}")));
-    let times = Features::TIMESTAMP_QUERY | Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
     let line = found.limits.max_compute_workgroups_per_dimension;
     Ok(Shared {
         device,
@@ -147,7 +146,7 @@ fn open(found: &Found, memory: Memory, options: &Options, fingerprint: &str) -> 
         name,
         memory,
         groups_of_line: options.mask.max_groups_of_line.unwrap_or(line).clamp(1, line),
-        tells_time: found.features.contains(times),
+        streams: Mutex::default(),
         cache: found
             .features
             .contains(Features::PIPELINE_CACHE)
@@ -174,6 +173,9 @@ impl Backend for Wgpu {
     }
 
     fn open_stream(&self, timed: bool) -> Result<Stream> {
+        if timed && !self.caps.clock {
+            return Err(Error::unsupported(&*self.caps.name, "clock of its own", "open an untimed stream"));
+        }
         Stream::new(&self.shared, timed)
     }
 
@@ -260,8 +262,7 @@ impl Backend for Wgpu {
         }
         let grid = grid(groups, self.shared.groups_of_line);
         let scalars = kernel.scalars(args, [groups, grid[0]]);
-        stream.work().launch(kernel, grid, scalars.bytes(), &buffers);
-        Ok(())
+        stream.work().launch(kernel, grid, scalars.bytes(), &buffers)
     }
 
     unsafe fn replay(&self, _: &Stream, recording: &Infallible) -> Result<()> {
@@ -275,8 +276,7 @@ impl Backend for Wgpu {
 
     fn submit(&self, stream: &Stream) -> Result<()> {
         self.own(stream, &[]);
-        stream.work().flush();
-        self.shared.faults.check()
+        stream.work().flush()
     }
 
     fn wait(&self, event: &Event) -> Result<()> {
@@ -284,7 +284,7 @@ impl Backend for Wgpu {
     }
 
     fn wait_all(&self) -> Result<()> {
-        self.shared.poll(None)
+        self.shared.wait_all()
     }
 
     fn elapsed_s(&self, from: &Event, to: &Event) -> Result<f64> {

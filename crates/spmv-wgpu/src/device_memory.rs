@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use spmv_backend::{Error, Result};
-use wgpu::{BufferDescriptor, BufferUsages, ErrorFilter};
+use wgpu::{BufferDescriptor, BufferUsages};
 
 use crate::Memory;
 use crate::stream::Shared;
@@ -33,14 +33,14 @@ pub(crate) fn next_id() -> u64 {
 impl Shared {
     /// A buffer of wgpu, or the reason why there is none.
     pub(crate) fn allocate(&self, label: &str, size: u64, usage: BufferUsages) -> Result<wgpu::Buffer> {
-        let memory = self.device.push_error_scope(ErrorFilter::OutOfMemory);
-        let validation = self.device.push_error_scope(ErrorFilter::Validation);
         let descriptor = BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false };
-        let buffer = self.device.create_buffer(&descriptor);
-        let errors = [validation, memory].map(|scope| pollster::block_on(scope.pop()));
-        match errors.into_iter().flatten().next() {
-            Some(e) => Err(self.faults.of("alloc", &e, size)),
-            None => self.faults.check().map(|()| buffer),
+        let allocate = || self.guarded("alloc", size, || self.device.create_buffer(&descriptor));
+        match allocate() {
+            Err(Error::OutOfMemory { .. }) => {
+                self.tidy();
+                allocate()
+            }
+            result => result,
         }
     }
 

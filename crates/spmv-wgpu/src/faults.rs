@@ -1,8 +1,10 @@
 //! What the driver says is wrong, whenever it says so.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use spmv_backend::{Error, Result};
+
+use crate::stream::locked;
 
 /// Where callbacks of a device leave what they are told.
 #[derive(Debug)]
@@ -11,10 +13,6 @@ pub(crate) struct Faults {
     lost: Mutex<Option<String>>,
     /// The first error that nobody asked for.
     first: Mutex<Option<Error>>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Faults {

@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, Error, MemoryModel, Result, find_device};
+use spmv_backend::{
+    DeviceCaps, DeviceKind, DtypeSet, Error, KernelId, MemoryModel, Param, ParamKind, Result, find_device,
+};
 use spmv_core::Dtype;
 use wgpu::{Adapter, Features, Instance, InstanceDescriptor, Limits};
 
@@ -14,8 +16,6 @@ const UNITS_OF_GPU: u32 = 128;
 const UNITS_OF_INTEGRATED_GPU: u32 = 16;
 /// Mesa's software driver ends an invocation's loops after so many iterations of all of them together (seen with 22.3).
 const LOOP_STEPS_OF_LLVMPIPE: u32 = 65_535;
-/// Storage buffers that the kernel with the most takes.
-const MOST_BUFFERS: u32 = 11;
 
 /// A device that wgpu reaches.
 ///
@@ -144,8 +144,13 @@ impl Found {
         if !self.features.contains(Features::IMMEDIATES) {
             return lacks("immediates (push constants)");
         }
-        if self.limits.max_storage_buffers_per_shader_stage < MOST_BUFFERS {
-            return lacks("eleven storage buffers for a kernel");
+        let buffers = |id: &KernelId| {
+            let is_buffer = |param: &&Param| matches!(param.kind, ParamKind::Read(_) | ParamKind::Write(_));
+            id.params().iter().filter(is_buffer).count()
+        };
+        let most = KernelId::ALL.iter().map(buffers).max().unwrap_or(0);
+        if (self.limits.max_storage_buffers_per_shader_stage as usize) < most {
+            return lacks(&format!("{most} storage buffers for a kernel"));
         }
         Ok(())
     }
@@ -201,10 +206,12 @@ impl Found {
         // A copy takes whole words.
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(largest).min(largest) / 4 * 4;
         caps.bunch_barriers = false;
+        let times = Features::TIMESTAMP_QUERY | Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
+        caps.clock = self.features.contains(times);
         // Software takes small groups as other devices do, and ends long loops.
         caps.tasks = false;
         if driver.starts_with("llvmpipe") {
-            caps.max_loop_steps = LOOP_STEPS_OF_LLVMPIPE;
+            caps.max_loop_steps = Some(LOOP_STEPS_OF_LLVMPIPE);
         }
         caps
     }

@@ -1,11 +1,12 @@
 //! Work in order: encoders, submissions, copies, times.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use spmv_backend::{Cache, Error, Result};
 use wgpu::{
     BindGroup, BufferDescriptor, BufferUsages, CommandEncoder, CommandEncoderDescriptor,
-    ComputePassDescriptor, Device, MapMode, PollError, PollType, QuerySet, QuerySetDescriptor, QueryType,
+    ComputePassDescriptor, Device, ErrorFilter, MapMode, PollType, QuerySet, QuerySetDescriptor, QueryType,
     Queue, SubmissionIndex,
 };
 
@@ -33,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Most groups in each dimension of a launch.
     pub(crate) groups_of_line: u32,
-    pub(crate) tells_time: bool,
+    pub(crate) streams: Mutex<Vec<Weak<Mutex<Work>>>>,
     /// Compiled pipelines, if the driver gives them, and what stands before each key.
     pub(crate) cache: Option<(Cache, String)>,
 }
@@ -41,17 +42,61 @@ pub(crate) struct Shared {
 impl Shared {
     /// Lets callbacks run, after a submission or all work.
     pub(crate) fn poll(&self, submission_index: Option<SubmissionIndex>) -> Result<()> {
-        let polled = self.device.poll(PollType::Wait { submission_index, timeout: None });
         self.faults.check()?;
-        match polled {
-            Ok(_) => Ok(()),
-            // A device that is gone takes no submission, and may not have said so yet.
-            Err(e @ PollError::WrongSubmissionIndex(..)) => {
-                self.faults.lost(e.to_string());
-                self.faults.check()
+        let wait = PollType::Wait { submission_index, timeout: None };
+        // A driver that fails while it is waited for makes wgpu panic, after it has told that the device is lost.
+        let polled = catch_unwind(AssertUnwindSafe(|| self.device.poll(wait)));
+        self.faults.check()?;
+        let detail = match polled {
+            Ok(Ok(_)) => return Ok(()),
+            // The index is that of a submission that was taken, so the device is gone and has not said so yet.
+            Ok(Err(e)) => e.to_string(),
+            Err(_) => "the driver failed while it was waited for".to_owned(),
+        };
+        self.faults.lost(detail);
+        self.faults.check()
+    }
+
+    /// What is wrong with calls of wgpu that tell nothing themselves: scopes are the thread's own, so that no error goes
+    /// to another.
+    pub(crate) fn guarded<R>(&self, kernel: &str, bytes: u64, calls: impl FnOnce() -> R) -> Result<R> {
+        let filters = [ErrorFilter::OutOfMemory, ErrorFilter::Internal, ErrorFilter::Validation];
+        let scopes = filters.map(|filter| self.device.push_error_scope(filter));
+        let result = calls();
+        // They end in the reverse order of their beginnings.
+        let mut first = None;
+        for scope in scopes.into_iter().rev() {
+            if let Some(e) = pollster::block_on(scope.pop()) {
+                first.get_or_insert(e);
             }
-            Err(e) => Err(self.failed("wait", e.to_string())),
         }
+        self.faults.check()?;
+        first.map_or(Ok(result), |e| Err(self.faults.of(kernel, &e, bytes)))
+    }
+
+    /// Every stream that there is.
+    fn streams(&self) -> Vec<Arc<Mutex<Work>>> {
+        let mut streams = locked(&self.streams);
+        streams.retain(|work| work.strong_count() > 0);
+        streams.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Waits for everything, what streams hold back too.
+    pub(crate) fn wait_all(&self) -> Result<()> {
+        self.streams().iter().try_for_each(|work| locked(work).flush())?;
+        self.poll(None)
+    }
+
+    /// Lets go of what streams keep of buffers that are gone.
+    pub(crate) fn tidy(&self) {
+        for work in self.streams() {
+            // A stream in use lets go by itself.
+            if let Ok(mut work) = work.try_lock() {
+                work.forget_dead();
+            }
+        }
+        // What was let go is freed when the device is done with it.
+        let _ = self.poll(None);
     }
 
     pub(crate) fn failed(&self, kernel: &str, detail: String) -> Error {
@@ -71,21 +116,22 @@ impl Shared {
         buffer.slice(range).map_async(mode, move |result| {
             let _ = tell.set(result);
         });
-        self.poll(last)?;
-        loop {
-            match told.get() {
-                Some(Ok(())) => return Ok(()),
-                Some(Err(e)) => {
-                    self.faults.check()?;
-                    return Err(self.failed("map", e.to_string()));
-                }
-                // Another stream used it, or another thread runs the callback.
-                None => {
-                    self.poll(None)?;
-                    std::thread::yield_now();
+        let wait = || {
+            self.poll(last)?;
+            loop {
+                match told.get() {
+                    Some(Ok(())) => return Ok(()),
+                    Some(Err(e)) => return Err(self.failed("map", e.to_string())),
+                    // Another stream used it, or another thread runs the callback.
+                    None => {
+                        self.poll(None)?;
+                        std::thread::yield_now();
+                    }
                 }
             }
-        }
+        };
+        // What is not mapped after all must not stay half mapped.
+        wait().inspect_err(|_| buffer.unmap())
     }
 }
 
@@ -152,7 +198,7 @@ pub(crate) struct Work {
     clock: Option<Clock>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -163,7 +209,7 @@ fn words(offset: u64, len: u64, align: u64) -> std::ops::Range<u64> {
 
 impl Stream {
     pub(crate) fn new(shared: &Arc<Shared>, timed: bool) -> Result<Self> {
-        let clock = (timed && shared.tells_time).then(|| Clock::new(&shared.device));
+        let clock = timed.then(|| shared.guarded("clock", 0, || Clock::new(&shared.device))).transpose()?;
         let work = Work {
             shared: Arc::clone(shared),
             encoder: None,
@@ -174,8 +220,9 @@ impl Stream {
             bound: Vec::new(),
             clock,
         };
-        shared.faults.check()?;
-        Ok(Self { work: Arc::new(Mutex::new(work)), shared: Arc::clone(shared) })
+        let work = Arc::new(Mutex::new(work));
+        locked(&shared.streams).push(Arc::downgrade(&work));
+        Ok(Self { work, shared: Arc::clone(shared) })
     }
 
     pub(crate) fn work(&self) -> MutexGuard<'_, Work> {
@@ -239,18 +286,24 @@ impl Work {
     }
 
     /// Hands over what has been encoded or written.
-    pub(crate) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         if self.encoder.is_some() || self.has_writes {
-            let commands = self.encoder.take().map(CommandEncoder::finish);
-            self.last = Some(self.shared.queue.submit(commands));
+            let encoder = self.encoder.take();
             self.has_writes = false;
             self.batch += 1;
+            let submit = || self.shared.queue.submit(encoder.map(CommandEncoder::finish));
+            self.last = Some(self.shared.guarded("submission", 0, submit)?);
         }
+        Ok(())
+    }
+
+    fn forget_dead(&mut self) {
+        self.bound.retain(|bound| bound.alive.iter().all(|alive| alive.strong_count() > 0));
     }
 
     fn wait(&mut self, batch: u64) -> Result<()> {
         if batch >= self.batch {
-            self.flush();
+            self.flush()?;
         }
         match &self.last {
             Some(last) => self.shared.poll(Some(last.clone())),
@@ -278,17 +331,17 @@ impl Work {
             encoder.resolve_query_set(&queries, at..at + 1, &resolved, i as u64 * TICK_BYTES);
         }
         encoder.copy_buffer_to_buffer(&resolved, 0, &read, 0, 2 * TICK_BYTES);
-        self.flush();
+        self.flush()?;
         self.shared.map(&read, 0..2 * TICK_BYTES, MapMode::Read, self.last.clone())?;
         let view = read.get_mapped_range(0..2 * TICK_BYTES);
-        let view = view.map_err(|e| self.shared.failed("times", e.to_string()))?;
-        let ticks = [0, TICK_BYTES as usize].map(|start| {
-            let bytes = view[start..start + 8].try_into().expect("eight bytes");
-            u64::from_le_bytes(bytes)
+        let ticks = view.map(|view| {
+            [0, TICK_BYTES as usize].map(|start| {
+                let bytes = view[start..start + 8].try_into().expect("eight bytes");
+                u64::from_le_bytes(bytes)
+            })
         });
-        drop(view);
         read.unmap();
-        Ok(ticks)
+        ticks.map_err(|e| self.shared.failed("times", e.to_string()))
     }
 
     /// Zeroes the first `len` bytes.
@@ -300,16 +353,22 @@ impl Work {
     }
 
     /// Copies words to the device: `offset` and the length are multiples of four.
-    fn write_words(&mut self, buffer: &Buffer, offset: u64, words: &[u8]) {
-        // Earlier work comes first, and so the queue's copies of what is written do not pile up.
-        self.flush();
+    fn write_words(&mut self, buffer: &Buffer, offset: u64, words: &[u8]) -> Result<()> {
+        // Earlier work comes first.
+        self.flush()?;
         for (i, chunk) in words.chunks(STAGED as usize).enumerate() {
-            self.shared.queue.write_buffer(&buffer.raw, offset + i as u64 * STAGED, chunk);
+            let at = offset + i as u64 * STAGED;
+            // wgpu keeps a copy until the device has taken it: two of them at a time.
+            let before = self.last.clone().filter(|_| i > 1);
+            let write = || self.shared.queue.write_buffer(&buffer.raw, at, chunk);
+            self.shared.guarded("write", chunk.len() as u64, write)?;
             self.has_writes = true;
             if words.len() > STAGED as usize {
-                self.flush();
+                self.flush()?;
+                before.map_or(Ok(()), |before| self.shared.poll(Some(before)))?;
             }
         }
+        Ok(())
     }
 
     pub(crate) fn write(&mut self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -318,19 +377,17 @@ impl Work {
         }
         let all = words(offset, bytes.len() as u64, 4);
         if all == (offset..offset + bytes.len() as u64) {
-            self.write_words(buffer, offset, bytes);
-            return self.shared.faults.check();
+            return self.write_words(buffer, offset, bytes);
         }
         // Bytes beside these stay as they are; beyond the end there are none.
         let middle = if offset.is_multiple_of(4) { bytes.len() / 4 * 4 } else { 0 };
-        self.write_words(buffer, offset, &bytes[..middle]);
+        self.write_words(buffer, offset, &bytes[..middle])?;
         let (from, rest) = (offset + middle as u64, &bytes[middle..]);
         let around = words(from, rest.len() as u64, 4);
         let mut old = vec![0; (around.end - around.start) as usize];
         self.read_words(buffer, around.start, &mut old)?;
         old[(from - around.start) as usize..][..rest.len()].copy_from_slice(rest);
-        self.write_words(buffer, around.start, &old);
-        self.shared.faults.check()
+        self.write_words(buffer, around.start, &old)
     }
 
     /// As [`read`](Self::read), of whole words.
@@ -346,7 +403,7 @@ impl Work {
         for (i, chunk) in bytes.chunks_mut(STAGED as usize).enumerate() {
             let (from, len) = (offset + i as u64 * STAGED, chunk.len() as u64);
             self.encoder().copy_buffer_to_buffer(&buffer.raw, from, &staging, 0, len);
-            self.flush();
+            self.flush()?;
             self.shared.map(&staging, 0..len, MapMode::Read, self.last.clone())?;
             let view = staging.get_mapped_range(0..len);
             let copied = view.map(|view| chunk.copy_from_slice(&view));
@@ -360,16 +417,7 @@ impl Work {
         if bytes.is_empty() {
             return self.wait(self.batch);
         }
-        if self.shared.memory == Memory::Mapped {
-            self.flush();
-            let range = words(offset, bytes.len() as u64, wgpu::MAP_ALIGNMENT);
-            let skipped = (offset - range.start) as usize;
-            self.shared.map(&buffer.raw, range.clone(), MapMode::Read, self.last.clone())?;
-            let view = buffer.raw.get_mapped_range(range);
-            let copied = view.map(|view| bytes.copy_from_slice(&view[skipped..][..bytes.len()]));
-            buffer.raw.unmap();
-            return copied.map_err(|e| self.shared.failed("read", e.to_string()));
-        }
+        // Mapped memory is copied too: others may read the buffer at the same time, or run with it.
         let all = words(offset, bytes.len() as u64, 4);
         if all == (offset..offset + bytes.len() as u64) {
             return self.read_words(buffer, offset, bytes);
@@ -382,7 +430,7 @@ impl Work {
 
     /// Makes what is submitted visible to the host, which may then look at the buffer until it unmaps it.
     pub(crate) fn map(&mut self, buffer: &Buffer, len: u64) -> Result<()> {
-        self.flush();
+        self.flush()?;
         // Only a mapping for reading brings what the device wrote to a memory that is not coherent, only one for writing
         // takes back what the host writes.
         self.shared.map(&buffer.raw, 0..len, MapMode::Read, self.last.clone())?;
@@ -390,26 +438,34 @@ impl Work {
         self.shared.map(&buffer.raw, 0..len, MapMode::Write, self.last.clone())
     }
 
-    pub(crate) fn launch(&mut self, kernel: &Kernel, groups: [u32; 2], scalars: &[u8], buffers: &[&Buffer]) {
-        let at = self.bind(kernel, buffers);
+    pub(crate) fn launch(
+        &mut self,
+        kernel: &Kernel,
+        groups: [u32; 2],
+        scalars: &[u8],
+        buffers: &[&Buffer],
+    ) -> Result<()> {
+        let at = self.bind(kernel, buffers)?;
         let group = self.bound[at].group.clone();
+        // What is wrong with it is told when the encoder is finished.
         let mut pass = self.encoder().begin_compute_pass(&ComputePassDescriptor::default());
         pass.set_pipeline(&kernel.pipeline);
         pass.set_bind_group(0, &group, &[]);
         pass.set_immediates(0, scalars);
         pass.dispatch_workgroups(groups[0], groups[1], 1);
+        Ok(())
     }
 
     /// Where the bind group of these buffers is kept.
-    fn bind(&mut self, kernel: &Kernel, buffers: &[&Buffer]) -> usize {
+    fn bind(&mut self, kernel: &Kernel, buffers: &[&Buffer]) -> Result<usize> {
         let is_same = |bound: &Bound| {
             bound.kernel == kernel.id && bound.buffers.iter().copied().eq(buffers.iter().map(|b| b.id))
         };
         if let Some(at) = self.bound.iter().rposition(is_same) {
-            return at;
+            return Ok(at);
         }
         // Groups keep their buffers: those of buffers that are gone must go.
-        self.bound.retain(|bound| bound.alive.iter().all(|alive| alive.strong_count() > 0));
+        self.forget_dead();
         if self.bound.len() == KEPT {
             self.bound.remove(0);
         }
@@ -417,9 +473,11 @@ impl Work {
             kernel: kernel.id,
             buffers: buffers.iter().map(|b| b.id).collect(),
             alive: buffers.iter().map(|b| Arc::downgrade(&b.alive)).collect(),
-            group: kernel.bind_group(&self.shared.device, buffers),
+            group: self
+                .shared
+                .guarded(kernel.label, 0, || kernel.bind_group(&self.shared.device, buffers))?,
         });
-        self.bound.len() - 1
+        Ok(self.bound.len() - 1)
     }
 }
 

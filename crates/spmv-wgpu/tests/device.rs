@@ -49,6 +49,8 @@ fn main() {
         a_timed_workspace_tells_device_times
         a_lost_device_is_an_error_and_another_opens
         vectors_may_come_and_go
+        a_vector_is_read_while_others_multiply_by_it
+        no_lane_takes_more_steps_than_the_driver_allows
     );
     let mut trials: Vec<Trial> = Vec::new();
     match devices() {
@@ -169,7 +171,7 @@ fn an_index_that_a_kernel_corrupted_is_an_error() -> Outcome {
     assert!(matches!(e, Error::Fixup(FixupError::TileOutOfRange { tile, .. }) if tile >= 7_777_777), "{e}");
     let e = fault("speculator[slot] = tile", "speculator[slot] = 3u")?;
     assert!(matches!(e, Error::Fixup(_)), "the same tile twice: {e}");
-    let e = fault("sync_rows[bunch] = bunch_row", "sync_rows[bunch] = 0xffffffffu")?;
+    let e = fault("sync_rows[group] = bunch_row", "sync_rows[group] = 0xffffffffu")?;
     assert!(matches!(e, Error::Fixup(FixupError::CarryMisplaced { row: u32::MAX, .. })), "{e}");
     let e = fault("atomicAdd(&dirty_count[p.turn], 1u)", "atomicAdd(&dirty_count[p.turn], 0x10000000u)")?;
     let too_many =
@@ -361,6 +363,51 @@ fn vectors_may_come_and_go() -> Outcome {
         assert_eq!(y.to_vec()?, wanted);
         if i % 3 == 0 {
             kept.push((x, y));
+        }
+    }
+    Ok(())
+}
+
+/// Reading takes no more than a shared reference, in any kind of memory.
+fn a_vector_is_read_while_others_multiply_by_it() -> Outcome {
+    for device in each_memory() {
+        let a = matrix();
+        let prepared = device.prepare(a.view(), &speculative(Fixup::Auto))?;
+        let x = device.upload(&[1.0])?;
+        let run = || -> Result<(), Error> {
+            let (mut workspace, mut y) = (prepared.workspace()?, device.zeros(a.n_rows())?);
+            for _ in 0..50 {
+                prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+                assert_eq!(y.to_vec()?, expected(&a));
+            }
+            Ok(())
+        };
+        let read =
+            || -> Result<(), Error> { (0..50).try_for_each(|_| x.to_vec().map(|x| assert_eq!(x, [1.0]))) };
+        std::thread::scope(|scope| {
+            let threads = [scope.spawn(run), scope.spawn(read), scope.spawn(run), scope.spawn(read)];
+            threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+        })?;
+    }
+    Ok(())
+}
+
+/// Runs of empty rows between single entries, which take a search each; then many short rows.
+fn no_lane_takes_more_steps_than_the_driver_allows() -> Outcome {
+    let lens = (0..1_003_520).map(|r| u32::from(r % 140 == 0)).chain(std::iter::repeat_n(8, 60_000));
+    let mut row_ptr = vec![0u32];
+    row_ptr.extend(lens.scan(0, |sum, len| {
+        *sum += len;
+        Some(*sum)
+    }));
+    let (n_rows, nnz) = (row_ptr.len() - 1, row_ptr[row_ptr.len() - 1] as usize);
+    let a = Csr::new(n_rows, 1, row_ptr, vec![0; nnz], vec![1.0f32; nnz])?;
+    for no_subgroups in [true, false] {
+        let device = open(|o| o.mask = Mask { no_subgroups, ..Mask::default() })?;
+        for algorithm in [Algorithm::Auto, Algorithm::CsrScalar, Algorithm::MergePath] {
+            for fixup in [Fixup::Host, Fixup::Device] {
+                shared::check(&device, &a, &ExecOptions { algorithm, fixup, ..ExecOptions::default() })?;
+            }
         }
     }
     Ok(())
