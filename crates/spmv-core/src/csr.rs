@@ -85,6 +85,32 @@ impl<T: Value, O: Offset> Csr<T, O> {
         assemble(n_rows, n_cols, rows.len(), |i| (rows[i], cols[i], vals[i]))
     }
 
+    /// Assembles a matrix from its rows, whose entries stay as they are. O(rows + entries).
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// let a = Csr::<f32>::from_rows(3, [vec![(0, 1.0), (2, 2.0)], vec![]])?;
+    /// assert_eq!((a.n_rows(), a.row_ptr()), (2, &[0, 2, 2][..]));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CsrError::TooLarge`], [`CsrError::ColumnOutOfRange`], [`CsrError::OffsetOverflow`].
+    pub fn from_rows<R: IntoIterator<Item = (u32, T)>>(
+        n_cols: usize,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Result<Self, CsrError> {
+        let (mut row_ptr, mut cols, mut vals) = (vec![offset(0)?], Vec::new(), Vec::new());
+        for row in rows {
+            for (col, val) in row {
+                cols.push(col);
+                vals.push(val);
+            }
+            row_ptr.push(offset(cols.len())?);
+        }
+        Self::new(row_ptr.len() - 1, n_cols, row_ptr, cols, vals)
+    }
+
     /// The matrix, borrowed.
     pub fn view(&self) -> CsrView<'_, T, O> {
         CsrView { n_cols: self.n_cols, row_ptr: &self.row_ptr, cols: &self.cols, vals: &self.vals }

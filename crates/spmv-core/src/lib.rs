@@ -5,6 +5,7 @@
 //! - [`Csr`] and [`CsrView`]: owned and borrowed matrices, validated once, trusted afterwards;
 //! - [`Value`], [`Accum`], [`Offset`]: the types that matrices hold;
 //! - [`RowStats`], [`MatrixStats`]: what planning looks at;
+//! - [`format`](mod@format): other layouts of the same matrix (ELL, JAD, DIA and pairs with CSR);
 //! - [`tiling`]: every boundary of a tile, bunch, group or part is computed there and nowhere else;
 //! - [`oracle`]: the slow, obvious product that decides whether any other result is right.
 //!
@@ -20,6 +21,7 @@
 
 mod csr;
 mod error;
+pub mod format;
 pub mod oracle;
 mod stats;
 pub mod tiling;

@@ -14,6 +14,8 @@ use crate::{Mask, Memory, Options};
 const UNITS_OF_GPU: u32 = 128;
 /// The same for one on the chip of the CPU.
 const UNITS_OF_INTEGRATED_GPU: u32 = 16;
+/// Lanes of a subgroup of Apple's GPUs.
+const LANES_OF_METAL: u32 = 32;
 /// Mesa's software driver ends an invocation's loops after so many iterations of all of them together (seen with 22.3).
 const LOOP_STEPS_OF_LLVMPIPE: u32 = 65_535;
 
@@ -46,7 +48,7 @@ pub(crate) struct Found {
     pub(crate) info: DeviceInfo,
     pub(crate) features: Features,
     pub(crate) limits: Limits,
-    subgroup: (u32, u32),
+    least_subgroup: u32,
 }
 
 /// Every device: GPUs first, those with a memory of their own before those without.
@@ -118,8 +120,8 @@ impl Found {
         let driver = format!("{} {}", info.driver, info.driver_info);
         let name = info.name.trim().to_owned();
         let info_kept = DeviceInfo { name, driver: driver.trim().to_owned(), interface, kind, memories };
-        let subgroup = (info.subgroup_min_size, info.subgroup_max_size);
-        Self { adapter, info: info_kept, features, limits, subgroup }
+        let least_subgroup = info.subgroup_min_size;
+        Self { adapter, info: info_kept, features, limits, least_subgroup }
     }
 
     /// The memory to use.
@@ -167,11 +169,12 @@ impl Found {
         self.features & all
     }
 
-    /// Lanes of a subgroup, where the driver has no choice.
+    /// Lanes that are part of one subgroup whatever size the driver gives it.
     pub(crate) fn subgroup_lanes(&self) -> Option<u16> {
-        let (least, most) = self.subgroup;
-        let fixed = self.features.contains(Features::SUBGROUP) && least == most && most.is_power_of_two();
-        fixed.then(|| u16::try_from(most).ok()).flatten().filter(|lanes| *lanes > 1)
+        // Metal tells no bounds that mean anything; a trial kernel tells whether these are right.
+        let least = if self.info.interface == "metal" { LANES_OF_METAL } else { self.least_subgroup };
+        let usable = self.features.contains(Features::SUBGROUP) && least.is_power_of_two();
+        usable.then(|| u16::try_from(least).ok()).flatten().filter(|lanes| *lanes > 1)
     }
 
     /// Everything but subgroups, which are tried rather than believed.

@@ -1,0 +1,178 @@
+//! Diagonals: each that holds an entry is stored whole.
+//!
+//! ```text
+//!        0  1  2  3          offsets = -2       0        1            (column minus row, ascending)
+//!   0  [ a  b  .  . ]        vals    = 0 0 e 0  a c 0 h  b d 0 0      (n_diags x n_rows, by row)
+//!   1  [ .  c  d  . ]                  row 0 1 2 3
+//!   2  [ e  .  .  . ]
+//!   3  [ .  .  .  h ]        h stands at row 3 of diagonal 0; places outside of the matrix hold zero
+//! ```
+//!
+//! Columns need no memory. A zero means that there is no entry, so a matrix with stored zeros is refused: zero times an
+//! infinity of `x` would be lost. Bell & Garland 2009, section 3.1.
+
+use super::{Cost, FormatError, zero};
+use crate::csr::{Csr, CsrView};
+use crate::error::CsrError;
+use crate::value::{Offset, Value};
+
+/// A matrix in DIA form.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_core::format::Dia;
+/// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0), (1, 1, 3.0)])?;
+/// let dia = Dia::from_csr(a.view(), 3.0)?;
+/// assert_eq!(dia.offsets(), [0, 1]);
+/// assert_eq!(dia.vals(), [1.0, 3.0, 2.0, 0.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dia<T> {
+    n_rows: usize,
+    n_cols: usize,
+    offsets: Vec<i64>,
+    vals: Vec<T>,
+}
+
+impl<T: Value> Dia<T> {
+    /// What the layout takes: an offset has four bytes. O(rows + columns + entries), a byte of scratch per row and column.
+    pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
+        cost_of(a, offsets(a, 0).len())
+    }
+
+    /// Lays out a matrix. O(entries * log(diagonals) + places).
+    ///
+    /// # Errors
+    /// [`FormatError::TooLarge`] above `max_blow_up` times the bytes of CSR, [`FormatError::Repeated`],
+    /// [`FormatError::StoredZero`].
+    pub fn from_csr<O: Offset>(a: CsrView<'_, T, O>, max_blow_up: f64) -> Result<Self, FormatError> {
+        let offsets = offsets(a, 0);
+        cost_of(a, offsets.len()).check("dia", max_blow_up)?;
+        Self::of_diagonals(a, offsets)
+    }
+
+    /// The entries on these diagonals, which ascend.
+    pub(super) fn of_diagonals<O: Offset>(
+        a: CsrView<'_, T, O>,
+        offsets: Vec<i64>,
+    ) -> Result<Self, FormatError> {
+        let (n_rows, format) = (a.n_rows(), "dia");
+        let mut vals = vec![zero::<T>(); offsets.len() * n_rows];
+        for row in 0..n_rows {
+            for (col, val) in a.row(row) {
+                let Ok(diagonal) = offsets.binary_search(&offset(row, col)) else { continue };
+                if val == zero::<T>() {
+                    return Err(FormatError::StoredZero { format, row, col });
+                }
+                let place = &mut vals[diagonal * n_rows + row];
+                if *place != zero::<T>() {
+                    return Err(FormatError::Repeated { format, row, col });
+                }
+                *place = val;
+            }
+        }
+        Ok(Self { n_rows, n_cols: a.n_cols(), offsets, vals })
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Column minus row of each diagonal, ascending.
+    pub fn offsets(&self) -> &[i64] {
+        &self.offsets
+    }
+
+    /// Values: row r of diagonal d at `d * n_rows + r`; zero where there is no entry.
+    pub fn vals(&self) -> &[T] {
+        &self.vals
+    }
+
+    /// The `(column, value)` pairs of one row, by column.
+    ///
+    /// # Panics
+    /// If `row >= n_rows`.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
+        let places = self.offsets.iter().zip(self.vals.chunks(self.n_rows));
+        places
+            .map(move |(offset, vals)| ((row as i64 + offset) as u32, vals[row]))
+            .filter(|(_, val)| *val != zero::<T>())
+    }
+
+    /// The same matrix in CSR form, rows sorted by column. O(places).
+    ///
+    /// # Errors
+    /// [`CsrError::OffsetOverflow`].
+    pub fn to_csr<O: Offset>(&self) -> Result<Csr<T, O>, CsrError> {
+        Csr::from_rows(self.n_cols, (0..self.n_rows).map(|row| self.row(row)))
+    }
+}
+
+pub(super) fn offset(row: usize, col: u32) -> i64 {
+    i64::from(col) - row as i64
+}
+
+/// The diagonals that hold more than `least` entries, ascending.
+pub(super) fn offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>, least: u32) -> Vec<i64> {
+    let n_rows = a.n_rows();
+    let mut counts = vec![0u32; n_rows + a.n_cols()];
+    for row in 0..n_rows {
+        for &col in &a.cols()[a.row_range(row)] {
+            let count = &mut counts[n_rows - row + col as usize];
+            *count = count.saturating_add(1);
+        }
+    }
+    let held = counts.iter().enumerate().filter(|(_, count)| **count > least);
+    held.map(|(at, _)| at as i64 - n_rows as i64).collect()
+}
+
+pub(super) fn cost_of<T: Value, O: Offset>(a: CsrView<'_, T, O>, n_diags: usize) -> Cost {
+    let slots = (n_diags as u64).saturating_mul(a.n_rows() as u64);
+    let bytes = slots.saturating_mul(T::DTYPE.bytes() as u64).saturating_add(n_diags as u64 * 4);
+    Cost::of(a, bytes, slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::cases;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn csr_comes_back_and_the_cost_was_right(a in cases::any()) {
+            let dia = Dia::from_csr(a.view(), f64::INFINITY).unwrap();
+            prop_assert_eq!(dia.to_csr::<u32>().unwrap(), a.clone());
+            let cost = Dia::cost(a.view());
+            prop_assert_eq!(cost.bytes, cases::bytes(&[4 * dia.offsets().len(), size_of_val(dia.vals())]));
+            prop_assert_eq!(cost.slots, cost.padding + a.nnz() as u64);
+        }
+    }
+
+    #[test]
+    fn a_place_holds_one_entry_and_no_zero() {
+        let twice = Csr::new(2, 2, vec![0u32, 0, 2], vec![1, 1], vec![1.0f32, 2.0]).unwrap();
+        let e = Dia::from_csr(twice.view(), 9.0).unwrap_err();
+        assert_eq!(e, FormatError::Repeated { format: "dia", row: 1, col: 1 });
+        let zero = Csr::new(2, 2, vec![0u32, 0, 1], vec![0], vec![-0.0f32]).unwrap();
+        let e = Dia::from_csr(zero.view(), 9.0).unwrap_err();
+        assert_eq!(e, FormatError::StoredZero { format: "dia", row: 1, col: 0 });
+    }
+
+    #[test]
+    fn entries_all_over_the_place_are_refused() {
+        let n = 4096u32;
+        let entries: Vec<_> = (0..n).map(|r| (r, (r * 1021) % n, 1.0f32)).collect();
+        let a = Csr::from_coo(n as usize, n as usize, &entries).unwrap();
+        assert!(matches!(Dia::from_csr(a.view(), 3.0), Err(FormatError::TooLarge { format: "dia", .. })));
+    }
+}

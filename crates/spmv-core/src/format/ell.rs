@@ -1,0 +1,157 @@
+//! ELLPACK: every row padded to the longest, entry k of all rows side by side.
+//!
+//! ```text
+//!        0  1  2  3                    k = 0    k = 1    k = 2
+//!   0  [ a  .  b  . ]        cols  = 0 1 * 0   2 * * 2   * * * 3     (width x n_rows, * is PADDING)
+//!   1  [ .  c  .  . ]        vals  = a c 0 d   b 0 0 e   0 0 0 f
+//!   2  [ .  .  .  . ]                row 0 1 2 3
+//!   3  [ d  .  e  f ]
+//! ```
+//!
+//! Lanes that take a row each read neighbouring places at the same time. Bell & Garland 2009, section 3.2.
+
+use super::{Cost, FormatError, zero};
+use crate::csr::{Csr, CsrView};
+use crate::error::CsrError;
+use crate::value::{Offset, Value};
+
+/// A matrix in ELL form.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_core::format::Ell;
+/// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0)])?;
+/// let ell = Ell::from_csr(a.view(), 3.0)?;
+/// assert_eq!(ell.width(), 2);
+/// assert_eq!(ell.cols(), [0, 1, 2, Ell::<f32>::PADDING]);
+/// assert_eq!(ell.vals(), [1.0, 3.0, 2.0, 0.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ell<T> {
+    n_rows: usize,
+    n_cols: usize,
+    width: usize,
+    cols: Vec<u32>,
+    vals: Vec<T>,
+}
+
+impl<T: Value> Ell<T> {
+    /// The column of a place that holds no entry. No matrix has it: columns are below `n_cols`, which 32 bits can name.
+    pub const PADDING: u32 = u32::MAX;
+
+    /// What the layout takes. O(rows).
+    pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
+        let slots = (longest(a) as u64).saturating_mul(a.n_rows() as u64);
+        Cost::of(a, slots.saturating_mul(4 + T::DTYPE.bytes() as u64), slots)
+    }
+
+    /// Lays out a matrix; entries of a row keep their order. O(rows * longest row).
+    ///
+    /// # Errors
+    /// [`FormatError::TooLarge`] above `max_blow_up` times the bytes of CSR.
+    pub fn from_csr<O: Offset>(a: CsrView<'_, T, O>, max_blow_up: f64) -> Result<Self, FormatError> {
+        Self::cost(a).check("ell", max_blow_up)?;
+        Ok(Self::of_first(a, longest(a)))
+    }
+
+    /// The first `width` entries of each row.
+    pub(super) fn of_first<O: Offset>(a: CsrView<'_, T, O>, width: usize) -> Self {
+        let n_rows = a.n_rows();
+        let mut cols = vec![Self::PADDING; width * n_rows];
+        let mut vals = vec![zero::<T>(); width * n_rows];
+        for row in 0..n_rows {
+            for (k, (col, val)) in a.row(row).take(width).enumerate() {
+                (cols[k * n_rows + row], vals[k * n_rows + row]) = (col, val);
+            }
+        }
+        Self { n_rows, n_cols: a.n_cols(), width, cols, vals }
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Places of each row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Columns: place k of row r at `k * n_rows + r`.
+    pub fn cols(&self) -> &[u32] {
+        &self.cols
+    }
+
+    /// Values, in the same places.
+    pub fn vals(&self) -> &[T] {
+        &self.vals
+    }
+
+    /// The `(column, value)` pairs of one row, in order.
+    ///
+    /// # Panics
+    /// If `row >= n_rows`.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
+        let places = (0..self.width).map(move |k| k * self.n_rows + row);
+        places.map(|at| (self.cols[at], self.vals[at])).take_while(|(col, _)| *col != Self::PADDING)
+    }
+
+    /// The same matrix in CSR form. O(places).
+    ///
+    /// # Errors
+    /// [`CsrError::OffsetOverflow`].
+    pub fn to_csr<O: Offset>(&self) -> Result<Csr<T, O>, CsrError> {
+        Csr::from_rows(self.n_cols, (0..self.n_rows).map(|row| self.row(row)))
+    }
+}
+
+fn longest<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> usize {
+    (0..a.n_rows()).map(|row| a.row_range(row).len()).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::cases;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn csr_comes_back_and_the_cost_was_right(a in cases::any()) {
+            let ell = Ell::from_csr(a.view(), f64::INFINITY).unwrap();
+            prop_assert_eq!(ell.to_csr::<u32>().unwrap(), a.clone());
+            let cost = Ell::cost(a.view());
+            prop_assert_eq!(cost.bytes, cases::bytes(&[size_of_val(ell.cols()), size_of_val(ell.vals())]));
+            let padding = ell.cols().iter().filter(|col| **col == Ell::<f64>::PADDING).count();
+            prop_assert_eq!(cost.padding, padding as u64);
+        }
+    }
+
+    #[test]
+    fn a_long_row_among_many_is_refused_before_anything_is_allocated() {
+        let n = 1 << 20;
+        let mut row_ptr = vec![n as u32; n + 1];
+        row_ptr[0] = 0;
+        let a = Csr::new(n, n, row_ptr, (0..n as u32).collect(), vec![1.0f32; n]).unwrap();
+        assert_eq!(Ell::cost(a.view()).bytes, 8 << 40);
+        let e = Ell::from_csr(a.view(), 3.0).unwrap_err();
+        assert!(e.to_string().starts_with("ell would take 8796093022208 bytes, "), "{e}");
+    }
+
+    #[test]
+    fn no_rows_and_empty_rows_take_nothing() {
+        for n_rows in [0, 5] {
+            let a = Csr::<f32>::new(n_rows, 3, vec![0u32; n_rows + 1], vec![], vec![]).unwrap();
+            let ell = Ell::from_csr(a.view(), 3.0).unwrap();
+            assert_eq!((ell.width(), ell.vals().len(), ell.to_csr()), (0, 0, Ok(a)));
+        }
+    }
+}

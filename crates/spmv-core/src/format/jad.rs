@@ -1,0 +1,158 @@
+//! Jagged diagonals: rows sorted by length, entry k of all of them together, no padding.
+//!
+//! ```text
+//!        0  1  2  3          rows by length: 3 (3), 0 (2), 1 (1), 2 (0)     perm = 3 0 1 2
+//!   0  [ a  .  b  . ]
+//!   1  [ .  c  .  . ]        jag_ptr = 0        3     5  6                  (width + 1)
+//!   2  [ .  .  .  . ]        cols    = 0  0  1  2  2  3
+//!   3  [ d  .  e  f ]        vals    = d  a  c  e  b  f
+//!                                     3  0  1  3  0  3   rows
+//! ```
+//!
+//! Jagged diagonal k holds entry k of the rows that have one, which are the first of `perm`. Saad 1989; Wang, Gu & Li 2017,
+//! section 2.
+
+use super::{Cost, FormatError};
+use crate::csr::{Csr, CsrView};
+use crate::error::CsrError;
+use crate::value::{Offset, Value};
+
+/// A matrix in JAD form.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_core::format::Jad;
+/// let a = Csr::from_coo(2, 3, &[(0, 1, 3.0f32), (1, 0, 1.0), (1, 2, 2.0)])?;
+/// let jad = Jad::from_csr(a.view(), 3.0)?;
+/// assert_eq!(jad.perm(), [1, 0]);
+/// assert_eq!(jad.jag_ptr(), [0, 2, 3]);
+/// assert_eq!(jad.vals(), [1.0, 3.0, 2.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Jad<T> {
+    n_cols: usize,
+    perm: Vec<u32>,
+    jag_ptr: Vec<usize>,
+    cols: Vec<u32>,
+    vals: Vec<T>,
+}
+
+impl<T: Value> Jad<T> {
+    /// What the layout takes: an entry is as large as in CSR, a row number and a diagonal's offset have four bytes. O(rows).
+    pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
+        let width = (0..a.n_rows()).map(|row| a.row_range(row).len()).max().unwrap_or(0) as u64;
+        let nnz = a.nnz() as u64;
+        let bytes = nnz * (4 + T::DTYPE.bytes() as u64) + (a.n_rows() as u64 + width + 1) * 4;
+        Cost::of(a, bytes, nnz)
+    }
+
+    /// Lays out a matrix; entries of a row keep their order, rows of one length too. O(rows + entries).
+    ///
+    /// # Errors
+    /// [`FormatError::TooLarge`] above `max_blow_up` times the bytes of CSR, which takes one long row and little else.
+    pub fn from_csr<O: Offset>(a: CsrView<'_, T, O>, max_blow_up: f64) -> Result<Self, FormatError> {
+        Self::cost(a).check("jad", max_blow_up)?;
+        let len = |row: u32| a.row_range(row as usize).len();
+        let mut perm: Vec<u32> = (0..a.n_rows() as u32).collect();
+        perm.sort_by_key(|row| std::cmp::Reverse(len(*row)));
+        let width = perm.first().map_or(0, |row| len(*row));
+        let mut jag_ptr = Vec::with_capacity(width + 1);
+        let (mut cols, mut vals) = (Vec::with_capacity(a.nnz()), Vec::with_capacity(a.nnz()));
+        jag_ptr.push(0);
+        let mut n_rows = perm.len();
+        for k in 0..width {
+            // Rows are sorted, so those with an entry k come first.
+            while len(perm[n_rows - 1]) <= k {
+                n_rows -= 1;
+            }
+            for row in &perm[..n_rows] {
+                let entry = a.row_range(*row as usize).start + k;
+                cols.push(a.cols()[entry]);
+                vals.push(a.vals()[entry]);
+            }
+            jag_ptr.push(cols.len());
+        }
+        Ok(Self { n_cols: a.n_cols(), perm, jag_ptr, cols, vals })
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.perm.len()
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// The matrix's row at each place of a jagged diagonal, longest first.
+    pub fn perm(&self) -> &[u32] {
+        &self.perm
+    }
+
+    /// Where each jagged diagonal begins, and the number of entries.
+    pub fn jag_ptr(&self) -> &[usize] {
+        &self.jag_ptr
+    }
+
+    /// Columns, one per entry.
+    pub fn cols(&self) -> &[u32] {
+        &self.cols
+    }
+
+    /// Values, one per entry.
+    pub fn vals(&self) -> &[T] {
+        &self.vals
+    }
+
+    /// The `(column, value)` pairs at one place of [`perm`](Self::perm), in order.
+    ///
+    /// # Panics
+    /// If `place >= n_rows`.
+    pub fn row_at(&self, place: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        assert!(place < self.n_rows(), "place {place} of {}", self.n_rows());
+        let diagonals = self.jag_ptr.windows(2).take_while(move |d| d[1] - d[0] > place);
+        diagonals.map(move |d| (self.cols[d[0] + place], self.vals[d[0] + place]))
+    }
+
+    /// The same matrix in CSR form. O(rows + entries).
+    ///
+    /// # Errors
+    /// [`CsrError::OffsetOverflow`].
+    pub fn to_csr<O: Offset>(&self) -> Result<Csr<T, O>, CsrError> {
+        let mut place_of = vec![0; self.n_rows()];
+        for (place, row) in self.perm.iter().enumerate() {
+            place_of[*row as usize] = place;
+        }
+        Csr::from_rows(self.n_cols, place_of.into_iter().map(|place| self.row_at(place)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::cases;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn csr_comes_back_and_the_cost_was_right(a in cases::any()) {
+            let jad = Jad::from_csr(a.view(), f64::INFINITY).unwrap();
+            prop_assert_eq!(jad.to_csr::<u32>().unwrap(), a.clone());
+            let of_32_bits = 4 * jad.jag_ptr().len();
+            let arrays = [size_of_val(jad.cols()), size_of_val(jad.vals()), size_of_val(jad.perm()), of_32_bits];
+            prop_assert_eq!(Jad::cost(a.view()).bytes, cases::bytes(&arrays));
+            prop_assert_eq!(Jad::cost(a.view()).padding, 0);
+            let lens: Vec<usize> = jad.perm().iter().map(|row| a.row(*row as usize).count()).collect();
+            prop_assert!(lens.is_sorted_by(|a, b| a >= b));
+        }
+    }
+
+    #[test]
+    fn repeated_places_and_stored_zeros_are_kept() {
+        let a = Csr::new(2, 2, vec![0u32, 1, 4], vec![0, 1, 0, 1], vec![0.0f32, 1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(Jad::from_csr(a.view(), 3.0).unwrap().to_csr(), Ok(a));
+    }
+}
