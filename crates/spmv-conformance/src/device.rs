@@ -7,13 +7,139 @@
 //! assert_eq!((a.nnz(), expected(&a).len()), (18, 8));
 //! ```
 
-use libtest_mimic::Failed;
-use spmv_backend::Backend;
+use std::fmt::Display;
+use std::fs;
+use std::path::Path;
+
+use libtest_mimic::{Failed, Trial};
+use spmv_backend::{Backend, Error as DeviceError};
 use spmv_core::Csr;
 use spmv_exec::{Device, Error, Options, RunStats};
+use spmv_fixup::FixupError;
+use tempfile::TempDir;
 
 /// How a trial ends.
 pub type Outcome = Result<(), Failed>;
+
+/// A trial's name, and what it does.
+pub type Test = (&'static str, fn() -> Outcome);
+
+/// Functions and their names, as [`trials`](crate::device::trials) takes them.
+#[macro_export]
+macro_rules! tests {
+    ($($name:ident)*) => {
+        [$((stringify!($name), $name as fn() -> $crate::device::Outcome)),*]
+    };
+}
+
+/// Trials of a backend that has devices; ignored ones with the reason where it has none, or a failure where
+/// `SPMV_REQUIRE` names it.
+pub fn trials<E: Display>(
+    backend: &str,
+    devices: Result<(), E>,
+    tests: impl IntoIterator<Item = Test>,
+) -> Vec<Trial> {
+    let tests = tests.into_iter();
+    match devices.map_err(|e| e.to_string()) {
+        Ok(()) => tests.map(|(name, test)| Trial::test(name, test)).collect(),
+        Err(e) if crate::is_required(backend) => {
+            vec![Trial::test("a_device_is_there", move || Err(e.into()))]
+        }
+        Err(e) => {
+            let ignored = |(name, _)| Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true);
+            tests.map(ignored).collect()
+        }
+    }
+}
+
+/// The kernels of a language that is compiled on the device, and texts in `spec_segsum` that trials replace.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources {
+    /// Of their files, with the dot.
+    pub extension: &'static str,
+    /// Stem and text of each.
+    pub texts: &'static [(&'static str, &'static str)],
+    /// Where the row of a carry is stored.
+    pub carried: &'static str,
+    /// Where a dirty tile is counted.
+    pub counted: &'static str,
+    /// The same, but counting many.
+    pub miscounted: &'static str,
+}
+
+impl Sources {
+    /// Where a dirty tile is stored, in every language.
+    const REPORTED: &'static str = "speculator[slot] = tile";
+
+    /// A folder with a kernel in which `from` is replaced by `to`.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    pub fn faulty(&self, stem: &str, from: &str, to: &str) -> std::io::Result<TempDir> {
+        let folder = tempfile::tempdir()?;
+        let (_, text) = self.texts.iter().find(|(name, _)| *name == stem).expect("a stem");
+        assert!(text.contains(from), "{stem} contains '{from}'");
+        fs::write(folder.path().join(format!("{stem}{}", self.extension)), text.replace(from, to))?;
+        Ok(folder)
+    }
+
+    /// Repair on the host finds what a kernel reported wrongly. `options` ask for it.
+    ///
+    /// # Errors
+    /// Whatever the device says.
+    pub fn corrupted_indices_are_errors<B: Backend>(
+        &self,
+        a: &Csr<f32>,
+        options: &Options,
+        open: impl Fn(&Path) -> Result<Device<B>, Error>,
+    ) -> Outcome {
+        let fault = |from: &str, to: &str| -> Result<Error, Failed> {
+            let folder = self.faulty("spec_segsum", from, to)?;
+            Ok(multiply(&open(folder.path())?, a, options).expect_err("an index that cannot be"))
+        };
+        let e = fault(Self::REPORTED, "speculator[slot] = tile + 7777777u")?;
+        let is_far = |tile: u32| tile >= 7_777_777;
+        assert!(matches!(e, Error::Fixup(FixupError::TileOutOfRange { tile, .. }) if is_far(tile)), "{e}");
+        let e = fault(Self::REPORTED, "speculator[slot] = 3u")?;
+        assert!(matches!(e, Error::Fixup(_)), "the same tile twice: {e}");
+        let carried = self.carried.replace("bunch_row", "0xffffffffu");
+        let e = fault(self.carried, &carried)?;
+        assert!(matches!(e, Error::Fixup(FixupError::CarryMisplaced { row: u32::MAX, .. })), "{e}");
+        let e = fault(self.counted, self.miscounted)?;
+        assert!(matches!(e, Error::Fixup(FixupError::TooManyTiles { .. })), "{e}");
+        Ok(())
+    }
+
+    /// A device cannot return an error: it clips what is out of range, and the rest stays well.
+    ///
+    /// # Errors
+    /// Whatever the device says.
+    pub fn repair_on_the_device_survives_them<B: Backend>(
+        &self,
+        a: &Csr<f32>,
+        options: &Options,
+        open: impl Fn(&Path) -> Result<Device<B>, Error>,
+    ) -> Outcome {
+        let far = (Self::REPORTED, "speculator[slot] = 0xffffffffu");
+        let wrong = (Self::REPORTED, "speculator[slot] = tile ^ 1u");
+        for (from, to) in [far, wrong, (self.counted, self.miscounted)] {
+            let folder = self.faulty("spec_segsum", from, to)?;
+            multiply(&open(folder.path())?, a, options)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the driver cannot hold is refused with its size.
+///
+/// # Errors
+/// None; it panics.
+pub fn more_than_the_largest_buffer_is_out_of_memory<B: Backend>(device: &Device<B>) -> Outcome {
+    let bytes = device.caps().max_buffer_bytes + 1;
+    let e = device.backend().alloc(bytes).expect_err("too much");
+    assert!(matches!(e, DeviceError::OutOfMemory { bytes: b, .. } if b == bytes), "{e}");
+    Ok(())
+}
 
 /// Bytes of a buffer that takes a device a while to fill.
 const LARGE: u64 = 64 << 20;

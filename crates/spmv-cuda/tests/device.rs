@@ -6,6 +6,7 @@ use std::process::Command;
 use libtest_mimic::{Arguments, Failed, Trial};
 use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
 use spmv_conformance::device::{self as shared, Outcome, expected};
+use spmv_conformance::tests;
 use spmv_core::{Csr, Tiling};
 use spmv_cuda::{Cuda, Mask, Memory, Options, devices};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStats};
@@ -16,10 +17,6 @@ use spmv_io::generate::{self, EmptyRows};
 const LIST: &str = "SPMV_TEST_LIST_DEVICES";
 /// With this variable set the program does what loses a device, for the test that needs a process of its own.
 const LOSE: &str = "SPMV_TEST_LOSE_A_DEVICE";
-
-macro_rules! tests {
-    ($($name:ident)*) => { [$((stringify!($name), $name as fn() -> Outcome)),*] };
-}
 
 fn main() {
     if std::env::var_os(LIST).is_some() {
@@ -53,17 +50,7 @@ fn main() {
         runs_are_recorded
         every_run_has_the_same_bits
     };
-    let mut trials: Vec<Trial> = Vec::new();
-    match devices() {
-        Ok(_) => trials.extend(tests.into_iter().map(|(name, test)| Trial::test(name, test))),
-        Err(e) if spmv_conformance::is_required("cuda") => {
-            trials.push(Trial::test("a_device_is_there", move || Err(e.to_string().into())));
-        }
-        Err(e) => {
-            let ignored = |(name, _)| Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true);
-            trials.extend(tests.into_iter().map(ignored));
-        }
-    }
+    let mut trials = shared::trials("cuda", devices().map(drop), tests);
     trials.push(Trial::test("without_a_driver_the_reason_is_given", without_a_driver_the_reason_is_given));
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(1);
@@ -259,13 +246,9 @@ fn an_unknown_device_is_named_with_those_there_are() -> Outcome {
 }
 
 fn more_than_the_largest_buffer_is_out_of_memory() -> Outcome {
-    for memory in Memory::ALL {
-        let device = in_memory(memory)?;
-        let bytes = device.caps().max_buffer_bytes + 1;
-        let e = device.backend().alloc(bytes).expect_err("too much");
-        assert!(matches!(e, DeviceError::OutOfMemory { bytes: b, .. } if b == bytes), "{e}");
-    }
-    Ok(())
+    Memory::ALL
+        .into_iter()
+        .try_for_each(|memory| shared::more_than_the_largest_buffer_is_out_of_memory(&in_memory(memory)?))
 }
 
 /// Of device memory alone: the driver may promise more managed memory than there is.

@@ -4,66 +4,36 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed, Trial};
-use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
-use spmv_conformance::device::{self as shared, Outcome, expected};
+use libtest_mimic::{Arguments, Trial};
+use spmv_backend::{Error as DeviceError, MemoryModel};
+use spmv_conformance::device::{self as shared, Outcome, Sources, expected};
+use spmv_conformance::tests;
 use spmv_core::{Csr, Tiling};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStats};
-use spmv_fixup::FixupError;
 use spmv_opencl::{Memory, OpenCl, Options, devices};
-
-type Test = (&'static str, fn() -> Outcome);
 
 /// With this variable set the program lists devices, for the test that needs a process of its own.
 const LIST: &str = "SPMV_TEST_LIST_DEVICES";
 
 fn main() {
     let mut arguments = Arguments::from_args();
-    let tests = [
-        test(
-            "sums_are_repaired_in_place_where_memory_is_shared",
-            sums_are_repaired_in_place_where_memory_is_shared,
-        ),
-        test(
-            "compiled_programs_are_kept_and_damaged_ones_rebuilt",
-            compiled_programs_are_kept_and_damaged_ones_rebuilt,
-        ),
-        test(
-            "buffers_are_repaired_on_the_device_or_by_copies",
-            buffers_are_repaired_on_the_device_or_by_copies,
-        ),
-        test("an_index_that_a_kernel_corrupted_is_an_error", an_index_that_a_kernel_corrupted_is_an_error),
-        test(
-            "repair_on_the_device_survives_a_corrupted_index",
-            repair_on_the_device_survives_a_corrupted_index,
-        ),
-        test("a_kernel_that_does_not_compile_says_why", a_kernel_that_does_not_compile_says_why),
-        test(
-            "an_unknown_device_is_named_with_those_there_are",
-            an_unknown_device_is_named_with_those_there_are,
-        ),
-        test("memory_that_a_device_lacks_is_refused", memory_that_a_device_lacks_is_refused),
-        test("more_than_the_largest_buffer_is_out_of_memory", more_than_the_largest_buffer_is_out_of_memory),
-        test(
-            "a_buffer_may_be_dropped_while_a_command_uses_it",
-            a_buffer_may_be_dropped_while_a_command_uses_it,
-        ),
-        test("a_forgotten_run_overwrites_nothing_later", a_forgotten_run_overwrites_nothing_later),
-        test("a_panic_while_memory_is_mapped_harms_no_other", a_panic_while_memory_is_mapped_harms_no_other),
-        test("a_tile_wider_than_a_word_is_refused", a_tile_wider_than_a_word_is_refused),
-        test("a_timed_workspace_tells_device_times", a_timed_workspace_tells_device_times),
-    ];
-    let mut trials: Vec<Trial> = Vec::new();
-    match devices() {
-        Ok(_) => trials.extend(tests.into_iter().map(|(name, test)| Trial::test(name, test))),
-        Err(e) if spmv_conformance::is_required("opencl") => {
-            trials.push(Trial::test("a_device_is_there", move || Err(e.to_string().into())));
-        }
-        Err(e) => {
-            let ignored = |(name, _)| Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true);
-            trials.extend(tests.into_iter().map(ignored));
-        }
-    }
+    let tests = tests!(
+        sums_are_repaired_in_place_where_memory_is_shared
+        compiled_programs_are_kept_and_damaged_ones_rebuilt
+        buffers_are_repaired_on_the_device_or_by_copies
+        an_index_that_a_kernel_corrupted_is_an_error
+        repair_on_the_device_survives_a_corrupted_index
+        a_kernel_that_does_not_compile_says_why
+        an_unknown_device_is_named_with_those_there_are
+        memory_that_a_device_lacks_is_refused
+        more_than_the_largest_buffer_is_out_of_memory
+        a_buffer_may_be_dropped_while_a_command_uses_it
+        a_forgotten_run_overwrites_nothing_later
+        a_panic_while_memory_is_mapped_harms_no_other
+        a_tile_wider_than_a_word_is_refused
+        a_timed_workspace_tells_device_times
+    );
+    let mut trials = shared::trials("opencl", devices().map(drop), tests);
     trials.push(Trial::test("without_a_driver_the_reason_is_given", without_a_driver_the_reason_is_given));
     if std::env::var_os(LIST).is_some() {
         println!("{:?}", devices().map_err(|e| e.to_string()));
@@ -71,10 +41,6 @@ fn main() {
     }
     arguments.test_threads.get_or_insert(1);
     libtest_mimic::run(&arguments, trials).exit();
-}
-
-fn test(name: &'static str, test: fn() -> Outcome) -> Test {
-    (name, test)
 }
 
 fn open(change: impl FnOnce(&mut Options)) -> Result<Device<OpenCl>, Error> {
@@ -133,57 +99,28 @@ fn buffers_are_repaired_on_the_device_or_by_copies() -> Outcome {
     Ok(())
 }
 
-/// A folder with a kernel in which `from` is replaced by `to`.
-fn faulty(stem: &str, from: &str, to: &str) -> std::io::Result<tempfile::TempDir> {
-    let folder = tempfile::tempdir()?;
-    let (_, text) = spmv_opencl_source(stem);
-    assert!(text.contains(from), "{stem} contains '{from}'");
-    fs::write(folder.path().join(format!("{stem}.cl")), text.replace(from, to))?;
-    Ok(folder)
-}
-
-fn spmv_opencl_source(stem: &str) -> (&'static str, &'static str) {
-    *spmv_kernels_opencl::SOURCES.iter().find(|(name, _)| *name == stem).expect("a stem")
-}
-
 fn with_kernels(folder: &Path) -> Result<Device<OpenCl>, Error> {
     open(|o| o.kernels = Some(folder.to_owned()))
 }
 
+const SOURCES: Sources = Sources {
+    extension: ".cl",
+    texts: spmv_kernels_opencl::SOURCES,
+    carried: "sync_rows[bunch] = bunch_row",
+    counted: "atomic_inc(&dirty_count[turn])",
+    miscounted: "atomic_add(&dirty_count[turn], 0x10000000)",
+};
+
 fn an_index_that_a_kernel_corrupted_is_an_error() -> Outcome {
-    let n_tiles = matrix().nnz().div_ceil(8);
-    let fault = |from: &str, to: &str| -> Result<Error, Failed> {
-        let folder = faulty("spec_segsum", from, to)?;
-        let device = with_kernels(folder.path())?;
-        Ok(multiply(&device, Fixup::Host).expect_err("an index that cannot be"))
-    };
-    let e = fault("speculator[slot] = tile", "speculator[slot] = tile + 7777777")?;
-    assert!(matches!(e, Error::Fixup(FixupError::TileOutOfRange { tile, .. }) if tile >= 7_777_777), "{e}");
-    let e = fault("speculator[slot] = tile", "speculator[slot] = 3")?;
-    assert!(matches!(e, Error::Fixup(_)), "the same tile twice: {e}");
-    let e = fault("sync_rows[bunch] = bunch_row", "sync_rows[bunch] = 0xffffffffu")?;
-    assert!(matches!(e, Error::Fixup(FixupError::CarryMisplaced { row: u32::MAX, .. })), "{e}");
-    let e = fault("atomic_inc(&dirty_count[turn])", "atomic_add(&dirty_count[turn], 0x10000000)")?;
-    let too_many =
-        |e: &Error| matches!(e, Error::Fixup(FixupError::TooManyTiles { n_tiles: n, .. }) if *n == n_tiles);
-    assert!(too_many(&e), "{e}");
-    Ok(())
+    SOURCES.corrupted_indices_are_errors(&matrix(), &speculative(Fixup::Host), with_kernels)
 }
 
-/// A device cannot return an error: it clips what is out of range, and the rest stays well.
 fn repair_on_the_device_survives_a_corrupted_index() -> Outcome {
-    for to in ["speculator[slot] = 0xffffffffu", "speculator[slot] = tile ^ 1"] {
-        let folder = faulty("spec_segsum", "speculator[slot] = tile", to)?;
-        multiply(&with_kernels(folder.path())?, Fixup::Device)?;
-    }
-    let to = "atomic_add(&dirty_count[turn], 0x10000000)";
-    let folder = faulty("spec_segsum", "atomic_inc(&dirty_count[turn])", to)?;
-    multiply(&with_kernels(folder.path())?, Fixup::Device)?;
-    Ok(())
+    SOURCES.repair_on_the_device_survives_them(&matrix(), &speculative(Fixup::Device), with_kernels)
 }
 
 fn a_kernel_that_does_not_compile_says_why() -> Outcome {
-    let folder = faulty("spec_segsum", "KERNEL void spec_segsum", "KERNEL void spec_segsum (oops")?;
+    let folder = SOURCES.faulty("spec_segsum", "KERNEL void spec_segsum", "KERNEL void spec_segsum (oops")?;
     let device = with_kernels(folder.path())?;
     let e = multiply(&device, Fixup::Auto).expect_err("no kernel");
     let Error::Device(DeviceError::Compile { kernel, log, .. }) = &e else {
@@ -251,10 +188,7 @@ fn memory_that_a_device_lacks_is_refused() -> Outcome {
 
 fn more_than_the_largest_buffer_is_out_of_memory() -> Outcome {
     for memory in Memory::ALL.into_iter().filter(|m| offers(*m)) {
-        let device = open(|o| o.memory = Some(memory))?;
-        let bytes = device.caps().max_buffer_bytes + 1;
-        let e = device.backend().alloc(bytes).expect_err("too much");
-        assert!(matches!(e, DeviceError::OutOfMemory { bytes: b, .. } if b == bytes), "{e}");
+        shared::more_than_the_largest_buffer_is_out_of_memory(&open(|o| o.memory = Some(memory))?)?;
     }
     Ok(())
 }

@@ -6,22 +6,14 @@ use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
-use spmv_conformance::device::{self as shared, Outcome, expected};
+use spmv_conformance::device::{self as shared, Outcome, Sources, expected};
+use spmv_conformance::tests;
 use spmv_core::{Csr, Tiling};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStats};
-use spmv_fixup::FixupError;
 use spmv_wgpu::{Mask, Memory, Options, Wgpu, devices};
-
-type Test = (&'static str, fn() -> Outcome);
 
 /// With this variable set the program lists devices, for the test that needs a process of its own.
 const LIST: &str = "SPMV_TEST_LIST_DEVICES";
-
-macro_rules! tests {
-    ($($name:ident)*) => {
-        [$((stringify!($name), $name as fn() -> Outcome)),*]
-    };
-}
 
 fn main() {
     if std::env::var_os(LIST).is_some() {
@@ -52,17 +44,7 @@ fn main() {
         a_vector_is_read_while_others_multiply_by_it
         no_lane_takes_more_steps_than_the_driver_allows
     );
-    let mut trials: Vec<Trial> = Vec::new();
-    match devices() {
-        Ok(_) => trials.extend(tests.into_iter().map(|(name, test): Test| Trial::test(name, test))),
-        Err(e) if spmv_conformance::is_required("wgpu") => {
-            trials.push(Trial::test("a_device_is_there", move || Err(e.to_string().into())));
-        }
-        Err(e) => {
-            let ignored = |(name, _)| Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true);
-            trials.extend(tests.into_iter().map(ignored));
-        }
-    }
+    let mut trials = shared::trials("wgpu", devices().map(drop), tests);
     trials.push(Trial::test("without_a_driver_the_reason_is_given", without_a_driver_the_reason_is_given));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
@@ -146,50 +128,24 @@ fn bytes_that_are_no_words_are_copied_alone() -> Outcome {
     Ok(())
 }
 
-/// A folder with a kernel in which `from` is replaced by `to`.
-fn faulty(stem: &str, from: &str, to: &str) -> std::io::Result<tempfile::TempDir> {
-    let folder = tempfile::tempdir()?;
-    let sources = spmv_kernels_wgsl::SOURCES;
-    let (_, text) = sources.iter().find(|(name, _)| *name == stem).expect("a stem");
-    assert!(text.contains(from), "{stem} contains '{from}'");
-    fs::write(folder.path().join(format!("{stem}.wgsl")), text.replace(from, to))?;
-    Ok(folder)
-}
-
 fn with_kernels(folder: &Path) -> Result<Device<Wgpu>, Error> {
     open(|o| o.kernels = Some(folder.to_owned()))
 }
 
+const SOURCES: Sources = Sources {
+    extension: ".wgsl",
+    texts: spmv_kernels_wgsl::SOURCES,
+    carried: "sync_rows[group] = bunch_row",
+    counted: "atomicAdd(&dirty_count[p.turn], 1u)",
+    miscounted: "atomicAdd(&dirty_count[p.turn], 0x10000000u)",
+};
+
 fn an_index_that_a_kernel_corrupted_is_an_error() -> Outcome {
-    let n_tiles = matrix().nnz().div_ceil(8);
-    let fault = |from: &str, to: &str| -> Result<Error, Failed> {
-        let folder = faulty("spec_segsum", from, to)?;
-        let device = with_kernels(folder.path())?;
-        Ok(multiply(&device, Fixup::Host).expect_err("an index that cannot be"))
-    };
-    let e = fault("speculator[slot] = tile", "speculator[slot] = tile + 7777777u")?;
-    assert!(matches!(e, Error::Fixup(FixupError::TileOutOfRange { tile, .. }) if tile >= 7_777_777), "{e}");
-    let e = fault("speculator[slot] = tile", "speculator[slot] = 3u")?;
-    assert!(matches!(e, Error::Fixup(_)), "the same tile twice: {e}");
-    let e = fault("sync_rows[group] = bunch_row", "sync_rows[group] = 0xffffffffu")?;
-    assert!(matches!(e, Error::Fixup(FixupError::CarryMisplaced { row: u32::MAX, .. })), "{e}");
-    let e = fault("atomicAdd(&dirty_count[p.turn], 1u)", "atomicAdd(&dirty_count[p.turn], 0x10000000u)")?;
-    let too_many =
-        |e: &Error| matches!(e, Error::Fixup(FixupError::TooManyTiles { n_tiles: n, .. }) if *n == n_tiles);
-    assert!(too_many(&e), "{e}");
-    Ok(())
+    SOURCES.corrupted_indices_are_errors(&matrix(), &speculative(Fixup::Host), with_kernels)
 }
 
-/// A device cannot return an error: it clips what is out of range, and the rest stays well.
 fn repair_on_the_device_survives_a_corrupted_index() -> Outcome {
-    for to in ["speculator[slot] = 0xffffffffu", "speculator[slot] = tile ^ 1u"] {
-        let folder = faulty("spec_segsum", "speculator[slot] = tile", to)?;
-        multiply(&with_kernels(folder.path())?, Fixup::Device)?;
-    }
-    let to = "atomicAdd(&dirty_count[p.turn], 0x10000000u)";
-    let folder = faulty("spec_segsum", "atomicAdd(&dirty_count[p.turn], 1u)", to)?;
-    multiply(&with_kernels(folder.path())?, Fixup::Device)?;
-    Ok(())
+    SOURCES.repair_on_the_device_survives_them(&matrix(), &speculative(Fixup::Device), with_kernels)
 }
 
 fn compile_log(folder: &tempfile::TempDir) -> Result<(Device<Wgpu>, String), Failed> {
@@ -205,7 +161,7 @@ fn compile_log(folder: &tempfile::TempDir) -> Result<(Device<Wgpu>, String), Fai
 }
 
 fn a_kernel_that_does_not_compile_says_why() -> Outcome {
-    let folder = faulty("spec_segsum", "fn spec_segsum()", "fn spec_segsum(oops)")?;
+    let folder = SOURCES.faulty("spec_segsum", "fn spec_segsum()", "fn spec_segsum(oops)")?;
     let (device, log) = compile_log(&folder)?;
     assert!(log.contains("fn spec_segsum(oops)"), "{log}");
     // The device is none the worse for it.
@@ -241,11 +197,11 @@ fn compiled_pipelines_are_kept_and_damaged_ones_rebuilt() -> Outcome {
 }
 
 fn directives_that_do_not_match_say_so() -> Outcome {
-    let (_, log) = compile_log(&faulty("spec_segsum", "#end", "")?)?;
+    let (_, log) = compile_log(&SOURCES.faulty("spec_segsum", "#end", "")?)?;
     assert!(log.contains("#end is missing"), "{log}");
-    let (_, log) = compile_log(&faulty("spec_segsum", "#each i WIDTH", "#each i MANY")?)?;
+    let (_, log) = compile_log(&SOURCES.faulty("spec_segsum", "#each i WIDTH", "#each i MANY")?)?;
     assert!(log.contains("not a number: #each i MANY"), "{log}");
-    let (_, log) = compile_log(&faulty("spec_segsum", "#each i WIDTH", "")?)?;
+    let (_, log) = compile_log(&SOURCES.faulty("spec_segsum", "#each i WIDTH", "")?)?;
     assert!(log.contains("nothing to end"), "{log}");
     Ok(())
 }
@@ -269,12 +225,7 @@ fn memory_that_a_device_lacks_is_refused() -> Outcome {
 }
 
 fn more_than_the_largest_buffer_is_out_of_memory() -> Outcome {
-    for device in each_memory() {
-        let bytes = device.caps().max_buffer_bytes + 1;
-        let e = device.backend().alloc(bytes).expect_err("too much");
-        assert!(matches!(e, DeviceError::OutOfMemory { bytes: b, .. } if b == bytes), "{e}");
-    }
-    Ok(())
+    each_memory().try_for_each(|device| shared::more_than_the_largest_buffer_is_out_of_memory(&device))
 }
 
 fn a_vector_beyond_the_binding_limit_is_refused() -> Outcome {
