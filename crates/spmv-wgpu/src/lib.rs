@@ -94,7 +94,7 @@ pub struct Options {
     /// What memory to use; `None` takes mapped memory where host and device share memory, else staged.
     pub memory: Option<Memory>,
     /// A folder whose `<stem>.wgsl` files replace the kernels of this crate, for work on kernels and for tests of what
-    /// faulty ones can do.
+    /// faulty ones can do. They run without checks of indices: name none that you do not trust.
     pub kernels: Option<PathBuf>,
     /// Where compiled pipelines are kept, if the driver gives them; `None` is the user's cache folder.
     pub cache: Option<PathBuf>,
