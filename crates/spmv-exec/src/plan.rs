@@ -194,7 +194,7 @@ fn kernel_of(algorithm: Algorithm) -> KernelId {
     }
 }
 
-/// Whether a bunch may be part of what runs together (CUDA). Only there were the rules that ask for it measured:
+/// Whether a bunch may be part of what runs together (CUDA, wgpu). The rules that ask for it were measured with CUDA:
 /// `cargo run --release -p spmv-cuda --example tilings`.
 fn splits_subgroups(caps: &DeviceCaps) -> bool {
     !caps.tasks && caps.subgroup.is_some_and(|(least, most)| least < most)
