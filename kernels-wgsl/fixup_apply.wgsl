@@ -6,19 +6,6 @@
 var<workgroup> sums: array<accum, TILE>;
 var<workgroup> count: u32;
 
-// The greatest row from `first` on, up to `most`, that starts at or before `entry`; row `first` must.
-fn locate(first: u32, most: u32, entry: u32) -> u32
-{
-    var low = first;
-    var high = most;
-    while (low < high)
-    {
-        let mid = low + (high - low + 1u) / 2u;
-        if (row_ptr[mid] <= entry) { low = mid; } else { high = mid - 1u; }
-    }
-    return low;
-}
-
 // A group is one bunch here, because each takes its own number of turns at barriers.
 fn fixup_apply()
 {

@@ -1,6 +1,7 @@
 // What the kernels of this folder share, and the only file that names builtins. `spmv-wgpu` puts it before each kernel,
-// between the scalars `p` and the buffers that the parameter table gives it. `#if` keeps lines for a define of the
-// spec, `#each i N` repeats lines for i = 0 .. N-1 with `$i` replaced, and `$STEM` is the kernel's name. Defines:
+// between the scalars `p` and the buffers that the parameter table gives it. `#if` keeps lines for a define of the spec
+// or a parameter of the kernel, `#each i N` repeats lines for i = 0 .. N-1 with `$i` replaced, and `$STEM` is the
+// kernel's name. Defines:
 //   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64
 //   LANES_SUBGROUP or LANES_WORKGROUP
 //   LANES, WIDTH, BUNCHES: T, W and B of the tiling
@@ -169,3 +170,18 @@ fn store(row: u32, alpha: accum, sum: accum, beta: accum)
 {
     if (beta == accum(0.0)) { y[row] = alpha * sum; } else { y[row] = alpha * sum + beta * y[row]; }
 }
+
+#if tile_rows
+// The greatest row from `first` on, up to `most`, that starts at or before `entry`; row `first` must.
+fn locate(first: u32, most: u32, entry: u32) -> u32
+{
+    var low = first;
+    var high = most;
+    while (low < high)
+    {
+        let mid = low + (high - low + 1u) / 2u;
+        if (row_ptr[mid] <= entry) { low = mid; } else { high = mid - 1u; }
+    }
+    return low;
+}
+#end

@@ -14,19 +14,6 @@ var<workgroup> starts: array<atomic<u32>, WORDS + 1u>;
 
 fn at(entry: u32) -> u32 { return entry + entry / WIDTH; }
 
-// The greatest row from `first` on, up to `most`, that starts at or before `entry`; row `first` must.
-fn locate(first: u32, most: u32, entry: u32) -> u32
-{
-    var low = first;
-    var high = most;
-    while (low < high)
-    {
-        let mid = low + (high - low + 1u) / 2u;
-        if (row_ptr[mid] <= entry) { low = mid; } else { high = mid - 1u; }
-    }
-    return low;
-}
-
 // A group is one bunch here: bunches meet at barriers only in tiles that are not of one row.
 fn spec_segsum()
 {

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::caps::DeviceCaps;
 use crate::error::{Error, Result};
@@ -92,6 +93,44 @@ pub enum Arg<'a, B: Backend> {
     Buffer(&'a B::Buffer),
     /// Host memory, where [`DeviceCaps::host_pointers`] allows it.
     Host(HostSlice<'a>),
+}
+
+/// Whether the host looks at a buffer: [`Backend::map`] lends one once at a time.
+///
+/// ```
+/// use spmv_backend::Lent;
+/// let lent = Lent::default();
+/// drop(lent.begin());
+/// let _look = lent.begin();
+/// ```
+#[derive(Debug, Default)]
+pub struct Lent(AtomicBool);
+
+/// Until it is dropped, in a panic too, the buffer is lent.
+///
+/// ```
+/// use spmv_backend::{Lent, Look};
+/// let lent = Lent::default();
+/// let look: Look<'_> = lent.begin();
+/// ```
+#[derive(Debug)]
+pub struct Look<'a>(&'a AtomicBool);
+
+impl Lent {
+    /// Begins a look.
+    ///
+    /// # Panics
+    /// If the buffer is lent already.
+    pub fn begin(&self) -> Look<'_> {
+        assert!(!self.0.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
+        Look(&self.0)
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 /// Memory with an address that other libraries' calls can be given.

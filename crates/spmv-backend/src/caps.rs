@@ -47,6 +47,23 @@ pub enum DeviceKind {
     Other,
 }
 
+impl DeviceKind {
+    /// Place in lists of devices: GPUs with a memory of their own first, CPUs last.
+    ///
+    /// ```
+    /// use spmv_backend::DeviceKind;
+    /// assert!(DeviceKind::DiscreteGpu.place() < DeviceKind::IntegratedGpu.place());
+    /// ```
+    pub const fn place(self) -> u8 {
+        match self {
+            DeviceKind::DiscreteGpu => 0,
+            DeviceKind::IntegratedGpu => 1,
+            DeviceKind::Other => 2,
+            DeviceKind::Cpu => 3,
+        }
+    }
+}
+
 impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

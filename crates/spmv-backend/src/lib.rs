@@ -29,7 +29,7 @@ mod error;
 mod kernel;
 mod params;
 
-pub use backend::{Addressed, Arg, Backend, HostSlice, Scalar};
+pub use backend::{Addressed, Arg, Backend, HostSlice, Lent, Look, Scalar};
 pub use cache::Cache;
 pub use caps::{DeviceCaps, DeviceKind, DtypeSet, MemoryModel, find_device};
 pub use error::{Error, Result};

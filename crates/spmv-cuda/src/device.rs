@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
@@ -283,13 +282,6 @@ impl Backend for Cuda {
         bytes: u64,
         look: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
-        /// Ends a map, in a panic too.
-        struct Mapping<'a>(&'a Buffer);
-        impl Drop for Mapping<'_> {
-            fn drop(&mut self) {
-                self.0.mapped.store(false, Ordering::Release);
-            }
-        }
         self.own(stream, &[buffer]);
         let len = Error::check_range(0, bytes as usize, buffer.bytes)?.len();
         let shared = self.shared();
@@ -297,8 +289,7 @@ impl Backend for Cuda {
             let way_out = "read it, or let the device repair (Fixup::Device)";
             return Err(self.unsupported("memory that the host can map", way_out));
         }
-        assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
-        let mapping = Mapping(buffer);
+        let mapping = buffer.lent.begin();
         let _current = shared.enter()?;
         // A look within a look of this thread finds the device idle.
         let alone =

@@ -3,10 +3,9 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use cust::sys::{self, CUdeviceptr, CUevent, CUresult, CUstream};
-use spmv_backend::{Addressed, Error, Result};
+use spmv_backend::{Addressed, Error, Lent, Result};
 
 use crate::Memory;
 use crate::device_owned::{Owned, Shared};
@@ -21,7 +20,7 @@ pub struct Buffer {
     memory: Owned<CUdeviceptr>,
     pub(crate) bytes: u64,
     /// Set while `map` lends the memory out.
-    pub(crate) mapped: AtomicBool,
+    pub(crate) lent: Lent,
 }
 
 impl Buffer {
@@ -50,7 +49,7 @@ impl Buffer {
             // SAFETY: the range was allocated above.
             let _ = unsafe { sys::cuMemAdvise(start, size, home, device) };
         }
-        Ok(Self { memory, bytes, mapped: AtomicBool::new(false) })
+        Ok(Self { memory, bytes, lent: Lent::default() })
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

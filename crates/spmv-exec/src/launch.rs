@@ -168,8 +168,9 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
                     y,
                 ];
                 self.start(id, kernel, *n_blocks, &args)?;
-                let joined = !*cuts_rows || self.prepared.device.caps().joins;
-                if joined { Ok(()) } else { self.carry_apply(part, *n_blocks, rows, carries) }
+                // Where groups join there is no such kernel.
+                let carries_over = *cuts_rows && self.prepared.kernels.carry_apply.is_some();
+                if carries_over { self.carry_apply(part, *n_blocks, rows, carries) } else { Ok(()) }
             }
             (id, _, _) => {
                 let first = match id {

@@ -264,10 +264,9 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     }
     // Rows of a launch are many: a bunch, or a lane, takes one.
     let by_row = matches!(id, KernelId::CsrScalar | KernelId::CsrVector);
-    let tiles = |width: u32, lanes: u32, most: u32| {
+    let tiles = |width: u32, most: u32| {
         let work = if id == KernelId::MergePath { rows.nnz.saturating_add(rows.n_rows) } else { rows.nnz };
-        let full =
-            u64::from(width * lanes) * u64::from(caps.compute_units) * RESIDENT_LANES / u64::from(lanes);
+        let full = u64::from(width) * u64::from(caps.compute_units) * RESIDENT_LANES;
         if by_row { 1 } else { tiles_for(work, full, most) }
     };
     if id == KernelId::Ipcsr {
@@ -287,7 +286,7 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     let Some((_, lanes)) = caps.subgroup else {
         let lanes = caps.max_group.clamp(1, 64);
         let width = fitting_width(id, value, caps, lanes, 8, 1);
-        return tiling(lanes, width, tiles(width, lanes, 7), 1);
+        return tiling(lanes, width, tiles(width, 7), 1);
     };
     let preset = match lanes {
         0..=16 => Preset::Intel,
@@ -299,7 +298,7 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     let bunches = if by_row { 256 / lanes } else { table.bunches() };
     let bunches = if by_row || caps.bunch_barriers { bunches.min(caps.max_group / lanes).max(1) } else { 1 };
     let width = fitting_width(id, value, caps, lanes, table.width(), bunches);
-    tiling(lanes, width, tiles(width, lanes, table.tiles()), bunches)
+    tiling(lanes, width, tiles(width, table.tiles()), bunches)
 }
 
 /// The largest power-of-two fraction of `width` whose tiles fit the device's local memory.

@@ -96,13 +96,7 @@ fn ask() -> Result<Vec<Found>> {
     if all.is_empty() {
         return Err(unavailable("no OpenCL device; install a driver for one (Debian: pocl-opencl-icd)"));
     }
-    let rank = |found: &Found| match found.info.kind {
-        DeviceKind::DiscreteGpu => 0,
-        DeviceKind::IntegratedGpu => 1,
-        DeviceKind::Cpu => 3,
-        _ => 2,
-    };
-    all.sort_by_key(|found| (rank(found), std::cmp::Reverse(found.compute_units)));
+    all.sort_by_key(|found| (found.info.kind.place(), std::cmp::Reverse(found.compute_units)));
     Ok(all)
 }
 

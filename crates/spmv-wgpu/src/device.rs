@@ -1,7 +1,6 @@
 //! The verbs.
 
 use std::convert::Infallible;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use spmv_backend::{
@@ -96,15 +95,8 @@ impl Wgpu {
             let kernel = Kernel::new(&self.shared, &spec, &text)?;
             let bytes = 8 * u64::from(lanes);
             let (stream, t, y) = (self.open_stream(false)?, self.alloc(bytes)?, self.alloc(bytes)?);
-            let zero = Arg::Accum(Scalar::F32(0.0));
-            let args = [
-                Arg::U32(0),
-                Arg::U32(0),
-                zero,
-                Arg::Accum(Scalar::F32(0.0)),
-                Arg::Buffer(&t),
-                Arg::Buffer(&y),
-            ];
+            let [alpha, beta] = [0.0, 0.0].map(|v| Arg::Accum(Scalar::F32(v)));
+            let args = [Arg::U32(0), Arg::U32(0), alpha, beta, Arg::Buffer(&t), Arg::Buffer(&y)];
             // SAFETY: arguments are those of `axpby`, and each lane writes the word of `y` that it has.
             unsafe { self.launch(&stream, &kernel, 1, &args)? };
             let mut words = vec![0; 8 * lanes as usize];
@@ -197,10 +189,7 @@ impl Backend for Wgpu {
     fn zero(&self, stream: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
         self.own(stream, &[buffer]);
         let len = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?.len() as u64;
-        let mut work = stream.work();
-        work.zero(buffer, len);
-        let rest = if len == buffer.bytes { 0 } else { len % 4 };
-        work.write(buffer, len - rest, &[0; 4][..rest as usize])
+        stream.work().zero(buffer, len)
     }
 
     fn write(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -222,21 +211,13 @@ impl Backend for Wgpu {
         bytes: u64,
         look: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
-        /// Ends a map, in a panic too.
-        struct Mapping<'a>(&'a Buffer);
-        impl Drop for Mapping<'_> {
-            fn drop(&mut self) {
-                self.0.mapped.store(false, Ordering::Release);
-            }
-        }
         self.own(stream, &[buffer]);
         let len = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?.len() as u64;
         if self.caps.memory == MemoryModel::Discrete {
             let way_out = "read it, or let the device repair (Fixup::Device)";
             return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
         }
-        assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
-        let _mapping = Mapping(buffer);
+        let _look = buffer.lent.begin();
         stream.work().map(buffer, len.max(4).next_multiple_of(4))?;
         buffer.lend(len, look)
     }

@@ -1,9 +1,9 @@
 //! Buffers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use spmv_backend::{Error, Result};
+use spmv_backend::{Error, Lent, Result};
 use wgpu::{BufferDescriptor, BufferUsages};
 
 use crate::Memory;
@@ -18,8 +18,8 @@ pub struct Buffer {
     pub(crate) id: u64,
     /// Gone with the buffer, so that those who keep something of it know.
     pub(crate) alive: Arc<()>,
-    /// Set while `map` lends the memory out.
-    pub(crate) mapped: AtomicBool,
+    /// Whether `map` lends the memory out.
+    pub(crate) lent: Lent,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -52,8 +52,8 @@ impl Shared {
         }
         // A binding holds one element at least.
         let raw = self.allocate("spmv", bytes.max(8).next_multiple_of(4), usage)?;
-        let (id, alive, mapped) = (next_id(), Arc::new(()), AtomicBool::new(false));
-        Ok(Buffer { raw, bytes, id, alive, mapped, shared: Arc::clone(self) })
+        let (id, alive, lent) = (next_id(), Arc::new(()), Lent::default());
+        Ok(Buffer { raw, bytes, id, alive, lent, shared: Arc::clone(self) })
     }
 }
 
@@ -77,7 +77,7 @@ impl Buffer {
             .map_err(|e| self.shared.failed("map", e.to_string()))?;
         let mut memory = view.slice(..);
         // SAFETY: the view is of that many mapped bytes at least and outlives the slice. Kernels do not run on them while
-        // they are mapped, and no other view is there: `map` lends a buffer once at a time (`mapped`). Reading what was
+        // they are mapped, and no other view is there: `map` lends a buffer once at a time (`lent`). Reading what was
         // mapped for writing is sound where it is ordinary memory of the host, which wgpu-hal's drivers map; it was mapped
         // for reading just before, so it holds what the device wrote. Bytes may have any value.
         let bytes =

@@ -5,7 +5,7 @@ use spmv_core::Dtype;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
     BindGroupLayoutEntry, BindingType, BufferBindingType, ComputePipeline, ComputePipelineDescriptor, Device,
-    ErrorFilter, PipelineCacheDescriptor, PipelineCompilationOptions, PipelineLayoutDescriptor,
+    PipelineCache, PipelineCacheDescriptor, PipelineCompilationOptions, PipelineLayoutDescriptor,
     ShaderModuleDescriptor, ShaderRuntimeChecks, ShaderSource, ShaderStages,
 };
 
@@ -57,11 +57,34 @@ impl Scalars {
 impl Kernel {
     /// Compiles a text for a spec; what the driver refuses is an error.
     pub(crate) fn new(shared: &Shared, spec: &KernelSpec, text: &str) -> Result<Self> {
-        let device = &shared.device;
-        let scopes = [ErrorFilter::OutOfMemory, ErrorFilter::Internal, ErrorFilter::Validation]
-            .map(|filter| device.push_error_scope(filter));
-        let (label, source) = (spec.to_string(), ShaderSource::Wgsl(text.into()));
-        let descriptor = ShaderModuleDescriptor { label: Some(&label), source };
+        let label = spec.to_string();
+        let kept = shared.cache.as_ref().map(|(cache, device)| (cache, format!("{device}\n{text}")));
+        let known = kept.as_ref().and_then(|(cache, key)| cache.load(key));
+        let build = || Self::build(&shared.device, spec, &label, text, kept.is_some(), known.as_deref());
+        let (kernel, made) = shared.scoped(build)?.map_err(|e| Error::Compile {
+            device: shared.name.clone(),
+            kernel: label.clone(),
+            log: e.to_string(),
+        })?;
+        let made = made.filter(|_| known.is_none()).and_then(|made| made.get_data());
+        if let (Some((cache, key)), Some(made)) = (kept, made) {
+            cache.store(&key, &made);
+        }
+        Ok(kernel)
+    }
+
+    /// The kernel, and the pipeline cache that it was built with, if there is to be one; begun with what is `known`. Tells
+    /// no errors.
+    fn build(
+        device: &Device,
+        spec: &KernelSpec,
+        label: &str,
+        text: &str,
+        caches: bool,
+        known: Option<&[u8]>,
+    ) -> (Self, Option<PipelineCache>) {
+        let source = ShaderSource::Wgsl(text.into());
+        let descriptor = ShaderModuleDescriptor { label: Some(label), source };
         // SAFETY: without checks, an index out of range is undefined. Indices of the kernels of this workspace follow
         // from the arguments that `Backend::launch` promises; those that a device wrote are clipped. Who replaces a
         // kernel's text (`Options::kernels`) is told that it is his.
@@ -103,16 +126,14 @@ impl Kernel {
             bind_group_layouts: &[Some(&layout)],
             immediate_size: kernel_params.bytes().len() as u32,
         });
-        let kept = shared.cache.as_ref().map(|(cache, device)| (cache, format!("{device}\n{text}")));
-        let known = kept.as_ref().and_then(|(cache, key)| cache.load(key));
-        let cache = kept.as_ref().map(|_| {
-            let descriptor = PipelineCacheDescriptor { label: None, data: known.as_deref(), fallback: true };
-            // SAFETY: the data came from `get_data` below, for the same driver and device (part of the key), and is
-            // whole (its checksum).
+        let cache = caches.then(|| {
+            let descriptor = PipelineCacheDescriptor { label: None, data: known, fallback: true };
+            // SAFETY: what is known came from `get_data` in `new`, for the same driver and device (part of the key), and
+            // is whole (its checksum).
             unsafe { device.create_pipeline_cache(&descriptor) }
         });
         let pipeline = device.create_compute_pipeline(&ComputePipelineDescriptor {
-            label: Some(&label),
+            label: Some(label),
             layout: Some(&pipeline_layout),
             module: &module,
             entry_point: Some("main"),
@@ -123,25 +144,8 @@ impl Kernel {
             },
             cache: cache.as_ref(),
         });
-        // Scopes end in the reverse order of their beginnings.
-        let mut log = None;
-        for scope in scopes.into_iter().rev() {
-            if let Some(e) = pollster::block_on(scope.pop()) {
-                log.get_or_insert(e.to_string());
-            }
-        }
-        shared.faults.check()?;
-        match log {
-            Some(log) => Err(Error::Compile { device: shared.name.clone(), kernel: label, log }),
-            None => {
-                let made = cache.filter(|_| known.is_none()).and_then(|cache| cache.get_data());
-                if let (Some((cache, key)), Some(made)) = (kept, made) {
-                    cache.store(&key, &made);
-                }
-                let (label, id, value) = (spec.id.stem(), next_id(), spec.value);
-                Ok(Self { label, pipeline, layout, id, params, value })
-            }
-        }
+        let (label, id, value) = (spec.id.stem(), next_id(), spec.value);
+        (Self { label, pipeline, layout, id, params, value }, cache)
     }
 
     pub(crate) fn bind_group(&self, device: &Device, buffers: &[&Buffer]) -> BindGroup {

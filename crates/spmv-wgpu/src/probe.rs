@@ -14,6 +14,8 @@ use crate::{Mask, Memory, Options};
 const UNITS_OF_GPU: u32 = 128;
 /// The same for one on the chip of the CPU.
 const UNITS_OF_INTEGRATED_GPU: u32 = 16;
+/// What telling the time of a stream takes.
+const TIMES: Features = Features::TIMESTAMP_QUERY.union(Features::TIMESTAMP_QUERY_INSIDE_ENCODERS);
 /// Lanes of a subgroup of Apple's GPUs.
 const LANES_OF_METAL: u32 = 32;
 /// Mesa's software driver ends an invocation's loops after so many iterations of all of them together (seen with 22.3).
@@ -77,13 +79,7 @@ pub(crate) fn found() -> Result<Vec<Found>> {
         let reason = "no Vulkan, Metal or Direct3D 12 device; install a driver (Debian: mesa-vulkan-drivers libvulkan1)";
         return Err(unavailable(reason));
     }
-    let rank = |found: &Found| match found.info.kind {
-        DeviceKind::DiscreteGpu => 0,
-        DeviceKind::IntegratedGpu => 1,
-        DeviceKind::Cpu => 3,
-        _ => 2,
-    };
-    all.sort_by_key(rank);
+    all.sort_by_key(|found| found.info.kind.place());
     Ok(all)
 }
 
@@ -164,8 +160,7 @@ impl Found {
             | Features::SUBGROUP
             | Features::MAPPABLE_PRIMARY_BUFFERS
             | Features::PIPELINE_CACHE
-            | Features::TIMESTAMP_QUERY
-            | Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
+            | TIMES;
         self.features & all
     }
 
@@ -209,8 +204,7 @@ impl Found {
         // A copy takes whole words.
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(largest).min(largest) / 4 * 4;
         caps.bunch_barriers = false;
-        let times = Features::TIMESTAMP_QUERY | Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
-        caps.clock = self.features.contains(times);
+        caps.clock = self.features.contains(TIMES);
         // Software takes small groups as other devices do, and ends long loops.
         caps.tasks = false;
         if driver.starts_with("llvmpipe") {

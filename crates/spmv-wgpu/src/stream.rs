@@ -60,6 +60,11 @@ impl Shared {
     /// What is wrong with calls of wgpu that tell nothing themselves: scopes are the thread's own, so that no error goes
     /// to another.
     pub(crate) fn guarded<R>(&self, kernel: &str, bytes: u64, calls: impl FnOnce() -> R) -> Result<R> {
+        self.scoped(calls)?.map_err(|e| self.faults.of(kernel, &e, bytes))
+    }
+
+    /// The same, with what wgpu itself said.
+    pub(crate) fn scoped<R>(&self, calls: impl FnOnce() -> R) -> Result<Result<R, wgpu::Error>> {
         let filters = [ErrorFilter::OutOfMemory, ErrorFilter::Internal, ErrorFilter::Validation];
         let scopes = filters.map(|filter| self.device.push_error_scope(filter));
         let result = calls();
@@ -71,7 +76,7 @@ impl Shared {
             }
         }
         self.faults.check()?;
-        first.map_or(Ok(result), |e| Err(self.faults.of(kernel, &e, bytes)))
+        Ok(first.map_or(Ok(result), Err))
     }
 
     /// Every stream that there is.
@@ -193,7 +198,7 @@ pub(crate) struct Work {
     batch: u64,
     last: Option<SubmissionIndex>,
     staging: Option<wgpu::Buffer>,
-    /// The one that was used last at the end.
+    /// The newest at the end.
     bound: Vec<Bound>,
     clock: Option<Clock>,
 }
@@ -202,9 +207,9 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whole words that contain `len` bytes from `offset` on, beginning at a multiple of `align`.
-fn words(offset: u64, len: u64, align: u64) -> std::ops::Range<u64> {
-    offset / align * align..(offset + len).next_multiple_of(4)
+/// Whole words that contain `len` bytes from `offset` on.
+fn words(offset: u64, len: u64) -> std::ops::Range<u64> {
+    offset / 4 * 4..(offset + len).next_multiple_of(4)
 }
 
 impl Stream {
@@ -345,11 +350,14 @@ impl Work {
     }
 
     /// Zeroes the first `len` bytes.
-    pub(crate) fn zero(&mut self, buffer: &Buffer, len: u64) {
-        let whole = if len == buffer.bytes { len.next_multiple_of(4) } else { len / 4 * 4 };
+    pub(crate) fn zero(&mut self, buffer: &Buffer, len: u64) -> Result<()> {
+        // Beyond the end of the buffer there is nothing to keep.
+        let (whole, rest) =
+            if len == buffer.bytes { (len.next_multiple_of(4), 0) } else { (len / 4 * 4, len % 4) };
         if whole > 0 {
             self.encoder().clear_buffer(&buffer.raw, 0, Some(whole));
         }
+        self.write(buffer, whole, &[0; 4][..rest as usize])
     }
 
     /// Copies words to the device: `offset` and the length are multiples of four.
@@ -375,7 +383,7 @@ impl Work {
         if bytes.is_empty() {
             return Ok(());
         }
-        let all = words(offset, bytes.len() as u64, 4);
+        let all = words(offset, bytes.len() as u64);
         if all == (offset..offset + bytes.len() as u64) {
             return self.write_words(buffer, offset, bytes);
         }
@@ -383,7 +391,7 @@ impl Work {
         let middle = if offset.is_multiple_of(4) { bytes.len() / 4 * 4 } else { 0 };
         self.write_words(buffer, offset, &bytes[..middle])?;
         let (from, rest) = (offset + middle as u64, &bytes[middle..]);
-        let around = words(from, rest.len() as u64, 4);
+        let around = words(from, rest.len() as u64);
         let mut old = vec![0; (around.end - around.start) as usize];
         self.read_words(buffer, around.start, &mut old)?;
         old[(from - around.start) as usize..][..rest.len()].copy_from_slice(rest);
@@ -418,7 +426,7 @@ impl Work {
             return self.wait(self.batch);
         }
         // Mapped memory is copied too: others may read the buffer at the same time, or run with it.
-        let all = words(offset, bytes.len() as u64, 4);
+        let all = words(offset, bytes.len() as u64);
         if all == (offset..offset + bytes.len() as u64) {
             return self.read_words(buffer, offset, bytes);
         }
@@ -487,10 +495,10 @@ mod tests {
 
     #[test]
     fn words_contain_their_bytes() {
-        assert_eq!(words(0, 4, 4), 0..4);
-        assert_eq!(words(5, 2, 4), 4..8);
-        assert_eq!(words(5, 4, 4), 4..12);
-        assert_eq!(words(12, 1, 8), 8..16);
-        assert_eq!(words(8, 3, 8), 8..12);
+        assert_eq!(words(0, 4), 0..4);
+        assert_eq!(words(5, 2), 4..8);
+        assert_eq!(words(5, 4), 4..12);
+        assert_eq!(words(12, 1), 12..16);
+        assert_eq!(words(8, 3), 8..12);
     }
 }

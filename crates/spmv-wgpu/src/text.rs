@@ -84,6 +84,7 @@ fn declarations(spec: &KernelSpec) -> String {
 fn expanded(source: &str, spec: &KernelSpec) -> Result<String> {
     let defines = spec.defines();
     let value_of = |name: &str| defines.iter().find(|(define, _)| *define == name).map(|(_, value)| *value);
+    let takes = |name: &str| spec.id.params().iter().any(|param| param.name == name);
     let wrong = |line: &str, what: &str| Error::Compile {
         device: "wgpu".into(),
         kernel: spec.to_string(),
@@ -97,7 +98,7 @@ fn expanded(source: &str, spec: &KernelSpec) -> Result<String> {
     for line in source.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            ["#if", name] => kept.push(value_of(name).is_some()),
+            ["#if", name] => kept.push(value_of(name).is_some() || takes(name)),
             ["#else"] => match kept.last_mut() {
                 Some(keep) => *keep = !*keep,
                 None => return Err(wrong(line, "nothing to end")),

@@ -13,6 +13,7 @@
 use super::{Cost, FormatError, zero};
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::stats::RowStats;
 use crate::value::{Offset, Value};
 
 /// A matrix in ELL form.
@@ -42,7 +43,7 @@ impl<T: Value> Ell<T> {
 
     /// What the layout takes. O(rows).
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
-        let slots = (longest(a) as u64).saturating_mul(a.n_rows() as u64);
+        let slots = (RowStats::of(a).max as u64).saturating_mul(a.n_rows() as u64);
         Cost::of(a, slots.saturating_mul(4 + T::DTYPE.bytes() as u64), slots)
     }
 
@@ -52,7 +53,7 @@ impl<T: Value> Ell<T> {
     /// [`FormatError::TooLarge`] above `max_blow_up` times the bytes of CSR.
     pub fn from_csr<O: Offset>(a: CsrView<'_, T, O>, max_blow_up: f64) -> Result<Self, FormatError> {
         Self::cost(a).check("ell", max_blow_up)?;
-        Ok(Self::of_first(a, longest(a)))
+        Ok(Self::of_first(a, RowStats::of(a).max))
     }
 
     /// The first `width` entries of each row.
@@ -110,10 +111,6 @@ impl<T: Value> Ell<T> {
     pub fn to_csr<O: Offset>(&self) -> Result<Csr<T, O>, CsrError> {
         Csr::from_rows(self.n_cols, (0..self.n_rows).map(|row| self.row(row)))
     }
-}
-
-fn longest<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> usize {
-    (0..a.n_rows()).map(|row| a.row_range(row).len()).max().unwrap_or(0)
 }
 
 #[cfg(test)]

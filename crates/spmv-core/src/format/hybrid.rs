@@ -15,6 +15,7 @@ use super::ell::Ell;
 use super::{Cost, FormatError};
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::stats::RowStats;
 use crate::value::{Offset, Value};
 
 /// The first entries of each row in ELL, the rest in CSR.
@@ -39,7 +40,7 @@ impl<T: Value, O: Offset> EllCsr<T, O> {
     /// The width that takes the fewest bytes: a place more for every row pays as long as enough rows have an entry for it.
     /// O(rows + longest row).
     pub fn best_width(a: CsrView<'_, T, O>) -> usize {
-        let longest = (0..a.n_rows()).map(|row| a.row_range(row).len()).max().unwrap_or(0);
+        let longest = RowStats::of(a).max;
         // Rows that have an entry k, for each k.
         let mut rows_with = vec![0usize; longest + 1];
         for row in 0..a.n_rows() {
@@ -121,7 +122,7 @@ impl<T: Value, O: Offset> DiaCsr<T, O> {
         offsets(a, u32::try_from(least).unwrap_or(u32::MAX))
     }
 
-    /// What the pair takes with [`full_diagonals`](Self::full_diagonals): never more than CSR and an offset for each row.
+    /// What the pair takes with [`full_diagonals`](Self::full_diagonals): never more than CSR.
     /// O(rows + columns + entries).
     pub fn cost(a: CsrView<'_, T, O>) -> Cost {
         let diagonals = Self::full_diagonals(a);

@@ -15,6 +15,7 @@
 use super::{Cost, FormatError};
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::stats::RowStats;
 use crate::value::{Offset, Value};
 
 /// A matrix in JAD form.
@@ -41,7 +42,7 @@ pub struct Jad<T> {
 impl<T: Value> Jad<T> {
     /// What the layout takes: an entry is as large as in CSR, a row number and a diagonal's offset have four bytes. O(rows).
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
-        let width = (0..a.n_rows()).map(|row| a.row_range(row).len()).max().unwrap_or(0) as u64;
+        let width = RowStats::of(a).max as u64;
         let nnz = a.nnz() as u64;
         let bytes = nnz * (4 + T::DTYPE.bytes() as u64) + (a.n_rows() as u64 + width + 1) * 4;
         Cost::of(a, bytes, nnz)
