@@ -35,6 +35,8 @@ fn ipcsr()
     let start = block_entries[block];
     let n_entries = block_entries[block + 1u] - start;
     // STEP 2
+    var end = n_entries;
+    if (local_id < n_own) { end = row_ptr[first_row + local_id + 1u] - start; }
     if (n_entries > 0u)
     {
         // Lanes beyond the last entry read it too, and their products are not used: no load waits for a condition.
@@ -44,11 +46,12 @@ fn ipcsr()
         let val_$i = load_vals(at_$i);
 #end
 #each i WIDTH
-        products[at($iu * GROUP + local_id)] = val_$i * load_x(col_$i);
+        let product_$i = val_$i * load_x(col_$i);
+#end
+#each i WIDTH
+        products[at($iu * GROUP + local_id)] = product_$i;
 #end
     }
-    var end = n_entries;
-    if (local_id < n_own) { end = row_ptr[first_row + local_id + 1u] - start; }
     ends[local_id] = end;
     if (local_id == 0u) { atomicStore(&n_long, 0u); }
     workgroupBarrier();

@@ -165,11 +165,13 @@ fn lane_scan(own_n: u32, own_sum: accum) -> Scan
     return scan;
 }
 
+#if y
 // Beta = 0 does not read y: a NaN in it must not spread.
 fn store(row: u32, alpha: accum, sum: accum, beta: accum)
 {
     if (beta == accum(0.0)) { y[row] = alpha * sum; } else { y[row] = alpha * sum + beta * y[row]; }
 }
+#end
 
 #if tile_rows
 // The greatest row from `first` on, up to `most`, that starts at or before `entry`; row `first` must.

@@ -17,5 +17,6 @@ macro_rules! sources {
 
 /// Stem and text of every kernel of this language, and of the `prelude` that goes before each.
 pub const SOURCES: &[(&str, &str)] = sources!(
-    "prelude" "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "carry_apply" "axpby"
+    "prelude" "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "pcsr_products" "pcsr_sums" "ell"
+    "jad" "dia" "carry_apply" "axpby"
 );

@@ -27,6 +27,16 @@ pub enum KernelId {
     MergePath,
     /// Blocks of rows whose products a group holds in local memory.
     Ipcsr,
+    /// The products of all entries, in their order, in the device's memory.
+    PcsrProducts,
+    /// Sums of those products by row.
+    PcsrSums,
+    /// One lane a row of the ELLPACK layout.
+    Ell,
+    /// One lane a row of jagged diagonals.
+    Jad,
+    /// One lane a row of whole diagonals.
+    Dia,
     /// Adds what `merge_path` and `ipcsr` carried from bunch to bunch.
     CarryApply,
     /// `y <- alpha*t + beta*y`.
@@ -35,13 +45,18 @@ pub enum KernelId {
 
 impl KernelId {
     /// Every kernel there is.
-    pub const ALL: [KernelId; 8] = [
+    pub const ALL: [KernelId; 13] = [
         KernelId::SpecSegsum,
         KernelId::FixupApply,
         KernelId::CsrScalar,
         KernelId::CsrVector,
         KernelId::MergePath,
         KernelId::Ipcsr,
+        KernelId::PcsrProducts,
+        KernelId::PcsrSums,
+        KernelId::Ell,
+        KernelId::Jad,
+        KernelId::Dia,
         KernelId::CarryApply,
         KernelId::Axpby,
     ];
@@ -55,9 +70,28 @@ impl KernelId {
             KernelId::CsrVector => "csr_vector",
             KernelId::MergePath => "merge_path",
             KernelId::Ipcsr => "ipcsr",
+            KernelId::PcsrProducts => "pcsr_products",
+            KernelId::PcsrSums => "pcsr_sums",
+            KernelId::Ell => "ell",
+            KernelId::Jad => "jad",
+            KernelId::Dia => "dia",
             KernelId::CarryApply => "carry_apply",
             KernelId::Axpby => "axpby",
         }
+    }
+
+    /// Whether a lane takes whole rows, so that a launch has as many lanes as rows (over S).
+    pub const fn takes_a_row_a_lane(self) -> bool {
+        matches!(
+            self,
+            KernelId::CsrScalar | KernelId::PcsrSums | KernelId::Ell | KernelId::Jad | KernelId::Dia
+        )
+    }
+
+    /// Whether a group holds products in local memory, where lanes find those of others: then it is one bunch, of more
+    /// lanes than run together.
+    pub const fn holds_products_of_a_group(self) -> bool {
+        matches!(self, KernelId::Ipcsr | KernelId::PcsrProducts | KernelId::PcsrSums)
     }
 }
 
@@ -168,7 +202,7 @@ impl KernelSpec {
     /// from different banks) and one descriptor bit per entry (in 32-bit words, two more for the end and the
     /// dirty flag); `merge_path` a tile's products and row ends; `fixup_apply` a tile's sums; `ipcsr` a group's products
     /// (one more for every 32), a sum, a row end and a number of a long row for each lane, and how many long rows there
-    /// are. Lanes that cannot shuffle talk through one sum and one count each, and in `spec_segsum` keep one sum more.
+    /// are; `pcsr_sums` a group's products and a sum for each lane. Lanes that cannot shuffle talk through one sum and one count each, and in `spec_segsum` keep one sum more.
     pub fn local_bytes(&self) -> u64 {
         let sum = self.value.accum().bytes() as u64;
         let (tile, lanes) = (u64::from(self.tiling.tile_entries()), u64::from(self.tiling.group_lanes()));
@@ -186,7 +220,16 @@ impl KernelSpec {
                 let held = bunches * tile;
                 (held + held / 32 + lanes) * sum + (2 * lanes + 2) * 4
             }
-            KernelId::CsrScalar | KernelId::Axpby => 0,
+            KernelId::PcsrSums => {
+                let held = bunches * tile;
+                (held + held / 32 + lanes) * sum
+            }
+            KernelId::CsrScalar
+            | KernelId::PcsrProducts
+            | KernelId::Ell
+            | KernelId::Jad
+            | KernelId::Dia
+            | KernelId::Axpby => 0,
         }
     }
 }

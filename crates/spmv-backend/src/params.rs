@@ -174,6 +174,45 @@ const IPCSR: [Param; 13] = [
     Y,
 ];
 
+// Place k of row r at k * n_rows + r; the greatest number for a column that is none.
+const ELL: [Param; 10] = [N_ROWS, ROW_BASE, count("width"), TILES, ALPHA, BETA, COLS, VALS, X, Y];
+
+// Place r holds the entries of row perm[r]: entry k at jag_ptr[k] + r, if that is before jag_ptr[k + 1].
+const JAD: [Param; 12] = [
+    N_ROWS,
+    ROW_BASE,
+    count("n_jags"),
+    TILES,
+    ALPHA,
+    BETA,
+    read("perm", Elem::U32),
+    read("jag_ptr", Elem::U32),
+    COLS,
+    VALS,
+    X,
+    Y,
+];
+
+// Row r of diagonal d at d * n_rows + r, its column at r + offsets[d] in 32 bits; zero for no entry.
+const DIA: [Param; 11] = [
+    N_ROWS,
+    ROW_BASE,
+    count("n_cols"),
+    count("n_diags"),
+    TILES,
+    ALPHA,
+    BETA,
+    read("offsets", Elem::U32),
+    VALS,
+    X,
+    Y,
+];
+
+const PCSR_PRODUCTS: [Param; 6] = [NNZ, TILES, COLS, VALS, X, write("products", Elem::Accum)];
+
+const PCSR_SUMS: [Param; 8] =
+    [N_ROWS, ROW_BASE, TILES, ALPHA, BETA, ROW_PTR, read("products", Elem::Accum), Y];
+
 const CARRY_APPLY: [Param; 7] =
     [N_ROWS, ROW_BASE, count("n_bunches"), ALPHA, BUNCH_ROWS, read("carries", Elem::Accum), Y];
 
@@ -188,6 +227,11 @@ impl KernelId {
             KernelId::CsrScalar | KernelId::CsrVector => &BY_ROW,
             KernelId::MergePath => &MERGE_PATH,
             KernelId::Ipcsr => &IPCSR,
+            KernelId::PcsrProducts => &PCSR_PRODUCTS,
+            KernelId::PcsrSums => &PCSR_SUMS,
+            KernelId::Ell => &ELL,
+            KernelId::Jad => &JAD,
+            KernelId::Dia => &DIA,
             KernelId::CarryApply => &CARRY_APPLY,
             KernelId::Axpby => &AXPBY,
         }

@@ -4,7 +4,9 @@ use num_traits::{Float, NumCast};
 use spmv_backend::{Backend, KernelId};
 use spmv_core::tiling::{TileSpan, split_rows};
 use spmv_core::{Csr, Value, oracle};
-use spmv_exec::{Device, DeviceVec, Options, Prepared, Repair, Workspace};
+use spmv_exec::{Algorithm, Device, DeviceVec, Options, Prepared, Repair, Workspace};
+
+use crate::refusals;
 
 /// Dirty tiles that a run saw, or what was wrong.
 pub type Check = Result<u32, String>;
@@ -25,8 +27,11 @@ pub fn check<B: Backend, T: Value>(
     matrix: &Csr<f64>,
     exact: bool,
 ) -> Check {
-    let a = matrix.map_values(T::from_f64);
-    let prepared = device.prepare(a.view(), options).map_err(|e| format!("prepare: {e}"))?;
+    let mut a = matrix.map_values(T::from_f64);
+    if options.algorithm == Algorithm::Dia {
+        a = refusals::without_repeats_and_zeros(&a);
+    }
+    let Some(prepared) = refusals::prepare(device, &a, options)? else { return Ok(0) };
     let mut workspace = prepared.workspace().map_err(|e| format!("workspace: {e}"))?;
     let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, exact))).collect();
     let mut dirty = 0;

@@ -18,6 +18,7 @@ mod check;
 pub mod corpus;
 pub mod device;
 mod random;
+mod refusals;
 
 use std::sync::Arc;
 
@@ -65,13 +66,21 @@ impl<F> Variant<F> {
 }
 
 /// The algorithms, each to be forced on every value type.
-pub const ALGORITHMS: [Algorithm; 5] = [
+pub const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::SpeculativeSegmentedSum,
     Algorithm::CsrScalar,
     Algorithm::CsrVector,
     Algorithm::MergePath,
     Algorithm::Ipcsr,
+    Algorithm::Pcsr,
+    Algorithm::Ell,
+    Algorithm::Jad,
+    Algorithm::Dia,
 ];
+
+/// Bytes over those of CSR up to which layouts are tried: far more than they allow by themselves, so that few matrices
+/// are refused.
+const MOST_BLOW_UP: f64 = 50.0;
 
 /// All trials of a backend.
 pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec<Trial> {
@@ -127,7 +136,7 @@ fn of_device<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F
                     _ => &[Fixup::Auto],
                 };
                 for &fixup in fixups {
-                    let options = Options { algorithm, tiling, fixup };
+                    let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP };
                     of_options(label, device, dtype, options, variant, trials);
                 }
             }
@@ -164,6 +173,10 @@ fn of_options<B: Backend, F>(
     for (case, matrices) in corpus::groups() {
         let device = device.clone();
         push(case, Box::new(move || by_type(dtype, &device, &options, &*matrices)));
+    }
+    if refusals::concern(options.algorithm) {
+        let device = device.clone();
+        push("refusals", Box::new(move || refusals::check(&device, options.algorithm)));
     }
     let (device, random) = (device.clone(), variant.random);
     push(

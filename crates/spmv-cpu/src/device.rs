@@ -1,6 +1,7 @@
 //! Memory and launches: the only file here, besides `simd.rs`, that contains `unsafe`.
 
 use std::convert::Infallible;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -14,9 +15,14 @@ use crate::kernels::axpby::Axpby;
 use crate::kernels::carry_apply::CarryApply;
 use crate::kernels::csr_scalar::CsrScalar;
 use crate::kernels::csr_vector::CsrVector;
+use crate::kernels::dia::Dia;
+use crate::kernels::ell::Ell;
 use crate::kernels::fixup_apply::FixupApply;
 use crate::kernels::ipcsr::Ipcsr;
+use crate::kernels::jad::Jad;
 use crate::kernels::merge_path::MergePath;
+use crate::kernels::pcsr_products::PcsrProducts;
+use crate::kernels::pcsr_sums::PcsrSums;
 use crate::kernels::spec_segsum::{MAX_TILE, SpecSegsum};
 use crate::simd::{Isa, Operand, SimdValue};
 
@@ -375,6 +381,62 @@ unsafe fn run<T: SimdValue>(kernel: &Kernel, groups: u32, args: &Args<'_, '_>) {
             }
             .run(groups);
         }
+        KernelId::PcsrProducts => {
+            let nnz = args.u32(0) as usize;
+            // SAFETY: see above.
+            unsafe {
+                let a = Operand::new_unchecked(&args.slice(2)[..nnz], &args.slice(3)[..nnz], args.slice(4));
+                let products = &mut args.slice_mut::<T::Accum>(5)[..nnz];
+                PcsrProducts::<T> { tiling, a, products }.run(groups);
+            }
+        }
+        KernelId::PcsrSums => {
+            let (n_rows, row_base) = (args.u32(0) as usize, args.u32(1) as usize);
+            // SAFETY: see above.
+            let (row_ptr, products, y) =
+                unsafe { (args.slice(5), args.slice(6), args.slice_mut::<T::Accum>(7)) };
+            PcsrSums {
+                tiling,
+                alpha: args.scalar(3),
+                beta: args.scalar(4),
+                row_ptr: &row_ptr[..n_rows + 1],
+                products,
+                y: &mut y[row_base..row_base + n_rows],
+            }
+            .run(groups);
+        }
+        KernelId::Ell => {
+            let [n_rows, row_base, width] = [0, 1, 2].map(|i| args.u32(i) as usize);
+            // SAFETY: see above.
+            let (cols, vals, x, y) =
+                unsafe { (args.slice(6), args.slice::<T>(7), args.slice(8), args.slice_mut::<T::Accum>(9)) };
+            let (alpha, beta) = (args.scalar(4), args.scalar(5));
+            let y = &mut y[row_base..row_base + n_rows];
+            Ell { tiling, width, alpha, beta, cols, vals, x, y }.run(groups);
+        }
+        KernelId::Jad => {
+            let [n_rows, row_base, n_jags] = [0, 1, 2].map(|i| args.u32(i) as usize);
+            let (alpha, beta) = (args.scalar(4), args.scalar(5));
+            // SAFETY: see above; `perm` holds every row once.
+            unsafe {
+                let y = &mut args.slice_mut::<T::Accum>(11)[row_base..row_base + n_rows];
+                let y = Places::new(&args.slice(6)[..n_rows], y);
+                let jag_ptr = &args.slice(7)[..n_jags + 1];
+                let (cols, vals, x) = (args.slice(8), args.slice::<T>(9), args.slice(10));
+                Jad { tiling, alpha, beta, jag_ptr, cols, vals, x, y }.run(groups);
+            }
+        }
+        KernelId::Dia => {
+            let [n_rows, row_base, n_cols, n_diags] = [0, 1, 2, 3].map(|i| args.u32(i) as usize);
+            // SAFETY: see above.
+            let (offsets, vals, x, y) = unsafe {
+                (args.slice(7), args.slice::<T>(8), args.slice::<T>(9), args.slice_mut::<T::Accum>(10))
+            };
+            let (alpha, beta) = (args.scalar(5), args.scalar(6));
+            let (offsets, x) = (&offsets[..n_diags], &x[..n_cols]);
+            let y = &mut y[row_base..row_base + n_rows];
+            Dia { tiling, alpha, beta, offsets, vals, x, y }.run(groups);
+        }
         KernelId::CarryApply => {
             let [n_rows, row_base, n_bunches] = [0, 1, 2].map(|i| args.u32(i) as usize);
             // SAFETY: see above.
@@ -396,6 +458,56 @@ unsafe fn run<T: SimdValue>(kernel: &Kernel, groups: u32, args: &Args<'_, '_>) {
             Axpby { alpha: args.scalar(2), beta: args.scalar(3), t: &t[..n_rows], y: &mut y[rows] }.run();
         }
         other => unreachable!("compile refuses {other}"),
+    }
+}
+
+/// Rows of `y` in another order, as [`Rows`](crate::kernels::prelude::Rows) are in their own: place `i` is row `perm[i]`.
+pub(crate) struct Places<'a, A> {
+    base: usize,
+    /// The rows from place `base` on; no other `Places` has them.
+    perm: &'a [u32],
+    y: *mut A,
+    n_rows: usize,
+    life: PhantomData<&'a mut [A]>,
+}
+
+// SAFETY: the rows of `perm` are this value's alone, like those of a mutable slice.
+unsafe impl<A: Send> Send for Places<'_, A> {}
+
+impl<'a, A: Copy> Places<'a, A> {
+    /// All rows of `y`.
+    ///
+    /// # Safety
+    /// No row is twice in `perm`.
+    unsafe fn new(perm: &'a [u32], y: &'a mut [A]) -> Self {
+        Self { base: 0, perm, y: y.as_mut_ptr(), n_rows: y.len(), life: PhantomData }
+    }
+
+    /// The first place.
+    pub(crate) fn base(&self) -> usize {
+        self.base
+    }
+
+    /// How many places there are.
+    pub(crate) fn len(&self) -> usize {
+        self.perm.len()
+    }
+
+    /// The places before `place`, and the rest.
+    pub(crate) fn split_before(self, place: usize) -> (Self, Self) {
+        let (left, right) = self.perm.split_at(place - self.base);
+        (Self { perm: left, ..self }, Self { base: place, perm: right, ..self })
+    }
+
+    /// Writes the row at `place`.
+    pub(crate) fn update(&mut self, place: usize, f: impl FnOnce(A) -> A) {
+        let row = self.perm[place - self.base] as usize;
+        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
+        // SAFETY: `new` was given `n_rows` rows for the whole of 'a, and none of this value's rows is another's.
+        unsafe {
+            let y = self.y.add(row);
+            *y = f(*y);
+        }
     }
 }
 

@@ -72,8 +72,7 @@ impl Modules {
     /// The kernel of a spec.
     pub(crate) fn kernel(&self, spec: &KernelSpec) -> Result<Kernel> {
         let (stem, tiling) = (spec.id.stem(), &spec.tiling);
-        // Lanes of all kernels but `ipcsr` shuffle.
-        let entry = (spec.lanes == Lanes::Subgroup || spec.id == KernelId::Ipcsr)
+        let entry = (spec.lanes == Lanes::Subgroup || spec.id.holds_products_of_a_group())
             .then(|| spmv_kernels_cuda::entry(stem, tiling.lanes(), tiling.width()))
             .flatten();
         let Some(entry) = entry else {

@@ -69,7 +69,7 @@ fn in_memory(memory: Memory) -> Result<Device<Cuda>, Error> {
 
 fn speculative(fixup: Fixup) -> ExecOptions {
     let tiling = Some(Tiling::new(32, 1, 2, 1).expect("a small tiling"));
-    ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup }
+    ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup, ..ExecOptions::default() }
 }
 
 /// Rows of the matrix that is multiplied.

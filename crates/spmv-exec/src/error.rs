@@ -1,5 +1,6 @@
 //! What can go wrong between a matrix and its product.
 
+use spmv_core::format::FormatError;
 use spmv_core::{CsrError, TilingError};
 use spmv_fixup::FixupError;
 
@@ -13,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// let e = Error::Length { what: "x", found: 3, expected: 4 };
 /// assert_eq!(e.to_string(), "x has 3 values, the matrix needs 4");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The device failed, or cannot do what was asked.
@@ -25,6 +26,9 @@ pub enum Error {
     /// The arrays are no matrix.
     #[error(transparent)]
     Matrix(#[from] CsrError),
+    /// A layout that does not take the matrix.
+    #[error(transparent)]
+    Format(#[from] FormatError),
     /// The numbers are no tiling.
     #[error(transparent)]
     Tiling(#[from] TilingError),
@@ -49,4 +53,14 @@ pub enum Error {
         /// `device` or `prepared matrix`.
         to: &'static str,
     },
+}
+
+impl Error {
+    /// The same of a piece that begins with row `first` of a matrix, in the matrix's row numbers.
+    pub(crate) fn in_rows_from(self, first: usize) -> Self {
+        match self {
+            Error::Format(e) => Error::Format(e.in_rows_from(first)),
+            other => other,
+        }
+    }
 }

@@ -27,6 +27,7 @@ fn fixture(discrete: bool) -> Fixture {
         algorithm: Algorithm::SpeculativeSegmentedSum,
         tiling: Some(Tiling::new(2, 1, 2, 1).unwrap()),
         fixup: Fixup::Host,
+        ..Options::default()
     };
     let prepared = device.prepare(a.view(), &options).unwrap();
     let workspace = prepared.workspace().unwrap();
@@ -77,6 +78,7 @@ fn the_papers_example_before_and_after_repair() {
         algorithm: Algorithm::SpeculativeSegmentedSum,
         tiling: Some(Tiling::new(4, 6, 2, 1).unwrap()),
         fixup: Fixup::Host,
+        ..Options::default()
     };
     let prepared = device.prepare(a.view(), &options).unwrap();
     let mut workspace = prepared.workspace().unwrap();

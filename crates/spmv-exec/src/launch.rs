@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use spmv_backend::{Arg, Backend, HostSlice, KernelId, ParamKind, Scalar};
+use spmv_backend::{Arg, Backend, HostSlice, KernelId, KernelSpec, ParamKind, Scalar};
 use spmv_core::{Accum, Dtype, Value};
 
 use crate::error::Result;
@@ -172,16 +172,46 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
                 let carries_over = *cuts_rows && self.prepared.kernels.carry_apply.is_some();
                 if carries_over { self.carry_apply(part, *n_blocks, rows, carries) } else { Ok(()) }
             }
-            (id, _, _) => {
-                let first = match id {
-                    KernelId::CsrScalar => tiling.scalar_rows(0, part.n_rows),
-                    _ => tiling.vector_rows(0, part.n_rows),
+            (id @ KernelId::PcsrSums, _, Scratch::Products(products)) => {
+                let Some(first) = &self.prepared.kernels.products else {
+                    unreachable!("compiled by `prepare`")
                 };
-                let groups = spmv_core::Tiling::n_row_groups(&first, part.n_rows);
+                let args = [Arg::U32(part.nnz), self.tiles(), cols, vals, x, Arg::Buffer(products)];
+                self.start(KernelId::PcsrProducts, first, tiling.n_groups(part.nnz), &args)?;
+                let args = [n_rows, row_base, self.tiles(), alpha, beta, row_ptr, Arg::Buffer(products), y];
+                self.start(id, kernel, self.row_groups(part), &args)
+            }
+            (id, Structure::Ell { width }, _) => {
+                let args = [n_rows, row_base, Arg::U32(*width), self.tiles(), alpha, beta, cols, vals, x, y];
+                self.start(id, kernel, self.row_groups(part), &args)
+            }
+            (id, Structure::Jad { perm, n_jags }, _) => {
+                let (n_jags, perm) = (Arg::U32(*n_jags), Arg::Buffer(perm));
+                let args =
+                    [n_rows, row_base, n_jags, self.tiles(), alpha, beta, perm, row_ptr, cols, vals, x, y];
+                self.start(id, kernel, self.row_groups(part), &args)
+            }
+            (id, Structure::Dia { n_diags }, _) => {
+                let [n_cols, n_diags] = [self.prepared.rows.n_cols as u32, *n_diags].map(Arg::U32);
+                let args =
+                    [n_rows, row_base, n_cols, n_diags, self.tiles(), alpha, beta, row_ptr, vals, x, y];
+                self.start(id, kernel, self.row_groups(part), &args)
+            }
+            (id, _, _) => {
                 let args = [n_rows, row_base, self.tiles(), alpha, beta, row_ptr, cols, vals, x, y];
-                self.start(id, kernel, groups, &args)
+                self.start(id, kernel, self.row_groups(part), &args)
             }
         }
+    }
+
+    /// Groups of a kernel that takes whole rows.
+    fn row_groups(&self, part: &Part<B>) -> u32 {
+        let KernelSpec { id, tiling, .. } = &self.prepared.plan.kernel;
+        let first = match id.takes_a_row_a_lane() {
+            true => tiling.scalar_rows(0, part.n_rows),
+            false => tiling.vector_rows(0, part.n_rows),
+        };
+        spmv_core::Tiling::n_row_groups(&first, part.n_rows)
     }
 
     /// What bunches (or blocks) carried, to where it belongs.

@@ -30,6 +30,7 @@ mod error;
 mod faults;
 #[allow(unsafe_code)]
 mod launch;
+mod layout;
 mod options;
 mod plan;
 mod prepared;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use spmv_core::Tiling;
+use spmv_core::format::MAX_BLOW_UP;
 
 /// Which algorithm multiplies.
 ///
@@ -28,20 +29,32 @@ pub enum Algorithm {
     MergePath,
     /// Blocks of rows, products in local memory (Gao et al.).
     Ipcsr,
+    /// Products of all entries in the device's memory, then sums by row (Gao et al.).
+    Pcsr,
+    /// One lane a row of [`Ell`](spmv_core::format::Ell) (Bell & Garland 2009); refuses what pads too much.
+    Ell,
+    /// One lane a row of [`Jad`](spmv_core::format::Jad) (Saad 1989).
+    Jad,
+    /// One lane a row of [`Dia`](spmv_core::format::Dia) (Bell & Garland 2009); refuses what has too many diagonals.
+    Dia,
 }
 
 impl Algorithm {
     /// Every algorithm that can be asked for by name, `Auto` first.
-    pub const ALL: [Algorithm; 6] = [
+    pub const ALL: [Algorithm; 10] = [
         Algorithm::Auto,
         Algorithm::SpeculativeSegmentedSum,
         Algorithm::CsrScalar,
         Algorithm::CsrVector,
         Algorithm::MergePath,
         Algorithm::Ipcsr,
+        Algorithm::Pcsr,
+        Algorithm::Ell,
+        Algorithm::Jad,
+        Algorithm::Dia,
     ];
 
-    /// Name on the command line: the stem of its kernel, or `auto`.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Algorithm::Auto => "auto",
@@ -50,6 +63,10 @@ impl Algorithm {
             Algorithm::CsrVector => "csr_vector",
             Algorithm::MergePath => "merge_path",
             Algorithm::Ipcsr => "ipcsr",
+            Algorithm::Pcsr => "pcsr",
+            Algorithm::Ell => "ell",
+            Algorithm::Jad => "jad",
+            Algorithm::Dia => "dia",
         }
     }
 }
@@ -65,7 +82,7 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use spmv_exec::Algorithm;
 /// let e = "fast".parse::<Algorithm>().unwrap_err();
-/// assert_eq!(e.to_string(), "unknown algorithm 'fast'; known: auto spec_segsum csr_scalar csr_vector merge_path ipcsr");
+/// assert_eq!(e.to_string(), "unknown algorithm 'fast'; known: auto spec_segsum csr_scalar csr_vector merge_path ipcsr pcsr ell jad dia");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{0}'; known: {known}", known = Algorithm::ALL.map(Algorithm::name).join(" "))]
@@ -103,7 +120,7 @@ pub enum Fixup {
 /// let options = Options { algorithm: Algorithm::MergePath, ..Options::default() };
 /// assert_eq!(options.tiling, None);
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Which algorithm.
     pub algorithm: Algorithm,
@@ -111,4 +128,13 @@ pub struct Options {
     pub tiling: Option<Tiling>,
     /// Where stage 2 happens.
     pub fixup: Fixup,
+    /// Bytes over those of CSR, above which `Ell`, `Jad` and `Dia` refuse a matrix.
+    pub max_blow_up: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (algorithm, tiling, fixup) = (Algorithm::Auto, None, Fixup::Auto);
+        Self { algorithm, tiling, fixup, max_blow_up: MAX_BLOW_UP }
+    }
 }

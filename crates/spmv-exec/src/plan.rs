@@ -122,7 +122,7 @@ pub fn plan(rows: &RowStats, value: Dtype, caps: &DeviceCaps, options: &Options)
     if repair != Repair::None {
         why.push(format!("stage 2 on the {repair:?}; memory is {:?}", caps.memory).to_lowercase());
     }
-    let (max_entries, max_rows) = launch_limits(&kernel, caps);
+    let (max_entries, max_rows) = launch_limits(&kernel, rows, caps);
     if rows.nnz > max_entries || rows.n_rows > max_rows {
         why.push(format!("split: a launch holds at most {max_entries} entries and {max_rows} rows"));
     }
@@ -190,6 +190,10 @@ fn kernel_of(algorithm: Algorithm) -> KernelId {
         Algorithm::CsrScalar => KernelId::CsrScalar,
         Algorithm::CsrVector => KernelId::CsrVector,
         Algorithm::Ipcsr => KernelId::Ipcsr,
+        Algorithm::Pcsr => KernelId::PcsrSums,
+        Algorithm::Ell => KernelId::Ell,
+        Algorithm::Jad => KernelId::Jad,
+        Algorithm::Dia => KernelId::Dia,
         Algorithm::MergePath | Algorithm::Auto => KernelId::MergePath,
     }
 }
@@ -220,7 +224,8 @@ fn split_tiling(id: KernelId, rows: &RowStats, caps: &DeviceCaps, (least, most):
             let lanes = (1u32 << wanted.min(16)).clamp(least, most);
             (lanes, (1, 1, groups_of(lanes)))
         }
-        KernelId::CsrScalar | KernelId::Axpby => (most, (1, 1, groups_of(most))),
+        KernelId::Axpby => (most, (1, 1, groups_of(most))),
+        id if id.takes_a_row_a_lane() => (most, (1, 1, groups_of(most))),
         KernelId::MergePath => {
             let bunches = (caps.max_group / most).clamp(1, 8);
             (most, walking(8, bunches, rows.nnz.saturating_add(rows.n_rows), 30))
@@ -250,11 +255,12 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
                 let width = fitting_width(id, value, caps, lanes, width, 1);
                 tiling(lanes, width, cut(steps, (lanes * width) as usize), 1)
             }
-            KernelId::Ipcsr => {
-                let lanes = caps.max_group.min(BLOCK_ROWS_OF_CPU);
-                tiling(lanes, fitting_width(id, value, caps, lanes, 16, 1), 1, 1)
+            id if id.holds_products_of_a_group() => {
+                let lanes = fitting_lanes(id, value, caps, BLOCK_ROWS_OF_CPU);
+                let tiles = if id == KernelId::Ipcsr { 1 } else { cut(rows.n_rows, lanes as usize) };
+                tiling(lanes, fitting_width(id, value, caps, lanes, 16, 1), 1, 1).with_tiles(tiles)
             }
-            KernelId::CsrScalar => tiling(1, 1, cut(rows.n_rows, 1), 1),
+            id if id.takes_a_row_a_lane() => tiling(1, 1, cut(rows.n_rows, 1), 1),
             KernelId::CsrVector => tiling(8, 1, cut(rows.n_rows, 1).min(i32::MAX as u32 / 8), 1),
             _ => {
                 let width = fitting_width(id, value, caps, lanes, width, 1);
@@ -263,16 +269,14 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
         };
     }
     // Rows of a launch are many: a bunch, or a lane, takes one.
-    let by_row = matches!(id, KernelId::CsrScalar | KernelId::CsrVector);
+    let by_row = id.takes_a_row_a_lane() || id == KernelId::CsrVector;
     let tiles = |width: u32, most: u32| {
         let work = if id == KernelId::MergePath { rows.nnz.saturating_add(rows.n_rows) } else { rows.nnz };
         let full = u64::from(width) * u64::from(caps.compute_units) * RESIDENT_LANES;
         if by_row { 1 } else { tiles_for(work, full, most) }
     };
-    if id == KernelId::Ipcsr {
-        let most = caps.max_group.min(BLOCK_LANES);
-        let mut fewer = std::iter::successors(Some(most), |lanes| (*lanes > 1).then_some(lanes / 2));
-        let lanes = fewer.find(|lanes| fits(id, value, caps, *lanes, 1, 1)).unwrap_or(1);
+    if id.holds_products_of_a_group() {
+        let lanes = fitting_lanes(id, value, caps, BLOCK_LANES);
         // Rows so short that their number fills a block leave much of a wide one empty.
         let width = if rows.mean <= 4.0 { 4 } else { 8 };
         return tiling(lanes, fitting_width(id, value, caps, lanes, width, 1), 1, 1);
@@ -305,6 +309,14 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
 fn fitting_width(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, width: u32, bunches: u32) -> u32 {
     std::iter::successors(Some(width), |w| (*w > 1).then_some(w / 2))
         .find(|w| fits(id, value, caps, lanes, *w, bunches))
+        .unwrap_or(1)
+}
+
+/// The largest power-of-two fraction of `most`, or of what the device allows, of which a group of one bunch fits the
+/// device's local memory.
+fn fitting_lanes(id: KernelId, value: Dtype, caps: &DeviceCaps, most: u32) -> u32 {
+    std::iter::successors(Some(caps.max_group.min(most)), |lanes| (*lanes > 1).then_some(lanes / 2))
+        .find(|lanes| fits(id, value, caps, *lanes, 1, 1))
         .unwrap_or(1)
 }
 
@@ -363,8 +375,8 @@ fn check_tiling(kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
         let what = format!("loops as long as {tiling} may take (at most {most} iterations)");
         return unsupported(what, "use a tiling with a smaller S or W");
     }
-    if kernel.id == KernelId::Ipcsr && tiling.bunches() > 1 {
-        return unsupported("ipcsr for groups of several bunches".into(), "use a tiling with B=1");
+    if kernel.id.holds_products_of_a_group() && tiling.bunches() > 1 {
+        return unsupported(format!("{} for groups of several bunches", kernel.id), "use a tiling with B=1");
     }
     if kernel.lanes == Lanes::Workgroup && kernel.id == KernelId::SpecSegsum && tiling.bunches() > 1 {
         let what = format!("shuffles over {} lanes, so a group holds one bunch", tiling.lanes());
@@ -380,7 +392,12 @@ fn check_tiling(kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
 /// them: a lane may be the only one for a long row, and the bunch for many empty ones.
 fn loop_rows(id: KernelId, tiling: &Tiling, caps: &DeviceCaps) -> u64 {
     let Some(steps) = caps.max_loop_steps.map(u64::from) else { return u64::MAX };
-    if id == KernelId::CsrScalar { steps / 2 } else { (steps / 8).saturating_mul(u64::from(tiling.lanes())) }
+    match id {
+        // The entries of a group come to local memory too.
+        KernelId::PcsrSums => steps / 4,
+        id if id.takes_a_row_a_lane() => steps / 2,
+        _ => (steps / 8).saturating_mul(u64::from(tiling.lanes())),
+    }
 }
 
 /// Iterations of loops, all together, that a lane takes for each tile (each row of `csr_scalar` and `csr_vector`) at most,
@@ -390,7 +407,7 @@ fn loop_steps(id: KernelId, tiling: &Tiling, caps: &DeviceCaps) -> u64 {
     let (lanes, width) = (u64::from(tiling.lanes()), u64::from(tiling.width()));
     let (entries, search) = (u64::from(tiling.tile_entries()), bits(loop_rows(id, tiling, caps)));
     match id {
-        KernelId::CsrScalar => 2,
+        id if id.takes_a_row_a_lane() => 4,
         KernelId::CsrVector => 4 + 2 * bits(lanes),
         KernelId::MergePath => 3 * width + search + bits(entries) + 2 * bits(lanes) + 4,
         // Before each entry there may be a run of empty rows that is skipped by a search.
@@ -410,7 +427,7 @@ fn within_loops(id: KernelId, tiling: Tiling, caps: &DeviceCaps) -> Tiling {
 }
 
 /// What one launch can hold, by buffer size, by number of groups, and by 32-bit arithmetic.
-fn launch_limits(kernel: &KernelSpec, caps: &DeviceCaps) -> (usize, usize) {
+fn launch_limits(kernel: &KernelSpec, rows: &RowStats, caps: &DeviceCaps) -> (usize, usize) {
     let widest = kernel.value.bytes().max(4) as u64;
     let half = i32::MAX as u64 / 2; // rows + entries are counted in 31 bits by merge_path
     let tiling = &kernel.tiling;
@@ -419,7 +436,19 @@ fn launch_limits(kernel: &KernelSpec, caps: &DeviceCaps) -> (usize, usize) {
     let marks = (caps.max_buffer_bytes / kernel.value.accum().bytes() as u64).saturating_sub(1).max(1);
     let (tile, bunch) = (u64::from(tiling.tile_entries()), u64::from(tiling.bunch_entries()));
     let (by_entries, by_rows) = match kernel.id {
-        KernelId::CsrScalar => (u64::MAX, groups * u64::from(tiling.scalar_rows(0, u32::MAX).end)),
+        KernelId::PcsrSums => {
+            let products = caps.max_buffer_bytes / kernel.value.accum().bytes() as u64;
+            let lanes = groups * u64::from(tiling.group_lanes());
+            let entries = lanes.saturating_mul(u64::from(tiling.width() * tiling.tiles()));
+            (products.min(entries), lanes * u64::from(tiling.tiles()))
+        }
+        id if id.takes_a_row_a_lane() => {
+            // As many rows as there are places for, if one of them is the longest (`dia`: see `prepare`); one more
+            // element than jagged diagonals.
+            let places = (caps.max_buffer_bytes / widest).min(half).saturating_sub(1).max(1);
+            let longest = if id == KernelId::Ell { (rows.max as u64).clamp(1, places) } else { 1 };
+            (places, (groups * u64::from(tiling.scalar_rows(0, u32::MAX).end)).min(places / longest))
+        }
         KernelId::CsrVector => (u64::MAX, groups * u64::from(tiling.vector_rows(0, u32::MAX).end)),
         // A block holds a row for each lane; or overflows with the next, so that both exceed what a block holds; or ends
         // before a cut row, which has more than half a block for each of its pieces. So blocks are at most 5 times the

@@ -11,6 +11,7 @@ use spmv_core::{CsrView, Offset, RowStats, Tiling, Value};
 
 use crate::device::{Device, DeviceVec};
 use crate::error::{Error, Result};
+use crate::layout;
 use crate::options::Options;
 use crate::plan::{Plan, Repair, carry_kernel, plan};
 
@@ -51,6 +52,7 @@ pub(crate) struct Kernels<B: Backend> {
     pub(crate) fixup_apply: Option<Arc<B::Kernel>>,
     /// And how many bunches its groups hold.
     pub(crate) carry_apply: Option<(Arc<B::Kernel>, u32)>,
+    pub(crate) products: Option<Arc<B::Kernel>>,
 }
 
 /// Rows of the matrix that one launch multiplies, with offsets of their own.
@@ -61,7 +63,9 @@ pub(crate) struct Part<B: Backend> {
     pub(crate) nnz: u32,
     /// Adds to a row that an earlier part began.
     pub(crate) continues: bool,
+    /// Offsets of rows; of jagged diagonals in `jad`, from rows to columns in `dia`, none in `ell`.
     pub(crate) row_ptr: B::Buffer,
+    /// None in `dia`.
     pub(crate) cols: B::Buffer,
     pub(crate) vals: B::Buffer,
     pub(crate) structure: Structure<B>,
@@ -79,6 +83,18 @@ pub(crate) enum Structure<B: Backend> {
         entries: B::Buffer,
         n_blocks: u32,
         cuts_rows: bool,
+    },
+    /// `ell`: places of each row.
+    Ell {
+        width: u32,
+    },
+    /// `jad`: the row at each place.
+    Jad {
+        perm: B::Buffer,
+        n_jags: u32,
+    },
+    Dia {
+        n_diags: u32,
     },
     /// `spec_segsum`: the row at each tile boundary.
     TileRows {
@@ -99,7 +115,8 @@ impl<B: Backend> Device<B> {
     /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()). O(rows + entries).
     ///
     /// # Errors
-    /// What [`plan()`](crate::plan()) refuses, what does not compile, and out of memory.
+    /// What [`plan()`](crate::plan()) refuses, a matrix that the algorithm's layout refuses ([`Error::Format`]), what does
+    /// not compile, and out of memory.
     pub fn prepare<T: Value, O: Offset>(
         &self,
         a: CsrView<'_, T, O>,
@@ -108,8 +125,9 @@ impl<B: Backend> Device<B> {
         let start = Instant::now();
         let rows = RowStats::of(a);
         let plan = plan(&rows, T::DTYPE, self.caps(), options)?;
+        let max_rows = layout::check(a, &plan, options.max_blow_up)?;
         let kernels = self.kernels(&plan)?;
-        let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
+        let pieces = split_rows(a.row_ptr(), plan.max_entries, max_rows);
         let parts = pieces.iter().map(|piece| self.part(a, piece, &plan)).collect::<Result<_>>()?;
         let prepare_s = start.elapsed().as_secs_f64();
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
@@ -126,7 +144,9 @@ impl<B: Backend> Device<B> {
             KernelId::Ipcsr => !self.caps().joins,
             _ => false,
         };
+        let products = plan.kernel.id == KernelId::PcsrSums;
         Ok(Kernels {
+            products: products.then(|| self.kernel(&variant(KernelId::PcsrProducts))).transpose()?,
             main: self.kernel(&plan.kernel)?,
             axpby: through_workspace.then(|| self.kernel(&variant(KernelId::Axpby))).transpose()?,
             fixup_apply: on_device.then(|| self.kernel(&variant(KernelId::FixupApply))).transpose()?,
@@ -143,6 +163,14 @@ impl<B: Backend> Device<B> {
     fn part<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, piece: &Piece, plan: &Plan) -> Result<Part<B>> {
         let Piece { rows, entries, continues } = piece.clone();
         let row_ptr = rebased(a.row_ptr(), &rows, &entries);
+        let (row_base, n_rows, nnz) = (rows.start as u32, rows.len() as u32, entries.len() as u32);
+        let (cols, vals) = (&a.cols()[entries.clone()], &a.vals()[entries]);
+        if layout::replaces_csr(plan.kernel.id) {
+            let piece = CsrView::new(rows.len(), a.n_cols(), &row_ptr, cols, vals)?;
+            let layout::Arrays { offsets, cols, vals, structure } =
+                self.laid_out(plan.kernel.id, piece).map_err(|e| e.in_rows_from(rows.start))?;
+            return Ok(Part { row_base, n_rows, nnz, continues, row_ptr: offsets, cols, vals, structure });
+        }
         let structure = match plan.kernel.id {
             KernelId::MergePath => {
                 Structure::BunchRows(self.copy(&bunch_rows(&plan.kernel.tiling, &row_ptr))?)
@@ -165,18 +193,18 @@ impl<B: Backend> Device<B> {
             _ => Structure::None,
         };
         Ok(Part {
-            row_base: rows.start as u32,
-            n_rows: rows.len() as u32,
-            nnz: entries.len() as u32,
+            row_base,
+            n_rows,
+            nnz,
             continues,
             row_ptr: self.copy(&row_ptr)?,
-            cols: self.copy(&a.cols()[entries.clone()])?,
-            vals: self.copy(&a.vals()[entries])?,
+            cols: self.copy(cols)?,
+            vals: self.copy(vals)?,
             structure,
         })
     }
 
-    fn copy<E: bytemuck::Pod>(&self, elements: &[E]) -> Result<B::Buffer> {
+    pub(crate) fn copy<E: bytemuck::Pod>(&self, elements: &[E]) -> Result<B::Buffer> {
         let buffer = self.backend().alloc(size_of_val(elements) as u64)?;
         self.copies(|s| self.backend().write(s, &buffer, 0, bytemuck::cast_slice(elements)))?;
         Ok(buffer)
@@ -222,13 +250,15 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     }
 
     /// Addresses of row offsets (`u32`, one more than rows), columns (`u32`) and values on the device, for other
-    /// libraries' calls on the same memory; `None` if the matrix was split.
+    /// libraries' calls on the same memory; `None` if the matrix was split or is not in CSR form.
     pub fn addresses(&self) -> Option<[u64; 3]>
     where
         B::Buffer: Addressed,
     {
         match &self.parts[..] {
-            [part] => Some([&part.row_ptr, &part.cols, &part.vals].map(Addressed::address)),
+            [part] if !layout::replaces_csr(self.plan.kernel.id) => {
+                Some([&part.row_ptr, &part.cols, &part.vals].map(Addressed::address))
+            }
             _ => None,
         }
     }

@@ -48,6 +48,7 @@ pub(crate) struct Staged<B: Backend, T: Value> {
 pub(crate) enum Scratch<B: Backend> {
     None,
     Carries(B::Buffer),
+    Products(B::Buffer),
     Blocks(Blocks<B>),
     Speculative(Speculative<B>),
 }
@@ -136,6 +137,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
                     n_blocks,
                 })
             }
+            KernelId::PcsrSums => Scratch::Products(backend.alloc(u64::from(part.nnz) * accum_bytes)?),
             KernelId::SpecSegsum => {
                 let (n_tiles, n_bunches) = (tiling.n_tiles(part.nnz), tiling.n_bunches(part.nnz));
                 Scratch::Speculative(Speculative {
@@ -157,7 +159,7 @@ impl<B: Backend> Scratch<B> {
     /// Zeroes what runs count in and leave at zero, unless they fail.
     pub(crate) fn reset(&self, backend: &B, stream: &B::Stream) -> Result<()> {
         match self {
-            Scratch::None | Scratch::Carries(_) => {}
+            Scratch::None | Scratch::Carries(_) | Scratch::Products(_) => {}
             Scratch::Blocks(blocks) => {
                 backend.zero(stream, &blocks.arrivals, u64::from(blocks.n_blocks) * 4)?
             }

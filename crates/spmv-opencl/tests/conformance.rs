@@ -25,30 +25,30 @@ fn variants() -> Vec<Variant<Open>> {
         Variant {
             tilings: [tilings.clone(), vec![tiling(4, 2, 3, 2)]].concat(),
             fixups: both.clone(),
-            random: 100,
+            random: 60,
             ..Variant::new("fine", open(Some(Memory::Fine), all))
         },
         Variant {
             tilings: vec![tiling(4, 2, 3, 1)],
             fixups: both.clone(),
-            random: 30,
+            random: 20,
             ..Variant::new("coarse", open(Some(Memory::Coarse), all))
         },
         Variant {
             tilings,
             fixups: vec![Fixup::Auto, Fixup::Host],
-            random: 30,
+            random: 20,
             ..Variant::new("buffers", open(Some(Memory::Buffers), all))
         },
         // The plans of a GPU, whatever the device is.
         Variant {
             tilings: vec![tiling(32, 8, 3, 1)],
             fixups: vec![Fixup::Device],
-            random: 30,
+            random: 20,
             ..Variant::new("as_gpu", open(None, Mask { as_gpu: true, ..all }))
         },
         Variant {
-            random: 30,
+            random: 20,
             ..Variant::new(
                 "small",
                 open(
@@ -61,7 +61,7 @@ fn variants() -> Vec<Variant<Open>> {
         Variant {
             fixups: both,
             only: &["random", "long_rows"],
-            random: 30,
+            random: 20,
             ..Variant::new("split", open(None, Mask { max_buffer_bytes: Some(600), ..all }))
         },
     ]

@@ -55,7 +55,7 @@ fn offers(memory: Memory) -> bool {
 
 fn speculative(fixup: Fixup) -> ExecOptions {
     let tiling = Some(Tiling::new(4, 2, 2, 1).expect("a small tiling"));
-    ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup }
+    ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup, ..ExecOptions::default() }
 }
 
 /// Rows of the matrix that is multiplied.

@@ -26,30 +26,30 @@ fn variants() -> Vec<Variant<Open>> {
         Variant {
             tilings,
             fixups: both.clone(),
-            random: 30,
+            random: 20,
             ..Variant::new("mapped", open(Some(Memory::Mapped), all))
         },
         Variant {
             tilings: vec![tiling(8, 2, 3, 1)],
             fixups: vec![Fixup::Auto, Fixup::Host],
-            random: 15,
+            random: 10,
             ..Variant::new("staged", open(Some(Memory::Staged), all))
         },
         // Lanes talk through local memory.
         Variant {
             tilings: vec![tiling(4, 2, 3, 1), tiling(6, 5, 2, 1)],
             fixups: vec![Fixup::Device],
-            random: 15,
+            random: 10,
             ..Variant::new("workgroup", open(None, Mask { no_subgroups: true, ..all }))
         },
         // Launches of several lines.
         Variant {
             fixups: vec![Fixup::Device],
-            random: 15,
+            random: 10,
             ..Variant::new("lines", open(None, Mask { max_groups_of_line: Some(7), ..all }))
         },
         Variant {
-            random: 15,
+            random: 10,
             ..Variant::new(
                 "small",
                 open(None, Mask { no_subgroups: true, local_bytes: Some(2048), no_f64: true, ..all }),
@@ -59,7 +59,7 @@ fn variants() -> Vec<Variant<Open>> {
         Variant {
             fixups: both,
             only: &["random", "long_rows"],
-            random: 15,
+            random: 10,
             ..Variant::new("split", open(None, Mask { max_buffer_bytes: Some(600), ..all }))
         },
     ]

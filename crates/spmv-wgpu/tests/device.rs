@@ -62,7 +62,7 @@ fn each_memory() -> impl Iterator<Item = Device<Wgpu>> {
 
 fn speculative(fixup: Fixup) -> ExecOptions {
     let tiling = Some(Tiling::new(4, 2, 2, 1).expect("a small tiling"));
-    ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup }
+    ExecOptions { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, fixup, ..ExecOptions::default() }
 }
 
 /// Rows of the matrix that is multiplied.

@@ -13,8 +13,8 @@ pub use error::{Error, Result};
 pub use matrix::{Matrix, Pending, Recorded, Workspace};
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
-    Accum, Csr, CsrError, CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, bf16, f16, oracle,
-    tiling,
+    Accum, Csr, CsrError, CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, bf16, f16, format,
+    oracle, tiling,
 };
 pub use spmv_exec::{Algorithm, Fixup, Options, Plan, Repair, RunStats};
 pub use vector::Vector;

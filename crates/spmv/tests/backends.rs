@@ -19,7 +19,7 @@ fn check<T: Scalar>(context: &Context) -> Result<(), Error> {
     let expected: Vec<f64> = (0..200).map(|r| rows(r).map(product).sum()).collect();
     for algorithm in Algorithm::ALL {
         for fixup in [Fixup::Auto, Fixup::Host, Fixup::Device] {
-            let options = Options { algorithm, fixup, ..Options::default() };
+            let options = Options { algorithm, fixup, max_blow_up: 10.0, ..Options::default() };
             let prepared = context.prepare_with(&a, &options)?;
             let y = prepared.multiply(&x)?;
             let y: Vec<f64> = y.iter().map(|v| v.as_f64()).collect();

@@ -8,11 +8,10 @@ use spmv_io::suite::{Class, ENTRIES, find};
 use super::report::{Report, Row, geometric_mean};
 use super::table::{aligned, cold};
 
-/// Algorithms that are set against speculative segmented sum.
-const OTHERS: [Algorithm; 4] =
-    [Algorithm::CsrVector, Algorithm::CsrScalar, Algorithm::MergePath, Algorithm::Ipcsr];
+/// Algorithms that the others are set against.
+const OURS: [Algorithm; 2] = [Algorithm::SpeculativeSegmentedSum, Algorithm::Ipcsr];
 
-/// A table for each precision and device on which speculative segmented sum and another algorithm ran.
+/// A table for each precision and device on which one of [`OURS`] and another algorithm ran.
 pub(crate) fn text(report: &Report) -> String {
     let mut groups: Vec<(&Row, Vec<&Row>)> = Vec::new();
     for row in &report.rows {
@@ -23,10 +22,9 @@ pub(crate) fn text(report: &Report) -> String {
         }
     }
     groups.sort_by(|(a, _), (b, _)| (&a.precision, &a.on).cmp(&(&b.precision, &b.on)));
-    let ours = Algorithm::SpeculativeSegmentedSum;
     let mut text = String::new();
-    for (of, rows) in groups {
-        let Some(table) = table(&rows) else { continue };
+    for ((of, rows), ours) in groups.iter().flat_map(|group| OURS.map(|ours| (group, ours))) {
+        let Some(table) = table(rows, ours) else { continue };
         let _ = writeln!(
             text,
             "{} on {}{}: time over that of {ours}, geometric mean; above 1 {ours} is faster\n{table}\n",
@@ -39,12 +37,12 @@ pub(crate) fn text(report: &Report) -> String {
 }
 
 /// A line for each other algorithm that ran on the same matrices.
-fn table(rows: &[&Row]) -> Option<comfy_table::Table> {
+fn table(rows: &[&Row], ours: Algorithm) -> Option<comfy_table::Table> {
     let sets = sets(rows);
     let header = std::iter::once(String::new()).chain(sets.iter().map(|(title, _)| title.clone())).collect();
     let mut lines = Vec::new();
-    for other in OTHERS {
-        let ratios = ratios(rows, other);
+    for other in Algorithm::ALL.into_iter().filter(|other| *other != ours) {
+        let ratios = ratios(rows, ours, other);
         if ratios.is_empty() {
             continue;
         }
@@ -77,11 +75,10 @@ fn class(matrix: &str) -> Option<Class> {
     find(matrix).map(|e| e.class)
 }
 
-/// Time of `other` over that of speculative segmented sum, for each matrix that both multiplied rightly.
-fn ratios<'a>(rows: &[&'a Row], other: Algorithm) -> Vec<(&'a str, f64)> {
+/// Time of `other` over that of `ours`, for each matrix that both multiplied rightly.
+fn ratios<'a>(rows: &[&'a Row], ours: Algorithm, other: Algorithm) -> Vec<(&'a str, f64)> {
     let ratio = |row: &&'a Row| {
-        let ours = Algorithm::SpeculativeSegmentedSum.name();
-        let ours = rows.iter().find(|r| r.matrix == row.matrix && r.algorithm == ours)?;
+        let ours = rows.iter().find(|r| r.matrix == row.matrix && r.algorithm == ours.name())?;
         Some((row.matrix.as_str(), row.counted_us()? / ours.counted_us()?))
     };
     rows.iter().filter(|r| r.algorithm == other.name()).filter_map(ratio).collect()
@@ -91,7 +88,10 @@ fn cell(ratios: &[(&str, f64)]) -> String {
     let values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
     let least = ratios.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     match (geometric_mean(&values), least) {
-        (Some(mean), Some((matrix, least))) => format!("{mean:.2} (least {least:.2}, {matrix})"),
+        // Layouts refuse some matrices, so their number may be less than the header says.
+        (Some(mean), Some((matrix, least))) => {
+            format!("{mean:.2} (least {least:.2}, {matrix}; {} matrices)", ratios.len())
+        }
         _ => "-".into(),
     }
 }
@@ -108,7 +108,7 @@ mod tests {
         let rows: Vec<Row> = report.rows.iter().filter(|r| r.ok).cloned().collect();
         report.rows.clear();
         for row in rows {
-            for algorithm in OTHERS.into_iter().chain([Algorithm::SpeculativeSegmentedSum]) {
+            for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Auto) {
                 let median = 10.0 * factor(&row.matrix, algorithm);
                 let device_us = Some(Spread { median, min: median, max: median });
                 report.rows.push(Row { algorithm: algorithm.to_string(), device_us, ..row.clone() });
@@ -125,7 +125,7 @@ mod tests {
             _ => 1.0,
         });
         let text = text(&report);
-        assert!(text.contains("2.00 (least 0.50, a)"), "{text}");
+        assert!(text.contains("2.00 (least 0.50, a; 2 matrices)"), "{text}");
         assert!(text.contains("all 2") && !text.contains("irregular"), "{text}");
     }
 
@@ -139,8 +139,11 @@ mod tests {
         let text = text(&report);
         let line = text.lines().find(|l| l.contains("csr_scalar")).unwrap();
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let expected =
-            ["3.98 (least 1.00, dense2)", "100.00 (least 100.00, ASIC_680k)", "1.00 (least 1.00, dense2)"];
+        let expected = [
+            "3.98 (least 1.00, dense2; 20 matrices)",
+            "100.00 (least 100.00, ASIC_680k; 6 matrices)",
+            "1.00 (least 1.00, dense2; 14 matrices)",
+        ];
         assert_eq!(cells[2..5], expected);
         assert!(text.contains("6 irregular") && text.contains("14 regular"), "{text}");
     }

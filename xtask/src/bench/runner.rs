@@ -108,9 +108,13 @@ where
         inputs.push(place.context.upload(&problem.x)?);
         for &algorithm in way.algorithms {
             let options = Options { algorithm, tiling: way.tiling, ..Options::default() };
-            let entrant = Entrant::prepare(place, &options, &problem.a)
-                .with_context(|| format!("{} {algorithm}", place.label))?;
-            entrants.push((inputs.len() - 1, *place, algorithm, entrant));
+            match Entrant::prepare(place, &options, &problem.a) {
+                Ok(entrant) => entrants.push((inputs.len() - 1, *place, algorithm, entrant)),
+                Err(spmv::Error::Exec(spmv_exec::Error::Format(why))) => {
+                    report.left_out.push(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, place.label));
+                }
+                Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", place.label)),
+            }
         }
     }
     let Problem { a, x, reference } = &problem;

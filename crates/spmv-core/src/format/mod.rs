@@ -77,7 +77,11 @@ impl Cost {
         ratio(self.bytes, self.csr_bytes)
     }
 
-    fn check(&self, format: &'static str, max_blow_up: f64) -> Result<(), FormatError> {
+    /// Refuses what takes more than `max_blow_up` times the bytes of CSR.
+    ///
+    /// # Errors
+    /// [`FormatError::TooLarge`].
+    pub fn check(&self, format: &'static str, max_blow_up: f64) -> Result<(), FormatError> {
         if self.blow_up() <= max_blow_up {
             return Ok(());
         }
@@ -146,6 +150,17 @@ pub enum FormatError {
         /// Its column.
         col: u32,
     },
+}
+
+impl FormatError {
+    /// The same of a matrix whose rows begin with row `first` of another, in that other's numbers.
+    #[must_use]
+    pub fn in_rows_from(mut self, first: usize) -> Self {
+        if let Self::Repeated { row, .. } | Self::StoredZero { row, .. } = &mut self {
+            *row += first;
+        }
+        self
+    }
 }
 
 #[cfg(test)]

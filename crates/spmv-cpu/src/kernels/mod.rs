@@ -7,9 +7,14 @@ pub(crate) mod axpby;
 pub(crate) mod carry_apply;
 pub(crate) mod csr_scalar;
 pub(crate) mod csr_vector;
+pub(crate) mod dia;
+pub(crate) mod ell;
 pub(crate) mod fixup_apply;
 pub(crate) mod ipcsr;
+pub(crate) mod jad;
 pub(crate) mod merge_path;
+pub(crate) mod pcsr_products;
+pub(crate) mod pcsr_sums;
 pub(crate) mod prelude;
 pub(crate) mod spec_segsum;
 

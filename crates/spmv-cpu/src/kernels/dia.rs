@@ -1,0 +1,96 @@
+// kernel: dia
+// params: n_rows row_base n_cols n_diags tiles alpha beta offsets vals x y
+// steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
+//         3 store alpha*sum + beta*y
+
+use std::ops::Range;
+
+use spmv_core::{Tiling, Value};
+
+use super::prelude::{Rows, for_groups};
+
+/// Rows summed side by side: their sums stay in L1.
+const ROWS: usize = 1024;
+
+pub(crate) struct Dia<'a, T: Value> {
+    pub(crate) tiling: Tiling,
+    pub(crate) alpha: T::Accum,
+    pub(crate) beta: T::Accum,
+    /// Column minus row of each diagonal, in 32 bits.
+    pub(crate) offsets: &'a [u32],
+    /// Row r of diagonal d at `d * n_rows + r`.
+    pub(crate) vals: &'a [T],
+    pub(crate) x: &'a [T],
+    pub(crate) y: &'a mut [T::Accum],
+}
+
+/// The part of some rows where a diagonal is inside of the matrix.
+struct Inside {
+    rows: Range<usize>,
+    cols: Range<usize>,
+}
+
+/// Of `n` rows, whose first has column `first_col` in 32 bits: below 0 it is very large.
+fn inside(first_col: u32, n_cols: usize, n: usize) -> Inside {
+    let start = if (first_col as usize) < n_cols { 0 } else { first_col.wrapping_neg() as usize };
+    let start = start.min(n);
+    let col = first_col.wrapping_add(start as u32) as usize;
+    let end = n.min(start + n_cols.saturating_sub(col));
+    Inside { rows: start..end, cols: if start < end { col..col + (end - start) } else { 0..0 } }
+}
+
+impl<T: Value> Dia<'_, T> {
+    pub(crate) fn run(self, groups: u32) {
+        let Self { tiling, alpha, beta, offsets, vals, x, y } = self;
+        let n_rows = y.len();
+        let none = T::from_f64(0.0);
+        for_groups(
+            0..groups,
+            Rows { base: 0, rows: y },
+            &|rows, group| rows.split_before(tiling.scalar_rows(group, n_rows as u32).start as usize),
+            &|out, _| {
+                // STEP 1
+                for (chunk, y) in out.rows.chunks_mut(ROWS).enumerate() {
+                    let first = out.base + chunk * ROWS;
+                    // STEP 2
+                    let mut sums = [num_traits::zero::<T::Accum>(); ROWS];
+                    for (diagonal, offset) in offsets.iter().enumerate() {
+                        let inside = inside((first as u32).wrapping_add(*offset), x.len(), y.len());
+                        let place = diagonal * n_rows + first + inside.rows.start;
+                        let vals = &vals[place..place + inside.rows.len()];
+                        let x = &x[inside.cols];
+                        for (sum, (val, x)) in sums[inside.rows].iter_mut().zip(vals.iter().zip(x)) {
+                            let product = val.to_accum() * x.to_accum();
+                            *sum += if *val == none { num_traits::zero() } else { product };
+                        }
+                    }
+                    // STEP 3
+                    for (y, sum) in y.iter_mut().zip(sums) {
+                        *y = super::store(alpha, sum, beta, *y);
+                    }
+                }
+            },
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_part_inside_is_found_before_and_behind_the_matrix() {
+        let of = |first_col: i64, n_cols, n| {
+            let Inside { rows, cols } = inside(first_col as u32, n_cols, n);
+            assert_eq!(rows.len(), cols.len());
+            (rows, cols)
+        };
+        assert_eq!(of(0, 5, 3), (0..3, 0..3));
+        assert_eq!(of(3, 5, 3), (0..2, 3..5));
+        assert_eq!(of(-2, 5, 3), (2..3, 0..1));
+        assert_eq!(of(-2, 5, 9), (2..7, 0..5));
+        assert_eq!(of(-3, 5, 3), (3..3, 0..0));
+        assert_eq!(of(7, 5, 3).0.len(), 0);
+        assert_eq!(of(0, 0, 3).0.len(), 0);
+    }
+}

@@ -1,0 +1,28 @@
+// kernel: dia
+// params: n_rows row_base n_cols n_diags tiles alpha beta offsets vals x y
+// steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
+//         3 store alpha*sum + beta*y
+
+KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
+           const uint *__restrict__ offsets, const value_t *__restrict__ vals, const value_t *__restrict__ x,
+           accum_t *__restrict__ y)
+{
+    // STEP 1
+    uint row = blockIdx.x * blockDim.x * tiles + threadIdx.x;
+    for (uint s = 0; s < tiles && row < n_rows; s++, row += blockDim.x)
+    {
+        // STEP 2
+        accum_t sum = 0;
+#pragma unroll 4
+        for (uint d = 0; d < n_diags; d++)
+        {
+            // Places outside of the matrix hold no entry; x is read at the same time as they are.
+            const uint col = row + load_index(offsets, d);
+            const accum_t val = stream_value(vals, d * n_rows + row);
+            const accum_t other = col < n_cols ? load_value(x, col) : 0;
+            if (val != 0) sum += val * other;
+        }
+        // STEP 3
+        store(y + row_base + row, alpha, sum, beta);
+    }
+}

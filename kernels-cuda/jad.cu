@@ -1,0 +1,44 @@
+// kernel: jad
+// params: n_rows row_base n_jags tiles alpha beta perm jag_ptr cols vals x y
+// steps:  1 a lane takes S places of the rows sorted by length; 2 sum the place's products, one of each jagged diagonal
+//         that is so long; 3 store alpha*sum + beta*y to the place's row
+
+// Loads that are on their way before the first is used.
+#define AHEAD 4
+
+KERNEL jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, accum_t beta,
+           const uint *__restrict__ perm, const uint *__restrict__ jag_ptr, const uint *__restrict__ cols,
+           const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *__restrict__ y)
+{
+    // STEP 1
+    uint place = blockIdx.x * blockDim.x * tiles + threadIdx.x;
+    for (uint s = 0; s < tiles && place < n_rows; s++, place += blockDim.x)
+    {
+        // STEP 2
+        accum_t sum = 0;
+        bool more = true;
+        for (uint k = 0; more && k < n_jags; k += AHEAD)
+        {
+            uint col[AHEAD];
+            accum_t val[AHEAD];
+            bool has[AHEAD];
+#pragma unroll
+            for (uint i = 0; i < AHEAD; i++)
+            {
+                const uint jag = least(k + i, n_jags - 1);
+                const uint start = load_index(jag_ptr, jag);
+                has[i] = k + i < n_jags && place < load_index(jag_ptr, jag + 1) - start;
+                // Every jagged diagonal has a first place.
+                const uint at = start + (has[i] ? place : 0);
+                col[i] = stream_index(cols, at);
+                val[i] = stream_value(vals, at);
+            }
+#pragma unroll
+            for (uint i = 0; i < AHEAD; i++)
+                if (has[i]) sum += val[i] * load_value(x, col[i]);
+            more = has[AHEAD - 1];
+        }
+        // STEP 3
+        store(y + row_base + load_index(perm, place), alpha, sum, beta);
+    }
+}
