@@ -28,10 +28,11 @@ KERNEL jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, a
                 const uint jag = least(k + i, n_jags - 1);
                 const uint start = load_index(jag_ptr, jag);
                 has[i] = k + i < n_jags && place < load_index(jag_ptr, jag + 1) - start;
-                // Every jagged diagonal has a first place.
+                // Every jagged diagonal has a first place. Those of one or few rows follow each other, so that what one
+                // load leaves in the first cache is there for the next.
                 const uint at = start + (has[i] ? place : 0);
-                col[i] = stream_index(cols, at);
-                val[i] = stream_value(vals, at);
+                col[i] = load_index(cols, at);
+                val[i] = load_value(vals, at);
             }
 #pragma unroll
             for (uint i = 0; i < AHEAD; i++)

@@ -163,8 +163,34 @@ pub struct DeviceCaps {
     pub max_groups: u32,
     /// Local (shared, workgroup) memory of a group in bytes.
     pub max_local_bytes: u32,
+    /// What a compute unit holds at a time, where the driver tells.
+    pub unit: Option<Unit>,
     /// Largest buffer that a kernel can be given, in bytes.
     pub max_buffer_bytes: u64,
+}
+
+/// What a compute unit holds at a time, of all its groups together.
+///
+/// ```
+/// use spmv_backend::Unit;
+/// let turing = Unit { local_bytes: 64 * 1024, lanes: 1024 };
+/// assert_eq!(turing.group_local_bytes(128), 8 * 1024);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Local memory in bytes.
+    pub local_bytes: u32,
+    /// Lanes.
+    pub lanes: u32,
+}
+
+impl Unit {
+    /// Local memory that each group may take if the unit is to hold as many groups of `lanes` lanes as it can: Gao et al.,
+    /// equation 3.
+    pub const fn group_local_bytes(&self, lanes: u32) -> u32 {
+        let groups = self.lanes / if lanes == 0 { 1 } else { lanes };
+        self.local_bytes / if groups == 0 { 1 } else { groups }
+    }
 }
 
 impl DeviceCaps {
@@ -189,6 +215,7 @@ impl DeviceCaps {
             max_group: 1024,
             max_groups: i32::MAX as u32,
             max_local_bytes: 32 * 1024,
+            unit: None,
             max_buffer_bytes: u64::MAX,
         }
     }

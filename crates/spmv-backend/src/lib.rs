@@ -31,7 +31,7 @@ mod params;
 
 pub use backend::{Addressed, Arg, Backend, HostSlice, Lent, Look, Scalar};
 pub use cache::Cache;
-pub use caps::{DeviceCaps, DeviceKind, DtypeSet, MemoryModel, find_device};
+pub use caps::{DeviceCaps, DeviceKind, DtypeSet, MemoryModel, Unit, find_device};
 pub use error::{Error, Result};
 pub use kernel::{KernelId, KernelSpec, Lanes, UnknownKernel};
 pub use params::{Elem, Param, ParamKind};

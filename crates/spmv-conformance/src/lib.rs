@@ -129,8 +129,14 @@ fn absent<B: Backend>(label: &str, reason: &str) -> Trial {
 
 fn of_device<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F>, trials: &mut Vec<Trial>) {
     for &algorithm in variant.algorithms {
+        // One is enough for kernels that only know how many lanes a group has, and S.
+        let n_tilings = match algorithm {
+            Algorithm::CsrScalar | Algorithm::Ell | Algorithm::Jad | Algorithm::Dia => 1,
+            _ => usize::MAX,
+        };
         for dtype in Dtype::ALL {
-            for tiling in std::iter::once(None).chain(variant.tilings.iter().copied().map(Some)) {
+            let tilings = variant.tilings.iter().take(n_tilings).copied().map(Some);
+            for tiling in std::iter::once(None).chain(tilings) {
                 let fixups: &[Fixup] = match algorithm {
                     Algorithm::SpeculativeSegmentedSum => &variant.fixups,
                     _ => &[Fixup::Auto],

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use cust::device::{Device, DeviceAttribute as Attribute};
 use cust::error::CudaError;
 use cust::{CudaApiVersion, CudaFlags};
-use spmv_backend::{DeviceCaps, DeviceKind, Error, MemoryModel, Result, find_device};
+use spmv_backend::{DeviceCaps, DeviceKind, Error, MemoryModel, Result, Unit, find_device};
 
 use crate::error::unavailable;
 use crate::{Mask, Memory, Options};
@@ -46,6 +46,7 @@ pub(crate) struct Found {
     compute_units: u32,
     max_group: u32,
     local_bytes: u32,
+    unit: Unit,
     total_bytes: u64,
 }
 
@@ -101,6 +102,10 @@ fn of_device(place: u32, driver: (i32, i32)) -> Result<Found, CudaError> {
         compute_units: number(Attribute::MultiprocessorCount)?,
         max_group: ask(Attribute::MaxThreadsPerBlock)?.min(MAX_GROUP) as u32,
         local_bytes: ask(Attribute::MaxSharedMemoryPerBlock)?.min(LOCAL_BYTES) as u32,
+        unit: Unit {
+            local_bytes: number(Attribute::MaxSharedMemoryPerMultiprocessor)?,
+            lanes: number(Attribute::MaxThreadsPerMultiprocessor)?,
+        },
         total_bytes: device.total_memory()? as u64,
         info: DeviceInfo { name: device.name()?.trim().to_owned(), compute, kind, memories },
     })
@@ -157,6 +162,7 @@ impl Found {
         // Kernels count lanes in 32 bits.
         caps.max_groups = i32::MAX as u32 / self.max_group.max(1);
         caps.max_local_bytes = self.local_bytes;
+        caps.unit = Some(self.unit);
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(self.total_bytes).min(self.total_bytes);
         caps
     }

@@ -28,31 +28,31 @@ fn variants() -> Vec<Variant<Open>> {
                 tiling(32, 1, 1, 1),
             ],
             fixups: vec![Fixup::Auto, Fixup::Host],
-            random: 100,
+            random: 50,
             ..Variant::new("device", open(Some(Memory::Device), all))
         },
         Variant {
             tilings: vec![tiling(32, 1, 3, 2)],
             fixups: vec![Fixup::Auto, Fixup::Device],
-            random: 30,
+            random: 20,
             ..Variant::new("managed", open(Some(Memory::Managed), all))
         },
         // As on chips where host and device must not touch managed memory at the same time.
         Variant {
             fixups: vec![Fixup::Auto, Fixup::Device],
-            random: 30,
+            random: 20,
             ..Variant::new("mapped", open(Some(Memory::Managed), Mask { no_concurrent_access: true, ..all }))
         },
         // The PTX for any device.
         Variant {
             tilings: vec![tiling(32, 1, 3, 2)],
-            random: 30,
+            random: 20,
             ..Variant::new("baseline", open(None, Mask { baseline: true, ..all }))
         },
         // Rows by parts of a warp.
         Variant {
             tilings: [2, 4, 8, 16].map(|t| tiling(t, 1, 2, 64 / t)).to_vec(),
-            random: 100,
+            random: 50,
             algorithms: &[Algorithm::CsrVector],
             ..Variant::new("parts", open(Some(Memory::Device), all))
         },
@@ -62,7 +62,7 @@ fn variants() -> Vec<Variant<Open>> {
             tilings: vec![tiling(32, 1, 1, 1)],
             fixups: vec![Fixup::Host, Fixup::Device],
             only: &["random", "long_rows"],
-            random: 30,
+            random: 20,
             ..Variant::new("split", open(None, Mask { max_buffer_bytes: Some(600), ..all }))
         },
     ]

@@ -195,7 +195,7 @@ fn a_prepared_matrix_is_shared_between_threads() {
 }
 
 mod plans {
-    use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, KernelId, Lanes, MemoryModel};
+    use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, KernelId, Lanes, MemoryModel, Unit};
     use spmv_core::{Dtype, RowStats, Tiling};
 
     use crate::{Algorithm, Fixup, Options, Repair, plan};
@@ -301,6 +301,36 @@ mod plans {
         }
         let tiling = plan(&long, Dtype::F64, &caps, &Options::default()).unwrap().kernel.tiling;
         assert_eq!(tiling.n_groups(4_002_000), 8);
+    }
+
+    #[test]
+    fn rows_choose_the_lanes_of_csr_vector_where_subgroups_are_whole_too() {
+        let options = Options { algorithm: Algorithm::CsrVector, ..Options::default() };
+        let planned = |caps: &DeviceCaps, mean: f64| {
+            let plan = plan(&RowStats { mean, ..rows() }, Dtype::F32, caps, &options).unwrap();
+            (plan.kernel.tiling.to_string(), plan.kernel.lanes)
+        };
+        let mut caps = gpu();
+        assert_eq!(planned(&caps, 4.0), ("T=2,W=1,S=1,B=64".into(), Lanes::Workgroup));
+        assert_eq!(planned(&caps, 500.0), ("T=32,W=1,S=1,B=8".into(), Lanes::Subgroup));
+        caps.subgroup = None;
+        assert_eq!(planned(&caps, 5000.0), ("T=64,W=1,S=1,B=4".into(), Lanes::Workgroup));
+        caps.max_group = 1;
+        assert_eq!(planned(&caps, 5000.0), ("T=1,W=1,S=1,B=1".into(), Lanes::Workgroup));
+    }
+
+    #[test]
+    fn a_group_leaves_local_memory_for_the_others_of_its_unit() {
+        let options = Options { algorithm: Algorithm::Ipcsr, ..Options::default() };
+        let width =
+            |caps: &DeviceCaps, value| plan(&rows(), value, caps, &options).unwrap().kernel.tiling.width();
+        let mut caps = gpu();
+        assert_eq!([Dtype::F32, Dtype::F64].map(|v| width(&caps, v)), [8, 8]);
+        // Turing, Ada (which holds 12 such groups of 128 lanes), Hopper.
+        for (bytes, lanes, widths) in [(64, 1024, [8, 4]), (100, 1536, [8, 4]), (228, 2048, [8, 8])] {
+            caps.unit = Some(Unit { local_bytes: bytes * 1024, lanes });
+            assert_eq!([Dtype::F32, Dtype::F64].map(|v| width(&caps, v)), widths, "{bytes}");
+        }
     }
 
     #[test]

@@ -209,6 +209,12 @@ fn tiles_for(work: usize, full: u64, most: u32) -> u32 {
     (work as u64).div_ceil(full.max(1)).clamp(1, u64::from(most)) as u32
 }
 
+/// Lanes that rows of such a length keep busy, a power of two.
+fn lanes_of_a_row(rows: &RowStats) -> u32 {
+    let wanted = (rows.mean / ENTRIES_PER_LANE).max(1.0).log2().round() as u32;
+    1u32 << wanted.min(16)
+}
+
 /// Tilings for devices whose subgroups may be split.
 fn split_tiling(id: KernelId, rows: &RowStats, caps: &DeviceCaps, (least, most): (u16, u16)) -> Tiling {
     let (least, most) = (u32::from(least), u32::from(most));
@@ -220,8 +226,7 @@ fn split_tiling(id: KernelId, rows: &RowStats, caps: &DeviceCaps, (least, most):
     };
     let (lanes, (width, tiles, bunches)) = match id {
         KernelId::CsrVector => {
-            let wanted = (rows.mean / ENTRIES_PER_LANE).max(1.0).log2().round() as u32;
-            let lanes = (1u32 << wanted.min(16)).clamp(least, most);
+            let lanes = lanes_of_a_row(rows).clamp(least, most);
             (lanes, (1, 1, groups_of(lanes)))
         }
         KernelId::Axpby => (most, (1, 1, groups_of(most))),
@@ -268,8 +273,8 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
             }
         };
     }
-    // Rows of a launch are many: a bunch, or a lane, takes one.
-    let by_row = id.takes_a_row_a_lane() || id == KernelId::CsrVector;
+    // Rows of a launch are many: a lane takes one.
+    let by_row = id.takes_a_row_a_lane();
     let tiles = |width: u32, most: u32| {
         let work = if id == KernelId::MergePath { rows.nnz.saturating_add(rows.n_rows) } else { rows.nnz };
         let full = u64::from(width) * u64::from(caps.compute_units) * RESIDENT_LANES;
@@ -286,6 +291,13 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
         let (lanes, tiles, bunches) = (planned.lanes(), planned.tiles(), planned.bunches());
         let width = fitting_width(id, value, caps, lanes, planned.width(), bunches);
         return tiling(lanes, width, tiles, bunches);
+    }
+    if id == KernelId::CsrVector {
+        // Fewer lanes than run together talk through local memory, at barriers that all bunches of a group meet.
+        let most = caps.subgroup.map_or(64, |(_, most)| u32::from(most)).min(caps.max_group).max(1);
+        let lanes = lanes_of_a_row(rows).clamp(2.min(most), most);
+        let group = caps.max_group.min(if lanes == most { 256 } else { BLOCK_LANES });
+        return tiling(lanes, 1, 1, (group / lanes).max(1));
     }
     let Some((_, lanes)) = caps.subgroup else {
         let lanes = caps.max_group.clamp(1, 64);
@@ -320,11 +332,14 @@ fn fitting_lanes(id: KernelId, value: Dtype, caps: &DeviceCaps, most: u32) -> u3
         .unwrap_or(1)
 }
 
-/// Whether local memory holds what a group of such a tiling needs.
+/// Whether local memory holds what a group of such a tiling needs; a group that holds products leaves enough for as many
+/// of its kind as the lanes of a compute unit allow.
 fn fits(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, width: u32, bunches: u32) -> bool {
     let Ok(tiling) = Tiling::new(lanes, width, 1, bunches) else { return false };
     let spec = KernelSpec { id, value, lanes: Lanes::Workgroup, tiling };
-    spec.local_bytes() <= u64::from(caps.max_local_bytes)
+    let shared = caps.unit.filter(|_| id.holds_products_of_a_group());
+    let share = shared.map_or(u32::MAX, |unit| unit.group_local_bytes(tiling.group_lanes()));
+    spec.local_bytes() <= u64::from(caps.max_local_bytes.min(share))
 }
 
 /// The kernel that adds what another carries. One that talks over more lanes than run together leaves it the lanes
