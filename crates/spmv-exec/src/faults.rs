@@ -207,7 +207,7 @@ mod plans {
     }
 
     fn rows() -> RowStats {
-        RowStats { n_rows: 1000, n_cols: 1000, nnz: 5000, mean: 5.0, max: 9, ..RowStats::default() }
+        RowStats { n_rows: 1000, n_cols: 1000, nnz: 5000, mean: 5.0, max: 900, ..RowStats::default() }
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn choose(asked: Algorithm, rows: &RowStats, caps: &DeviceCaps, why: &mut Vec<St
         (Algorithm::Auto, true) => {
             (Algorithm::MergePath, "cuts rows and entries evenly over threads, whatever the row lengths")
         }
-        (Algorithm::Auto, _) if splits_subgroups(caps) && rows.max as f64 <= EVEN * rows.mean => {
+        (Algorithm::Auto, _) if rows.max as f64 <= EVEN * rows.mean => {
             (Algorithm::CsrVector, "one launch; rows are so even that no bunch waits long for another")
         }
         // Where the host can map, it would repair, and in a memory of two parts pages would go to and fro.
