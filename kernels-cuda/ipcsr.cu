@@ -4,8 +4,6 @@
 //         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
 //         sum in carries[block]; where groups can join, the last to arrive adds its row's, else carry_apply
 
-// A word of padding for every 32: lanes that read whole rows of equal lengths then read from different banks.
-#define AT(entry) ((entry) + (entry) / 32)
 // Steps that the lanes of one row of several may take, in widths of a tile.
 #define STEPS 2
 // Groups of a multiprocessor: as many as leave registers for what a lane has on its way.
@@ -98,7 +96,7 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
         return;
     }
 #pragma unroll
-    for (uint i = 0; i < WIDTH; i++) products[AT(i * LANES + lane)] = product[i];
+    for (uint i = 0; i < WIDTH; i++) products[HELD_AT(i * LANES + lane)] = product[i];
     ends[lane] = end;
     if (lane == 0) *n_long = 0;
     group_barrier();
@@ -118,7 +116,7 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
     accum_t sum = 0;
     if (!is_long)
     {
-        for (uint e = begin + own; e < stop; e += n_lanes) sum += products[AT(e)];
+        for (uint e = begin + own; e < stop; e += n_lanes) sum += products[HELD_AT(e)];
     }
     sum = part_sum(sum, n_lanes);
     if (row < n_own && own == 0)
@@ -136,7 +134,7 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
         const uint long_stop = ends[long_row];
         sum = 0;
         for (uint e = (long_row == 0 ? 0 : ends[long_row - 1]) + lane % WARP_LANES; e < long_stop; e += WARP_LANES)
-            sum += products[AT(e)];
+            sum += products[HELD_AT(e)];
         sum = lane_sum<WARP_LANES>(sum);
         if (lane % WARP_LANES == 0) store(out + long_row, alpha, sum, beta);
     }

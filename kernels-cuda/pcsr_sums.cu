@@ -3,9 +3,6 @@
 // steps:  1 a group takes S times as many rows as it has lanes; 2 bring their products to local memory, W*T at a time;
 //         3 a lane sums those of its row; 4 store alpha*sum + beta*y
 
-// A word of padding for every 32: lanes that read whole rows of equal lengths then read from different banks.
-#define AT(entry) ((entry) + (entry) / 32)
-
 KERNEL pcsr_sums(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
                  const uint *__restrict__ row_ptr, const accum_t *__restrict__ products,
                  accum_t *__restrict__ y)
@@ -31,12 +28,12 @@ KERNEL pcsr_sums(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t 
 #pragma unroll
             for (uint i = 0; i < WIDTH; i++) product[i] = stream(products + base + least(i * LANES + lane, n - 1));
 #pragma unroll
-            for (uint i = 0; i < WIDTH; i++) held[AT(i * LANES + lane)] = product[i];
+            for (uint i = 0; i < WIDTH; i++) held[HELD_AT(i * LANES + lane)] = product[i];
             group_barrier();
             // STEP 3
             const uint from = start > base ? start - base : 0;
             const uint to = stop > base ? least(stop - base, n) : 0;
-            for (uint e = from; e < to; e++) sum += held[AT(e)];
+            for (uint e = from; e < to; e++) sum += held[HELD_AT(e)];
             group_barrier();
         }
         // STEP 4

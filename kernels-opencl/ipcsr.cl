@@ -4,8 +4,6 @@
 //         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
 //         sum in carries[block]; where groups can join, the last to arrive adds its row's, else carry_apply
 
-// A word of padding for every 32: lanes that read whole rows of equal lengths then read from different banks.
-#define AT(entry) ((entry) + (entry) / 32)
 #define GROUP (LANES * BUNCHES)
 #define HELD (GROUP * WIDTH)
 // Steps that the lanes of one row of several may take, in widths of a tile; lanes that a long row gets then.
@@ -36,7 +34,7 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
     {
         const uint e = i * GROUP + lane;
         if (e < n_entries)
-            products[AT(e)] =
+            products[HELD_AT(e)] =
                 (accum_t)load_value(vals, start + e) * (accum_t)load_value(x, cols[start + e]);
     }
     ends[lane] = lane < n_own ? row_ptr[first_row + lane + 1] - start : n_entries;
@@ -56,7 +54,7 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
     accum_t sum = 0;
     if (!is_long)
     {
-        for (uint e = begin + own; e < stop; e += n_lanes) sum += products[AT(e)];
+        for (uint e = begin + own; e < stop; e += n_lanes) sum += products[HELD_AT(e)];
     }
     else if (own == 0)
         long_rows[atomic_inc(&n_long)] = row;
@@ -89,7 +87,7 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
             accum_t long_sum = 0;
             const uint long_stop = ends[long_row];
             for (uint e = (long_row == 0 ? 0 : ends[long_row - 1]) + mate; e < long_stop; e += team_lanes)
-                long_sum += products[AT(e)];
+                long_sum += products[HELD_AT(e)];
             sums[lane] = long_sum;
         }
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -3,8 +3,6 @@
 // steps:  1 a group takes S times as many rows as it has lanes; 2 bring their products to local memory, W*T at a time;
 //         3 a lane sums those of its row; 4 store alpha*sum + beta*y
 
-// A word of padding for every 32: lanes that read whole rows of equal lengths then read from different banks.
-#define AT(entry) ((entry) + (entry) / 32)
 #define GROUP (LANES * BUNCHES)
 #define HELD (GROUP * WIDTH)
 
@@ -31,7 +29,7 @@ KERNEL void pcsr_sums(uint n_rows, uint row_base, uint tiles, accum_t alpha, acc
             for (uint i = 0; i < WIDTH; i++)
             {
                 const uint e = i * GROUP + lane;
-                if (e < n) held[AT(e)] = products[base + e];
+                if (e < n) held[HELD_AT(e)] = products[base + e];
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             // STEP 3
@@ -40,7 +38,7 @@ KERNEL void pcsr_sums(uint n_rows, uint row_base, uint tiles, accum_t alpha, acc
             const uint from = start > base ? start - base : 0;
             const uint to = stop > base ? min(stop - base, n) : 0;
             accum_t sum = 0;
-            for (uint e = from; e < to; e++) sum += held[AT(e)];
+            for (uint e = from; e < to; e++) sum += held[HELD_AT(e)];
             *own_sum += sum;
             barrier(CLK_LOCAL_MEM_FENCE);
         }

@@ -223,6 +223,10 @@ static void store(GLOBAL accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
 
+// Place of an entry's product in local memory. A word of padding for every 32: lanes that read whole rows of equal
+// lengths then read from different banks.
+#define HELD_AT(entry) ((entry) + (entry) / 32)
+
 // The greatest row from `low` on, up to `high`, that starts at or before `entry`; row `low` must.
 static uint locate(GLOBAL const uint *row_ptr, uint low, uint high, uint entry)
 {

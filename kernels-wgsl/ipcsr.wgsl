@@ -9,15 +9,12 @@ const HELD = GROUP * WIDTH;
 const STEPS = 2u;
 const MOST_LANES = 32u;
 
-// A word of padding for every 32: lanes that read whole rows of equal lengths then read from different banks.
 var<workgroup> products: array<accum, HELD + HELD / 32u>;
 var<workgroup> sums: array<accum, GROUP>;
 var<workgroup> ends: array<u32, GROUP>;
 var<workgroup> long_rows: array<u32, GROUP>;
 var<workgroup> n_long: atomic<u32>;
 var<workgroup> n_listed: u32;
-
-fn at(entry: u32) -> u32 { return entry + entry / 32u; }
 
 // Where a row of the block begins.
 fn begin_of(row: u32) -> u32
@@ -49,7 +46,7 @@ fn ipcsr()
         let product_$i = val_$i * load_x(col_$i);
 #end
 #each i WIDTH
-        products[at($iu * GROUP + local_id)] = product_$i;
+        products[held_at($iu * GROUP + local_id)] = product_$i;
 #end
     }
     ends[local_id] = end;
@@ -74,7 +71,7 @@ fn ipcsr()
     var sum = accum(0.0);
     if (!is_long)
     {
-        for (var e = first + own; e < stop; e += n_lanes) { sum += products[at(e)]; }
+        for (var e = first + own; e < stop; e += n_lanes) { sum += products[held_at(e)]; }
     }
     else if (own == 0u)
     {
@@ -115,7 +112,7 @@ fn ipcsr()
         {
             long_row = long_rows[base + team];
             let long_stop = ends[long_row];
-            for (var e = begin_of(long_row) + mate; e < long_stop; e += team_lanes) { long_sum += products[at(e)]; }
+            for (var e = begin_of(long_row) + mate; e < long_stop; e += team_lanes) { long_sum += products[held_at(e)]; }
         }
         sums[local_id] = long_sum;
         workgroupBarrier();

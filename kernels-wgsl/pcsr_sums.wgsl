@@ -5,13 +5,10 @@
 
 const HELD = GROUP * WIDTH;
 
-// A word of padding for every 32: lanes that read whole rows of equal lengths then read from different banks.
 var<workgroup> held: array<accum, HELD + HELD / 32u>;
 // The entries of the group's rows.
 var<workgroup> group_start: u32;
 var<workgroup> group_stop: u32;
-
-fn at(entry: u32) -> u32 { return entry + entry / 32u; }
 
 fn pcsr_sums()
 {
@@ -38,13 +35,13 @@ fn pcsr_sums()
             let product_$i = products[base + min($iu * GROUP + local_id, n - 1u)];
 #end
 #each i WIDTH
-            held[at($iu * GROUP + local_id)] = product_$i;
+            held[held_at($iu * GROUP + local_id)] = product_$i;
 #end
             workgroupBarrier();
             // STEP 3
             let first = max(start, base) - base;
             let last = min(max(stop, base) - base, n);
-            for (var e = first; e < last; e++) { sum += held[at(e)]; }
+            for (var e = first; e < last; e++) { sum += held[held_at(e)]; }
             workgroupBarrier();
         }
         // STEP 4

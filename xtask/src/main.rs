@@ -1,10 +1,11 @@
-//! Commands of the workspace: `cargo xtask bench | test | ci | tidy | kernels`.
+//! Commands of the workspace: `cargo xtask bench | fit | predict | test | ci | tidy | kernels`.
 // Not `forbid`: two commands call a vendor's library (bench/peers/mkl.rs, kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
 mod bench;
 mod ci;
 mod kernels;
+mod model;
 mod test;
 mod tidy;
 
@@ -22,6 +23,10 @@ struct Cli {
 enum Command {
     /// Multiplies matrices on every device found, checks the results, prints times.
     Bench(bench::Args),
+    /// Measures generated matrices on every device found, and keeps what `predict` needs to know of it.
+    Fit(model::FitArgs),
+    /// Predicts times of real matrices, and measures them.
+    Predict(model::PredictArgs),
     /// Says what this machine can test, and tests it.
     Test(test::Args),
     /// Everything that must hold before a change is merged.
@@ -35,6 +40,8 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Bench(args) => bench::run(&args),
+        Command::Fit(args) => model::fit(&args),
+        Command::Predict(args) => model::predict(&args),
         Command::Test(args) => test::run(&args),
         Command::Ci(args) => ci::run(&args),
         Command::Tidy(args) => tidy::run(&args),

@@ -81,6 +81,11 @@ impl KernelId {
     }
 
     /// Whether a lane takes whole rows, so that a launch has as many lanes as rows (over S).
+    ///
+    /// ```
+    /// use spmv_backend::KernelId;
+    /// assert!(KernelId::Ell.takes_a_row_a_lane() && !KernelId::CsrVector.takes_a_row_a_lane());
+    /// ```
     pub const fn takes_a_row_a_lane(self) -> bool {
         matches!(
             self,
@@ -88,8 +93,13 @@ impl KernelId {
         )
     }
 
-    /// Whether a group holds products in local memory, where lanes find those of others: then it is one bunch, of more
-    /// lanes than run together.
+    /// Whether a group is one bunch of more lanes than run together, which find each other's products in memory:
+    /// `pcsr_products` leaves them to `pcsr_sums`, which brings them to local memory as `ipcsr` does.
+    ///
+    /// ```
+    /// use spmv_backend::KernelId;
+    /// assert!(KernelId::Ipcsr.holds_products_of_a_group() && !KernelId::Ell.holds_products_of_a_group());
+    /// ```
     pub const fn holds_products_of_a_group(self) -> bool {
         matches!(self, KernelId::Ipcsr | KernelId::PcsrProducts | KernelId::PcsrSums)
     }
@@ -129,8 +139,8 @@ impl FromStr for KernelId {
 pub enum Lanes {
     /// Shuffles and ballots; the bunch is a subgroup (warp, wavefront) or part of one.
     Subgroup,
-    /// Local memory and group barriers; then a group holds one bunch, because the fast path for a tile
-    /// in one row diverges between bunches.
+    /// Local memory and group barriers. Then a group of `spec_segsum` holds one bunch, because its fast path for a tile in
+    /// one row diverges between bunches.
     Workgroup,
 }
 
@@ -208,6 +218,7 @@ impl KernelSpec {
         let (tile, lanes) = (u64::from(self.tiling.tile_entries()), u64::from(self.tiling.group_lanes()));
         let bunches = u64::from(self.tiling.bunches());
         let talk = if self.lanes == Lanes::Workgroup { lanes * (sum + 4) } else { 0 };
+        let held = (bunches * tile + bunches * tile / 32 + lanes) * sum;
         match self.id {
             KernelId::SpecSegsum => {
                 let kept = if self.lanes == Lanes::Workgroup { lanes * sum } else { 0 };
@@ -216,14 +227,8 @@ impl KernelSpec {
             KernelId::FixupApply => talk + bunches * tile * sum,
             KernelId::CsrVector | KernelId::CarryApply => talk,
             KernelId::MergePath => talk + bunches * tile * (sum + 4),
-            KernelId::Ipcsr => {
-                let held = bunches * tile;
-                (held + held / 32 + lanes) * sum + (2 * lanes + 2) * 4
-            }
-            KernelId::PcsrSums => {
-                let held = bunches * tile;
-                (held + held / 32 + lanes) * sum
-            }
+            KernelId::Ipcsr => held + (2 * lanes + 2) * 4,
+            KernelId::PcsrSums => held,
             KernelId::CsrScalar
             | KernelId::PcsrProducts
             | KernelId::Ell

@@ -11,6 +11,9 @@ use crate::refusals;
 /// Dirty tiles that a run saw, or what was wrong.
 pub type Check = Result<u32, String>;
 
+/// The same, or nothing for a matrix that the algorithm's layout refuses.
+pub type Checked = Result<Option<u32>, String>;
+
 /// Scalings to try: `y` unread, `y` kept, both scaled, and a sum that is only scaled.
 const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (1.0, 1.0), (-2.0, 3.0), (0.5, 0.0)];
 
@@ -26,12 +29,13 @@ pub fn check<B: Backend, T: Value>(
     options: &Options,
     matrix: &Csr<f64>,
     exact: bool,
-) -> Check {
+) -> Checked {
     let mut a = matrix.map_values(T::from_f64);
+    // Which `dia` cannot hold.
     if options.algorithm == Algorithm::Dia {
         a = refusals::without_repeats_and_zeros(&a);
     }
-    let Some(prepared) = refusals::prepare(device, &a, options)? else { return Ok(0) };
+    let Some(prepared) = refusals::prepare(device, &a, options)? else { return Ok(None) };
     let mut workspace = prepared.workspace().map_err(|e| format!("workspace: {e}"))?;
     let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, exact))).collect();
     let mut dirty = 0;
@@ -41,7 +45,7 @@ pub fn check<B: Backend, T: Value>(
             .run(&prepared, &mut workspace)
             .map_err(|e| format!("alpha {alpha}, beta {beta}, {}: {e}", prepared.plan().kernel))?;
     }
-    Ok(dirty)
+    Ok(Some(dirty))
 }
 
 /// Small integers, or values whose products round.

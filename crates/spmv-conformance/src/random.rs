@@ -16,6 +16,7 @@ pub(crate) fn check<B: Backend, T: Value>(device: &Device<B>, options: &Options,
     let lens = proptest::collection::vec(len, 0..40);
     let result = TestRunner::new(config).run(&(lens, 1usize..50), |(lens, n_cols)| {
         let matrix = of_lengths(&lens, n_cols);
+        // Refused ones, too, are checked: that they are refused rightly.
         check::check::<B, T>(device, options, &matrix, true).map_err(TestCaseError::fail)?;
         Ok(())
     });

@@ -8,11 +8,6 @@ use spmv_exec::{Algorithm, Device, Error, Options, Prepared};
 use crate::check::Check;
 use crate::corpus::of_lengths;
 
-/// Whether an algorithm takes a layout that may refuse a matrix.
-pub(crate) fn concern(algorithm: Algorithm) -> bool {
-    matches!(algorithm, Algorithm::Ell | Algorithm::Jad | Algorithm::Dia)
-}
-
 /// What the layout itself says of a matrix.
 fn refusal<T: Value>(algorithm: Algorithm, a: &Csr<T>, max_blow_up: f64) -> Option<FormatError> {
     match algorithm {
@@ -81,5 +76,10 @@ pub(crate) fn check<B: Backend>(device: &Device<B>, algorithm: Algorithm) -> Che
             return Err(format!("{name}: refused: {}", !refused));
         }
     }
-    Ok(0)
+    // One long row takes 1.3 times the bytes in `jad`, the least of the three.
+    let strict = Options { max_blow_up: 1.2, ..options };
+    match prepare(device, &one_row, &strict).map_err(|e| format!("at most 1.2 times the bytes: {e}"))? {
+        None => Ok(0),
+        Some(_) => Err("one long row: not refused above 1.2 times the bytes of CSR".into()),
+    }
 }

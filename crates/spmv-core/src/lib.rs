@@ -30,6 +30,6 @@ mod value;
 pub use csr::{AnyCsr, Csr, CsrView};
 pub use error::CsrError;
 pub use half::{bf16, f16};
-pub use stats::{MatrixStats, RowStats};
+pub use stats::{MatrixStats, RowStats, most_common_row_length};
 pub use tiling::{Tiling, TilingError};
 pub use value::{Accum, Dtype, Offset, UnknownDtype, Value};

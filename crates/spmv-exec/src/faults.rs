@@ -1,6 +1,7 @@
 //! What a faulty device or a careless caller may do, and what they get for it.
 
 use spmv_backend::{Backend, Error as DeviceError};
+use spmv_core::format::FormatError;
 use spmv_core::{Csr, Tiling};
 use spmv_cpu::{Cpu, Mask, Options as CpuOptions};
 use spmv_fixup::FixupError;
@@ -194,6 +195,22 @@ fn a_prepared_matrix_is_shared_between_threads() {
     });
 }
 
+#[test]
+fn an_entry_that_a_layout_cannot_hold_is_named_by_its_row_of_the_matrix() {
+    let mask = Mask { max_buffer_bytes: Some(60), ..Mask::default() };
+    let device = Device::new(Cpu::open(CpuOptions { mask, ..CpuOptions::default() }).unwrap()).unwrap();
+    let rows = (0..15u32).map(|r| [(r, if r == 11 { 0.0f32 } else { 1.0 })]);
+    let a = Csr::<f32>::from_rows(15, rows).unwrap();
+    let options = Options { algorithm: Algorithm::Dia, ..Options::default() };
+    let e = device.prepare(a.view(), &options).unwrap_err();
+    let expected = FormatError::StoredZero { format: "dia", row: 11, col: 11 };
+    assert_eq!(e, Error::Format(expected));
+    let whole = a.map_values(|_| 2.0f32);
+    let prepared = device.prepare(whole.view(), &options).unwrap();
+    assert!(prepared.n_parts() > 1);
+    assert!(prepared.plan().explain().contains("split: "), "{}", prepared.plan().explain());
+}
+
 mod plans {
     use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, KernelId, Lanes, MemoryModel, Unit};
     use spmv_core::{Dtype, RowStats, Tiling};
@@ -320,6 +337,23 @@ mod plans {
     }
 
     #[test]
+    fn even_rows_take_csr_vector_where_there_are_enough_of_them() {
+        let mut caps = gpu();
+        caps.compute_units = 100;
+        let taken = |n_rows: usize, mean: f64, max: usize| {
+            let nnz = (n_rows as f64 * mean) as usize;
+            let rows = RowStats { n_rows, nnz, mean, max, ..rows() };
+            plan(&rows, Dtype::F32, &caps, &Options::default()).unwrap().algorithm
+        };
+        let (vector, speculative) = (Algorithm::CsrVector, Algorithm::SpeculativeSegmentedSum);
+        assert_eq!(taken(100_000, 5.0, 40), vector);
+        assert_eq!(taken(100_000, 5.0, 41), speculative);
+        assert_eq!(taken(800, 2000.0, 2000), vector, "32 lanes a row");
+        assert_eq!(taken(799, 2000.0, 2000), speculative);
+        assert_eq!(taken(0, 0.0, 0), speculative);
+    }
+
+    #[test]
     fn a_group_leaves_local_memory_for_the_others_of_its_unit() {
         let options = Options { algorithm: Algorithm::Ipcsr, ..Options::default() };
         let width =
@@ -338,7 +372,7 @@ mod plans {
         let mut caps = gpu();
         (caps.subgroup, caps.compute_units, caps.joins) = (Some((2, 32)), 132, true);
         let planned = |caps: &DeviceCaps, mean: f64, max: usize| {
-            let rows = RowStats { mean, max, nnz: 4_000_000, ..rows() };
+            let rows = RowStats { n_rows: 100_000, mean, max, nnz: 4_000_000, ..rows() };
             let plan = plan(&rows, Dtype::F32, caps, &Options::default()).unwrap();
             (plan.algorithm, plan.kernel.tiling.to_string())
         };

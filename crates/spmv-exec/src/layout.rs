@@ -18,13 +18,8 @@ pub(crate) struct Arrays<B: Backend> {
     pub(crate) structure: Structure<B>,
 }
 
-/// Whether a kernel takes another layout than CSR.
-pub(crate) fn replaces_csr(id: KernelId) -> bool {
-    matches!(id, KernelId::Ell | KernelId::Jad | KernelId::Dia)
-}
-
 /// Refuses a matrix whose layout takes more than `max_blow_up` times the bytes of CSR; returns how many rows a launch
-/// may take. O(rows), for `dia` O(entries).
+/// may take. O(rows), for `dia` as [`Dia::cost`].
 pub(crate) fn check<T: Value, O: Offset>(
     a: CsrView<'_, T, O>,
     plan: &Plan,
@@ -43,7 +38,9 @@ pub(crate) fn check<T: Value, O: Offset>(
     }
     // No piece has more diagonals than the whole.
     let n_diags = cost.slots.div_ceil(a.n_rows().max(1) as u64).max(1);
-    Ok((plan.max_entries as u64 / n_diags).clamp(1, plan.max_rows as u64) as usize)
+    // A row number plus an offset in 32 bits then stands for one column alone.
+    let most = plan.max_rows.min(((1u64 << 32) - a.n_cols() as u64) as usize);
+    Ok((plan.max_entries as u64 / n_diags).clamp(1, most as u64) as usize)
 }
 
 impl<B: Backend> Device<B> {

@@ -54,6 +54,16 @@ impl Algorithm {
         Algorithm::Dia,
     ];
 
+    /// Whether it takes a layout of [`spmv_core::format`], which may refuse a matrix, instead of CSR.
+    ///
+    /// ```
+    /// use spmv_exec::Algorithm;
+    /// assert!(Algorithm::Jad.has_own_layout() && !Algorithm::Pcsr.has_own_layout());
+    /// ```
+    pub const fn has_own_layout(self) -> bool {
+        matches!(self, Algorithm::Ell | Algorithm::Jad | Algorithm::Dia)
+    }
+
     /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -128,7 +138,8 @@ pub struct Options {
     pub tiling: Option<Tiling>,
     /// Where stage 2 happens.
     pub fixup: Fixup,
-    /// Bytes over those of CSR, above which `Ell`, `Jad` and `Dia` refuse a matrix.
+    /// Ratio of a layout's bytes to those of CSR above which `Ell`, `Jad` and `Dia` refuse a matrix
+    /// ([`MAX_BLOW_UP`], unless one says otherwise); one that is no number refuses all.
     pub max_blow_up: f64,
 }
 

@@ -29,6 +29,11 @@ const EVEN: f64 = 8.0;
 /// Mean entries of a row above which groups that hold a block of rows hold pieces of rows for the most part, and
 /// meet at barriers for nothing.
 const LONG: f64 = 1024.0;
+/// Lanes of a compute unit that must have a row to take, or part of one, where rows are not cut. Below, the whole device
+/// waits for a few of its units.
+const BUSY_LANES: u64 = 256;
+/// What the reason for a split begins with.
+const SPLIT: &str = "split: ";
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
 
@@ -78,6 +83,19 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Takes fewer rows a launch, and says so where the matrix is therefore split.
+    pub(crate) fn restrict(&mut self, rows: &RowStats, max_rows: usize) {
+        if max_rows >= self.max_rows {
+            return;
+        }
+        self.max_rows = max_rows;
+        self.why.retain(|why| !why.starts_with(SPLIT));
+        if rows.nnz > self.max_entries || rows.n_rows > max_rows {
+            let Self { max_entries, .. } = self;
+            self.why.push(format!("{SPLIT}a launch holds at most {max_entries} entries and {max_rows} rows"));
+        }
+    }
+
     /// The plan in words: what was chosen and why.
     pub fn explain(&self) -> String {
         self.to_string()
@@ -123,10 +141,9 @@ pub fn plan(rows: &RowStats, value: Dtype, caps: &DeviceCaps, options: &Options)
         why.push(format!("stage 2 on the {repair:?}; memory is {:?}", caps.memory).to_lowercase());
     }
     let (max_entries, max_rows) = launch_limits(&kernel, rows, caps);
-    if rows.nnz > max_entries || rows.n_rows > max_rows {
-        why.push(format!("split: a launch holds at most {max_entries} entries and {max_rows} rows"));
-    }
-    Ok(Plan { algorithm, kernel, repair, max_entries, max_rows, why })
+    let mut plan = Plan { algorithm, kernel, repair, max_entries, max_rows: usize::MAX, why };
+    plan.restrict(rows, max_rows);
+    Ok(plan)
 }
 
 fn check_types(value: Dtype, caps: &DeviceCaps) -> Result<()> {
@@ -165,7 +182,7 @@ fn choose(asked: Algorithm, rows: &RowStats, caps: &DeviceCaps, why: &mut Vec<St
         (Algorithm::Auto, true) => {
             (Algorithm::MergePath, "cuts rows and entries evenly over threads, whatever the row lengths")
         }
-        (Algorithm::Auto, _) if rows.max as f64 <= EVEN * rows.mean => {
+        (Algorithm::Auto, _) if rows.max as f64 <= EVEN * rows.mean && rows_fill(rows, caps) => {
             (Algorithm::CsrVector, "one launch; rows are so even that no bunch waits long for another")
         }
         // Where the host can map, it would repair, and in a memory of two parts pages would go to and fro.
@@ -207,6 +224,17 @@ fn splits_subgroups(caps: &DeviceCaps) -> bool {
 /// As many tiles a bunch, up to `most`, as `work` takes on a device that `full` steps fill with bunches of one tile.
 fn tiles_for(work: usize, full: u64, most: u32) -> u32 {
     (work as u64).div_ceil(full.max(1)).clamp(1, u64::from(most)) as u32
+}
+
+/// Whether there are rows for the whole device.
+fn rows_fill(rows: &RowStats, caps: &DeviceCaps) -> bool {
+    let lanes = u64::from(lanes_of_a_row(rows).min(most_lanes(caps)));
+    rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES
+}
+
+/// Most lanes that a row gets.
+fn most_lanes(caps: &DeviceCaps) -> u32 {
+    caps.subgroup.map_or(64, |(_, most)| u32::from(most)).min(caps.max_group).max(1)
 }
 
 /// Lanes that rows of such a length keep busy, a power of two.
@@ -262,8 +290,12 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
             }
             id if id.holds_products_of_a_group() => {
                 let lanes = fitting_lanes(id, value, caps, BLOCK_ROWS_OF_CPU);
-                let tiles = if id == KernelId::Ipcsr { 1 } else { cut(rows.n_rows, lanes as usize) };
-                tiling(lanes, fitting_width(id, value, caps, lanes, 16, 1), 1, 1).with_tiles(tiles)
+                let width = fitting_width(id, value, caps, lanes, 16, 1);
+                // Both the products and the sums of `pcsr` want tasks for all threads.
+                let products = cut(rows.nnz, (lanes * width) as usize);
+                let sums = cut(rows.n_rows, lanes as usize);
+                let tiles = if id == KernelId::Ipcsr { 1 } else { products.min(sums) };
+                tiling(lanes, width, 1, 1).with_tiles(tiles)
             }
             id if id.takes_a_row_a_lane() => tiling(1, 1, cut(rows.n_rows, 1), 1),
             KernelId::CsrVector => tiling(8, 1, cut(rows.n_rows, 1).min(i32::MAX as u32 / 8), 1),
@@ -294,7 +326,7 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     }
     if id == KernelId::CsrVector {
         // Fewer lanes than run together talk through local memory, at barriers that all bunches of a group meet.
-        let most = caps.subgroup.map_or(64, |(_, most)| u32::from(most)).min(caps.max_group).max(1);
+        let most = most_lanes(caps);
         let lanes = lanes_of_a_row(rows).clamp(2.min(most), most);
         let group = caps.max_group.min(if lanes == most { 256 } else { BLOCK_LANES });
         return tiling(lanes, 1, 1, (group / lanes).max(1));
@@ -317,10 +349,13 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     tiling(lanes, width, tiles(width, table.tiles()), bunches)
 }
 
-/// The largest power-of-two fraction of `width` whose tiles fit the device's local memory.
+/// The largest power-of-two fraction of `width` whose tiles fit the device's local memory. A group that holds products
+/// leaves enough for as many of its kind as the lanes of a compute unit allow.
 fn fitting_width(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, width: u32, bunches: u32) -> u32 {
+    let shared = caps.unit.filter(|_| id.holds_products_of_a_group());
+    let share = shared.map_or(u32::MAX, |unit| unit.group_local_bytes(lanes * bunches));
     std::iter::successors(Some(width), |w| (*w > 1).then_some(w / 2))
-        .find(|w| fits(id, value, caps, lanes, *w, bunches))
+        .find(|w| fits(id, value, caps.max_local_bytes.min(share), lanes, *w, bunches))
         .unwrap_or(1)
 }
 
@@ -328,18 +363,15 @@ fn fitting_width(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, widt
 /// device's local memory.
 fn fitting_lanes(id: KernelId, value: Dtype, caps: &DeviceCaps, most: u32) -> u32 {
     std::iter::successors(Some(caps.max_group.min(most)), |lanes| (*lanes > 1).then_some(lanes / 2))
-        .find(|lanes| fits(id, value, caps, *lanes, 1, 1))
+        .find(|lanes| fits(id, value, caps.max_local_bytes, *lanes, 1, 1))
         .unwrap_or(1)
 }
 
-/// Whether local memory holds what a group of such a tiling needs; a group that holds products leaves enough for as many
-/// of its kind as the lanes of a compute unit allow.
-fn fits(id: KernelId, value: Dtype, caps: &DeviceCaps, lanes: u32, width: u32, bunches: u32) -> bool {
+/// Whether a group of such a tiling needs no more than so many bytes of local memory.
+fn fits(id: KernelId, value: Dtype, local_bytes: u32, lanes: u32, width: u32, bunches: u32) -> bool {
     let Ok(tiling) = Tiling::new(lanes, width, 1, bunches) else { return false };
     let spec = KernelSpec { id, value, lanes: Lanes::Workgroup, tiling };
-    let shared = caps.unit.filter(|_| id.holds_products_of_a_group());
-    let share = shared.map_or(u32::MAX, |unit| unit.group_local_bytes(tiling.group_lanes()));
-    spec.local_bytes() <= u64::from(caps.max_local_bytes.min(share))
+    spec.local_bytes() <= u64::from(local_bytes)
 }
 
 /// The kernel that adds what another carries. One that talks over more lanes than run together leaves it the lanes
@@ -415,7 +447,7 @@ fn loop_rows(id: KernelId, tiling: &Tiling, caps: &DeviceCaps) -> u64 {
     }
 }
 
-/// Iterations of loops, all together, that a lane takes for each tile (each row of `csr_scalar` and `csr_vector`) at most,
+/// Iterations of loops, all together, that a lane takes for each tile (each row of kernels that take rows) at most,
 /// besides those that [`loop_rows`] bounds.
 fn loop_steps(id: KernelId, tiling: &Tiling, caps: &DeviceCaps) -> u64 {
     let bits = |n: u64| u64::from(n.max(1).ilog2()) + 2;

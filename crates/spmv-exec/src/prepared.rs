@@ -112,7 +112,8 @@ pub(crate) struct HostStructure {
 }
 
 impl<B: Backend> Device<B> {
-    /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()). O(rows + entries).
+    /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()). O(rows + entries); `Ell` O(rows *
+    /// longest row), `Dia` O(rows * diagonals).
     ///
     /// # Errors
     /// What [`plan()`](crate::plan()) refuses, a matrix that the algorithm's layout refuses ([`Error::Format`]), what does
@@ -124,10 +125,11 @@ impl<B: Backend> Device<B> {
     ) -> Result<Prepared<B, T>> {
         let start = Instant::now();
         let rows = RowStats::of(a);
-        let plan = plan(&rows, T::DTYPE, self.caps(), options)?;
+        let mut plan = plan(&rows, T::DTYPE, self.caps(), options)?;
         let max_rows = layout::check(a, &plan, options.max_blow_up)?;
+        plan.restrict(&rows, max_rows);
         let kernels = self.kernels(&plan)?;
-        let pieces = split_rows(a.row_ptr(), plan.max_entries, max_rows);
+        let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
         let parts = pieces.iter().map(|piece| self.part(a, piece, &plan)).collect::<Result<_>>()?;
         let prepare_s = start.elapsed().as_secs_f64();
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
@@ -165,7 +167,7 @@ impl<B: Backend> Device<B> {
         let row_ptr = rebased(a.row_ptr(), &rows, &entries);
         let (row_base, n_rows, nnz) = (rows.start as u32, rows.len() as u32, entries.len() as u32);
         let (cols, vals) = (&a.cols()[entries.clone()], &a.vals()[entries]);
-        if layout::replaces_csr(plan.kernel.id) {
+        if plan.algorithm.has_own_layout() {
             let piece = CsrView::new(rows.len(), a.n_cols(), &row_ptr, cols, vals)?;
             let layout::Arrays { offsets, cols, vals, structure } =
                 self.laid_out(plan.kernel.id, piece).map_err(|e| e.in_rows_from(rows.start))?;
@@ -256,7 +258,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         B::Buffer: Addressed,
     {
         match &self.parts[..] {
-            [part] if !layout::replaces_csr(self.plan.kernel.id) => {
+            [part] if !self.plan.algorithm.has_own_layout() => {
                 Some([&part.row_ptr, &part.cols, &part.vals].map(Addressed::address))
             }
             _ => None,

@@ -149,6 +149,17 @@ mod tests {
     }
 
     #[test]
+    fn ipcsr_has_a_table_too_and_refused_matrices_do_not_count() {
+        let mut report =
+            report(&["a", "b"], |_, algorithm| if algorithm == Algorithm::Ell { 3.0 } else { 1.0 });
+        report.rows.retain(|r| r.matrix == "a" || r.algorithm != Algorithm::Ell.name());
+        let text = text(&report);
+        let (_, ipcsr) = text.split_once("time over that of ipcsr").unwrap();
+        assert!(ipcsr.contains("3.00 (least 3.00, a; 1 matrices)"), "{ipcsr}");
+        assert!(ipcsr.contains("1.00 (least 1.00, a; 2 matrices)"), "{ipcsr}");
+    }
+
+    #[test]
     fn one_algorithm_is_compared_with_nothing() {
         let mut report = report(&["a"], |_, _| 1.0);
         report.rows.retain(|r| r.algorithm == Algorithm::SpeculativeSegmentedSum.name());

@@ -2,16 +2,16 @@
 
 mod card;
 mod compare;
-mod devices;
+pub(crate) mod devices;
 mod entrant;
 mod html;
-mod inputs;
+pub(crate) mod inputs;
 mod measure;
 mod peers;
 mod report;
 mod runner;
 mod sweep;
-mod table;
+pub(crate) mod table;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -220,7 +220,7 @@ fn publish(args: &Args, report: &Report, pictures: &[html::Picture]) -> anyhow::
     }
     let results = report.n_results();
     match report.n_failed() {
-        0 if results == 0 => bail!("nothing was measured: every device was left out"),
+        0 if results == 0 => bail!("nothing was measured: everything was left out"),
         0 => Ok(()),
         failed => bail!("{failed} of {results} results are wrong or missing"),
     }

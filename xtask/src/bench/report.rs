@@ -189,6 +189,13 @@ impl Report {
         rows + cards + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
     }
 
+    /// Says once what was left out.
+    pub(crate) fn leave_out(&mut self, line: String) {
+        if !self.left_out.contains(&line) {
+            self.left_out.push(line);
+        }
+    }
+
     /// Results of ours.
     pub(crate) fn n_results(&self) -> usize {
         self.rows.len() + self.sweep.len() + self.cards.iter().filter(|r| r.is_ours()).count()

@@ -111,7 +111,7 @@ where
             match Entrant::prepare(place, &options, &problem.a) {
                 Ok(entrant) => entrants.push((inputs.len() - 1, *place, algorithm, entrant)),
                 Err(spmv::Error::Exec(spmv_exec::Error::Format(why))) => {
-                    report.left_out.push(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, place.label));
+                    report.leave_out(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, place.label));
                 }
                 Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", place.label)),
             }

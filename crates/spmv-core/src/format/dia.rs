@@ -36,7 +36,8 @@ pub struct Dia<T> {
 }
 
 impl<T: Value> Dia<T> {
-    /// What the layout takes: an offset has four bytes. O(rows + columns + entries), a byte of scratch per row and column.
+    /// What the layout takes: an offset has four bytes. O(rows + entries), sixteen bytes of scratch per entry at the most; or
+    /// O(entries log entries) where entries are far apart.
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
         cost_of(a, offsets(a, 0).len())
     }
@@ -120,18 +121,27 @@ pub(super) fn offset(row: usize, col: u32) -> i64 {
     i64::from(col) - row as i64
 }
 
-/// The diagonals that hold more than `least` entries, ascending.
+/// The diagonals that hold more than `least` entries, ascending. O(rows + entries), and O(diagonals between the first and
+/// the last), or else O(entries log entries).
 pub(super) fn offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>, least: u32) -> Vec<i64> {
-    let n_rows = a.n_rows();
-    let mut counts = vec![0u32; n_rows + a.n_cols()];
-    for row in 0..n_rows {
-        for &col in &a.cols()[a.row_range(row)] {
-            let count = &mut counts[n_rows - row + col as usize];
-            *count = count.saturating_add(1);
-        }
+    let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| offset(row, *col));
+    let all = || (0..a.n_rows()).flat_map(of_row);
+    let (Some(first), Some(last)) = (all().min(), all().max()) else { return vec![] };
+    let width = (last - first) as usize + 1;
+    // Entries far apart from each other must not cost what lies between them.
+    if width > 4 * a.nnz() {
+        let mut sorted: Vec<i64> = all().collect();
+        sorted.sort_unstable();
+        let held = sorted.chunk_by(|a, b| a == b).filter(|run| run.len() > least as usize);
+        return held.map(|run| run[0]).collect();
+    }
+    let mut counts = vec![0u32; width];
+    for offset in all() {
+        let count = &mut counts[(offset - first) as usize];
+        *count = count.saturating_add(1);
     }
     let held = counts.iter().enumerate().filter(|(_, count)| **count > least);
-    held.map(|(at, _)| at as i64 - n_rows as i64).collect()
+    held.map(|(at, _)| at as i64 + first).collect()
 }
 
 pub(super) fn cost_of<T: Value, O: Offset>(a: CsrView<'_, T, O>, n_diags: usize) -> Cost {

@@ -77,7 +77,16 @@ impl Cost {
         ratio(self.bytes, self.csr_bytes)
     }
 
-    /// Refuses what takes more than `max_blow_up` times the bytes of CSR.
+    /// Refuses what takes more than `max_blow_up` times the bytes of CSR, and everything if that is no number.
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_core::format::Ell;
+    /// let a = Csr::from_coo(1000, 9, &[(0, 0, 1.0f64), (0, 1, 2.0)])?;
+    /// let cost = Ell::<f64>::cost(a.view());
+    /// assert!(cost.check("ell", 3.0).is_err() && cost.check("ell", 6.0).is_ok());
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
     ///
     /// # Errors
     /// [`FormatError::TooLarge`].
@@ -115,7 +124,7 @@ fn ratio(bytes: u64, csr_bytes: u64) -> f64 {
 #[non_exhaustive]
 pub enum FormatError {
     /// More bytes than the caller allows.
-    #[error("{format} would take {bytes} bytes, {:.1} times the {csr_bytes} of csr (at most {max_blow_up}); use csr, jad or a hybrid", ratio(*.bytes, *.csr_bytes))]
+    #[error("{format} would take {bytes} bytes, {:.1} times the {csr_bytes} of csr (at most {max_blow_up}); use csr, or allow more", ratio(*.bytes, *.csr_bytes))]
     TooLarge {
         /// The layout.
         format: &'static str,
@@ -154,6 +163,12 @@ pub enum FormatError {
 
 impl FormatError {
     /// The same of a matrix whose rows begin with row `first` of another, in that other's numbers.
+    ///
+    /// ```
+    /// use spmv_core::format::FormatError;
+    /// let e = FormatError::StoredZero { format: "dia", row: 2, col: 7 }.in_rows_from(100);
+    /// assert_eq!(e, FormatError::StoredZero { format: "dia", row: 102, col: 7 });
+    /// ```
     #[must_use]
     pub fn in_rows_from(mut self, first: usize) -> Self {
         if let Self::Repeated { row, .. } | Self::StoredZero { row, .. } = &mut self {

@@ -7,10 +7,7 @@ use std::ops::Range;
 
 use spmv_core::{Tiling, Value};
 
-use super::prelude::{Rows, for_groups};
-
-/// Rows summed side by side: their sums stay in L1.
-const ROWS: usize = 1024;
+use super::prelude::for_sums_side_by_side;
 
 pub(crate) struct Dia<'a, T: Value> {
     pub(crate) tiling: Tiling,
@@ -30,7 +27,8 @@ struct Inside {
     cols: Range<usize>,
 }
 
-/// Of `n` rows, whose first has column `first_col` in 32 bits: below 0 it is very large.
+/// Of `n` rows, whose first has column `first_col` in 32 bits: below 0 it is beyond `n_cols` (`layout.rs` of `spmv-exec` sees
+/// to that).
 fn inside(first_col: u32, n_cols: usize, n: usize) -> Inside {
     let start = if (first_col as usize) < n_cols { 0 } else { first_col.wrapping_neg() as usize };
     let start = start.min(n);
@@ -44,33 +42,19 @@ impl<T: Value> Dia<'_, T> {
         let Self { tiling, alpha, beta, offsets, vals, x, y } = self;
         let n_rows = y.len();
         let none = T::from_f64(0.0);
-        for_groups(
-            0..groups,
-            Rows { base: 0, rows: y },
-            &|rows, group| rows.split_before(tiling.scalar_rows(group, n_rows as u32).start as usize),
-            &|out, _| {
-                // STEP 1
-                for (chunk, y) in out.rows.chunks_mut(ROWS).enumerate() {
-                    let first = out.base + chunk * ROWS;
-                    // STEP 2
-                    let mut sums = [num_traits::zero::<T::Accum>(); ROWS];
-                    for (diagonal, offset) in offsets.iter().enumerate() {
-                        let inside = inside((first as u32).wrapping_add(*offset), x.len(), y.len());
-                        let place = diagonal * n_rows + first + inside.rows.start;
-                        let vals = &vals[place..place + inside.rows.len()];
-                        let x = &x[inside.cols];
-                        for (sum, (val, x)) in sums[inside.rows].iter_mut().zip(vals.iter().zip(x)) {
-                            let product = val.to_accum() * x.to_accum();
-                            *sum += if *val == none { num_traits::zero() } else { product };
-                        }
-                    }
-                    // STEP 3
-                    for (y, sum) in y.iter_mut().zip(sums) {
-                        *y = super::store(alpha, sum, beta, *y);
-                    }
+        // STEP 1, STEP 3
+        for_sums_side_by_side(groups, tiling, (alpha, beta), y, &|first, sums| {
+            // STEP 2
+            for (diagonal, offset) in offsets.iter().enumerate() {
+                let Inside { rows, cols } = inside((first as u32).wrapping_add(*offset), x.len(), sums.len());
+                let place = diagonal * n_rows + first + rows.start;
+                let entries = vals[place..place + rows.len()].iter().zip(&x[cols]);
+                for (sum, (val, x)) in sums[rows].iter_mut().zip(entries) {
+                    let product = val.to_accum() * x.to_accum();
+                    *sum += if *val == none { num_traits::zero() } else { product };
                 }
-            },
-        );
+            }
+        });
     }
 }
 

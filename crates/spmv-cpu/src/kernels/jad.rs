@@ -5,11 +5,8 @@
 
 use spmv_core::{Tiling, Value};
 
-use super::prelude::for_groups;
+use super::prelude::{SIDE_BY_SIDE, for_groups};
 use crate::device::Places;
-
-/// Places summed side by side: their sums stay in L1.
-const PLACES: usize = 1024;
 
 pub(crate) struct Jad<'a, T: Value> {
     pub(crate) tiling: Tiling,
@@ -36,10 +33,10 @@ impl<T: Value> Jad<'_, T> {
             &|mut out, _| {
                 // STEP 1
                 let (base, end) = (out.base(), out.base() + out.len());
-                for first in (base..end).step_by(PLACES) {
-                    let n = PLACES.min(end - first);
+                for first in (base..end).step_by(SIDE_BY_SIDE) {
+                    let n = SIDE_BY_SIDE.min(end - first);
                     // STEP 2
-                    let mut sums = [num_traits::zero::<T::Accum>(); PLACES];
+                    let mut sums = [num_traits::zero::<T::Accum>(); SIDE_BY_SIDE];
                     for jag in jag_ptr.windows(2) {
                         let (start, long) = (jag[0] as usize + first, (jag[1] - jag[0]) as usize);
                         if long <= first {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use spmv_core::Accum;
+use spmv_core::{Accum, Tiling};
 
 use crate::simd::{Isa, Operand, SimdValue};
 
@@ -47,6 +47,36 @@ impl<'a, A> Rows<'a, A> {
     pub(crate) fn range(&mut self, rows: Range<usize>) -> &mut [A] {
         &mut self.rows[rows.start - self.base..rows.end - self.base]
     }
+}
+
+/// Rows summed side by side by kernels whose entries lie so: their sums stay in L1.
+pub(crate) const SIDE_BY_SIDE: usize = 1024;
+
+/// Stores alpha times sums plus beta times `y` for all rows, in parallel over groups that take rows as `csr_scalar` does.
+/// `add(first, sums)` adds to the sums of the rows from `first` on.
+pub(crate) fn for_sums_side_by_side<A: Accum>(
+    groups: u32,
+    tiling: Tiling,
+    (alpha, beta): (A, A),
+    y: &mut [A],
+    add: &(impl Fn(usize, &mut [A]) + Sync),
+) {
+    let n_rows = y.len() as u32;
+    for_groups(
+        0..groups,
+        Rows { base: 0, rows: y },
+        &|rows, group| rows.split_before(tiling.scalar_rows(group, n_rows).start as usize),
+        &|out, _| {
+            for (chunk, y) in out.rows.chunks_mut(SIDE_BY_SIDE).enumerate() {
+                let mut sums = [A::zero(); SIDE_BY_SIDE];
+                let sums = &mut sums[..y.len()];
+                add(out.base + chunk * SIDE_BY_SIDE, sums);
+                for (y, sum) in y.iter_mut().zip(sums) {
+                    *y = super::store(alpha, *sum, beta, *y);
+                }
+            }
+        },
+    );
 }
 
 /// Runs `part` for every bunch of every group, in parallel over groups, and keeps what it carries. Bunch `b` writes the

@@ -91,7 +91,7 @@ impl Contest<'_> {
                     ours.push(one);
                     desks.push(desk);
                 }
-                // A layout that refuses a matrix has no time, and that is no failure.
+                // A layout that refuses a matrix has no time, and that is no failure; the rows of the device say so.
                 Err(e) if matches!(e.downcast_ref(), Some(spmv_exec::Error::Format(_))) => {}
                 Err(e) => rows.push(common.failed(CardRow::ours(algorithm.name()), &e)),
             }

@@ -1,0 +1,44 @@
+//! The plan's own tilings are built for every device that CUDA has: needs none.
+
+use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel, Unit};
+use spmv_conformance::ALGORITHMS;
+use spmv_core::{Dtype, RowStats};
+use spmv_exec::{Options, plan};
+
+/// KiB of shared memory and threads of a multiprocessor, as CUDA's programming guide lists them by compute capability.
+const UNITS: [(u32, u32); 9] = [
+    (64, 2048),  // 6.0, 6.2
+    (96, 2048),  // 6.1, 7.0
+    (64, 1024),  // 7.5
+    (164, 2048), // 8.0
+    (100, 1536), // 8.6, 8.9
+    (164, 1536), // 8.7
+    (228, 2048), // 9.0, 10.0
+    (128, 1536), // 12.0
+    (48, 2048),  // smaller than any
+];
+
+#[test]
+fn default_plans_have_entries_on_every_device() {
+    for (kib, lanes) in UNITS {
+        let mut caps = DeviceCaps::new("some device", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        (caps.subgroup, caps.joins, caps.max_local_bytes) = (Some((2, 32)), true, 48 * 1024);
+        caps.unit = Some(Unit { local_bytes: kib * 1024, lanes });
+        for compute_units in [1, 20, 132] {
+            caps.compute_units = compute_units;
+            for (mean, max) in [(0.0, 0), (1.0, 9), (3.0, 3), (60.0, 80), (60.0, 9000), (5000.0, 90_000)] {
+                let rows = RowStats { n_rows: 10_000, n_cols: 10_000, mean, max, ..RowStats::default() };
+                let rows = RowStats { nnz: (mean * 1e4) as usize, ..rows };
+                for algorithm in ALGORITHMS {
+                    for value in Dtype::ALL {
+                        let options = Options { algorithm, ..Options::default() };
+                        let kernel = plan(&rows, value, &caps, &options).expect("a plan").kernel;
+                        let (stem, tiling) = (kernel.id.stem(), kernel.tiling);
+                        let entry = spmv_kernels_cuda::entry(stem, tiling.lanes(), tiling.width());
+                        assert!(entry.is_some(), "{kib} KiB, {lanes} lanes: {kernel}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The kernels whose times are predicted, and what of a matrix their times depend on.
+
+use serde::{Deserialize, Serialize};
+use spmv_backend::{DeviceCaps, KernelId};
+use spmv_core::{CsrView, Offset, Value, most_common_row_length};
+
+/// Rows of a strip for each thread of a CPU, and lanes of a compute unit where the driver does not tell how many it
+/// holds. A thread holds one row at a time, but no clock sees that.
+const LANES_OF_A_UNIT: u32 = 1024;
+/// Lanes of a half-warp, to which the paper gives a row.
+const HALF_WARP: u64 = 16;
+
+/// A kernel and its layout.
+///
+/// ```
+/// use spmv_model::Format;
+/// assert_eq!(Format::ALL.map(Format::name), ["csr_vector", "csr_scalar", "ell", "jad"]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// `csr_vector` with half a warp a row.
+    CsrVector,
+    /// `csr_scalar`.
+    CsrScalar,
+    /// `ell`.
+    Ell,
+    /// `jad`.
+    Jad,
+}
+
+impl Format {
+    /// The four of the paper.
+    pub const ALL: [Format; 4] = [Format::CsrVector, Format::CsrScalar, Format::Ell, Format::Jad];
+
+    /// The kernel.
+    pub const fn kernel(self) -> KernelId {
+        match self {
+            Format::CsrVector => KernelId::CsrVector,
+            Format::CsrScalar => KernelId::CsrScalar,
+            Format::Ell => KernelId::Ell,
+            Format::Jad => KernelId::Jad,
+        }
+    }
+
+    /// Name of kernel and algorithm.
+    pub const fn name(self) -> &'static str {
+        self.kernel().stem()
+    }
+
+    /// S: rows that the device works on at a time, at least 1. For `csr_vector` half-warps of all compute units, for the
+    /// others lanes of all compute units (section 3).
+    pub fn strip_rows(self, caps: &DeviceCaps) -> u64 {
+        let lanes = caps.unit.map_or(LANES_OF_A_UNIT, |unit| unit.lanes);
+        let lanes = u64::from(caps.compute_units) * u64::from(lanes);
+        let a_row = if self == Format::CsrVector && !caps.tasks { HALF_WARP } else { 1 };
+        (lanes / a_row).max(1)
+    }
+}
+
+/// What of a matrix its predicted time depends on.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_model::{Format, Shape};
+/// // Rows of 1, 1 and 3 entries.
+/// let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f32), (1, 1, 1.0), (2, 0, 1.0), (2, 1, 1.0), (2, 2, 1.0)])?;
+/// assert_eq!(Shape::of(Format::CsrVector, a.view()), Shape { n_rows: 3, per_row: 1.0 });
+/// assert_eq!(Shape::of(Format::Ell, a.view()), Shape { n_rows: 3, per_row: 3.0 });
+/// # Ok::<(), spmv_core::CsrError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Rows.
+    pub n_rows: u64,
+    /// P0, entries: the most common row length for `csr_vector`, the longest for the others.
+    pub per_row: f64,
+}
+
+impl Shape {
+    /// Looks at the row offsets. O(rows log rows).
+    pub fn of<T: Value, O: Offset>(format: Format, a: CsrView<'_, T, O>) -> Self {
+        let per_row = match format {
+            Format::CsrVector => most_common_row_length(a),
+            _ => spmv_core::RowStats::of(a).max,
+        };
+        Self { n_rows: a.n_rows() as u64, per_row: per_row as f64 }
+    }
+
+    /// I0: how many strips of `strip_rows` rows these are; a part of a strip counts as one where `round_up`, as in the
+    /// paper, which blames it for a bias.
+    pub fn strips(&self, strip_rows: u64, round_up: bool) -> f64 {
+        let strip_rows = strip_rows.max(1);
+        if round_up {
+            self.n_rows.div_ceil(strip_rows) as f64
+        } else {
+            self.n_rows as f64 / strip_rows as f64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_backend::{DeviceKind, MemoryModel, Unit};
+
+    use super::*;
+
+    #[test]
+    fn strips_are_what_a_device_holds() {
+        let mut caps = DeviceCaps::new("H200", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        caps.compute_units = 132;
+        caps.unit = Some(Unit { local_bytes: 228 * 1024, lanes: 2048 });
+        assert_eq!(Format::ALL.map(|f| f.strip_rows(&caps)), [16_896, 270_336, 270_336, 270_336]);
+        let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
+        caps.compute_units = 2;
+        assert_eq!(Format::ALL.map(|f| f.strip_rows(&caps)), [2048; 4]);
+        caps.compute_units = 0;
+        assert_eq!(Format::Ell.strip_rows(&caps), 1);
+    }
+
+    #[test]
+    fn a_part_of_a_strip_counts_as_one_or_as_what_it_is() {
+        let shape = Shape { n_rows: 5, per_row: 1.0 };
+        assert_eq!((shape.strips(2, true), shape.strips(2, false)), (3.0, 2.5));
+        assert_eq!(Shape { n_rows: 0, ..shape }.strips(0, true), 0.0);
+    }
+}

@@ -1,0 +1,150 @@
+//! `cargo xtask fit`: generated matrices, their times, and lines through them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use spmv::{BackendKind, Csr, Dtype, Scalar, Value, bf16, f16};
+use spmv_io::generate::{self, ColumnModel, RowLengths};
+use spmv_model::{Fitted, Format, Grid, Model, Point, Profile, ProfileError, Sample, Spread};
+
+use super::{profile_path, timing};
+use crate::bench::devices::{self, Place};
+
+/// Every generated matrix comes from it, its place in the grid and its spread.
+const SEED: u64 = 2017;
+
+/// `cargo xtask fit`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FitArgs {
+    /// Backends, with all their devices; all that open, without it.
+    #[arg(long, value_delimiter = ',')]
+    backend: Vec<BackendKind>,
+    /// Value types: f16, bf16, f32, f64.
+    #[arg(long, value_delimiter = ',', default_value = "f32,f64")]
+    precision: Vec<Dtype>,
+    /// How row lengths of the generated matrices spread: fixed, uniform, normal.
+    #[arg(long, value_delimiter = ',', default_value = "fixed,uniform,normal")]
+    model: Vec<Spread>,
+    /// Fewer matrices: under 30 seconds.
+    #[arg(long)]
+    quick: bool,
+    /// Megabytes of the largest matrix in CSR form; points of the grid beyond are left out.
+    #[arg(long, default_value_t = 64)]
+    megabytes: u64,
+    /// Folder of profiles; the user's data folder, without it.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Fits every device and says where the profiles are.
+pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
+    for place in devices::open(&args.backend)? {
+        let start = Instant::now();
+        let caps = place.context.caps();
+        let path = profile_path(args.folder.as_deref(), caps)?;
+        let mut profile = match Profile::load(&path, &caps.fingerprint) {
+            Ok(profile) => profile,
+            Err(ProfileError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Profile::new(&*caps.fingerprint)
+            }
+            Err(e) => {
+                eprintln!("{e}: so it is");
+                Profile::new(&*caps.fingerprint)
+            }
+        };
+        for &precision in &args.precision {
+            if !caps.storage.contains(precision) || !caps.arithmetic.contains(precision.accum()) {
+                println!("{}: no {precision} values", place.label);
+                continue;
+            }
+            for &spread in &args.model {
+                match precision {
+                    Dtype::F16 => of_type::<f16>(args, &place, spread, &mut profile)?,
+                    Dtype::Bf16 => of_type::<bf16>(args, &place, spread, &mut profile)?,
+                    Dtype::F32 => of_type::<f32>(args, &place, spread, &mut profile)?,
+                    Dtype::F64 => of_type::<f64>(args, &place, spread, &mut profile)?,
+                }
+            }
+        }
+        profile.save(&path)?;
+        println!(
+            "{}: {}, {:.0} s; {}",
+            place.label,
+            caps.name,
+            start.elapsed().as_secs_f64(),
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// One spread and type of values: formats with strips of the same size share their matrices.
+fn of_type<T: Scalar>(
+    args: &FitArgs,
+    place: &Place,
+    spread: Spread,
+    profile: &mut Profile,
+) -> anyhow::Result<()>
+where
+    T::Accum: Scalar,
+{
+    let caps = place.context.caps();
+    let entry_bytes = 4 + T::DTYPE.bytes() as u64;
+    let grid = |format: Format| {
+        let strip_rows = format.strip_rows(caps);
+        (strip_rows, Grid::of(format, strip_rows, args.megabytes * 1_000_000 / entry_bytes, args.quick))
+    };
+    let grids = Format::ALL.map(|format| (format, grid(format)));
+    // What matrices there are, by size: (rows of a strip, point).
+    let sizes = grids.iter().flat_map(|(_, (rows, grid))| grid.points.iter().map(|p| (*rows, *p)));
+    let sizes: BTreeSet<(u64, Point)> = sizes.collect();
+    let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} matrices, {eta} left");
+    let bar = ProgressBar::new(sizes.len() as u64).with_style(style.expect("a valid template"));
+    bar.set_prefix(format!("{} {} {spread}", place.label, T::DTYPE));
+    let mut samples: Vec<(Format, Sample)> = Vec::new();
+    for (strip_rows, point) in sizes {
+        let a = generated::<T>(strip_rows, point, spread)?;
+        for (format, _) in
+            grids.iter().filter(|(_, (rows, grid))| *rows == strip_rows && grid.points.contains(&point))
+        {
+            // The paper's layouts refuse nothing.
+            let Some(seconds) = timing::seconds(place, *format, &a, f64::INFINITY)? else { continue };
+            let (strips, per_row) = (f64::from(point.strips), f64::from(point.per_row));
+            samples.push((*format, Sample { strips, per_row, seconds }));
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    for (format, (strip_rows, grid)) in grids {
+        let of_it: Vec<Sample> = samples.iter().filter(|(f, _)| *f == format).map(|(_, s)| *s).collect();
+        let fitted = Fitted::of(format, &of_it, f64::from(caps.max_group))?;
+        println!(
+            "{} {} {spread} {}: {} matrices of up to {} strips of {strip_rows} rows; {} left out above {} MB",
+            place.label,
+            T::DTYPE,
+            format.name(),
+            of_it.len(),
+            grid.points.iter().map(|p| p.strips).max().unwrap_or(0),
+            grid.left_out.len(),
+            args.megabytes
+        );
+        profile.put(Model { format, spread, value: T::DTYPE.name().into(), strip_rows, fitted });
+    }
+    Ok(())
+}
+
+/// A square matrix of so many rows, its columns at random.
+fn generated<T: Value>(strip_rows: u64, point: Point, spread: Spread) -> anyhow::Result<Csr<T>> {
+    let n = usize::try_from(strip_rows * u64::from(point.strips))?;
+    let (mean, seed) = (point.per_row, SEED ^ (u64::from(point.strips) << 32 | u64::from(point.per_row)));
+    let lengths = match spread {
+        Spread::Fixed => RowLengths::Uniform { min: mean, max: mean },
+        Spread::Uniform => RowLengths::Uniform { min: 1, max: 2 * mean - 1 },
+        Spread::Normal => RowLengths::Normal { mean: f64::from(mean), dev: f64::from(mean) / 4.0 },
+    };
+    let mut lens = lengths.draw(n, seed)?;
+    lens.iter_mut().for_each(|len| *len = (*len).min(n as u32));
+    Ok(generate::from_row_lengths(&lens, n, ColumnModel::Uniform, seed)?.map_values(T::from_f64))
+}

@@ -1,0 +1,140 @@
+//! `cargo xtask predict`: predicted and measured times of real matrices.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use spmv::{BackendKind, Csr, Dtype, Scalar, bf16, f16};
+use spmv_model::{Format, Profile, Shape, Spread};
+
+use super::{profile_path, timing};
+use crate::bench::devices::{self, Place};
+use crate::bench::inputs;
+use crate::bench::table::aligned;
+
+/// `cargo xtask predict`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PredictArgs {
+    /// Matrix Market files; those in tests/data and two of the suite, without it.
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    matrix: Vec<PathBuf>,
+    /// The 20 matrices of Liu & Vinter's Table 3; 17 of them are twins.
+    #[arg(long)]
+    suite: bool,
+    /// Backends, with all their devices; all that open, without it.
+    #[arg(long, value_delimiter = ',')]
+    backend: Vec<BackendKind>,
+    /// Value types: f16, bf16, f32, f64.
+    #[arg(long, value_delimiter = ',', default_value = "f32,f64")]
+    precision: Vec<Dtype>,
+    /// How row lengths of the generated matrices spread: fixed, uniform, normal.
+    #[arg(long, value_delimiter = ',', default_value = "fixed,uniform,normal")]
+    model: Vec<Spread>,
+    /// Folder of profiles; the user's data folder, without it.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Mean D_r in percent of the paper: fixed, uniform, normal (Wang, Gu & Li 2017, section 4).
+const PAPER: [(Format, [f64; 3]); 4] = [
+    (Format::CsrVector, [5.05, 2.56, 2.42]),
+    (Format::CsrScalar, [5.44, 3.21, 3.52]),
+    (Format::Ell, [5.79, 3.53, 3.26]),
+    (Format::Jad, [5.97, 4.28, 3.94]),
+];
+
+/// D_r of each matrix, by format, spread and whether parts of strips are rounded up.
+type Errors = BTreeMap<(&'static str, &'static str, bool), Vec<f64>>;
+
+/// Prints, for each device, type and matrix, times and how far they are from each other.
+pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
+    for place in devices::open(&args.backend)? {
+        let caps = place.context.caps();
+        let path = profile_path(args.folder.as_deref(), caps)?;
+        let profile = Profile::load(&path, &caps.fingerprint)
+            .with_context(|| format!("{}: run `cargo xtask fit` first", place.label))?;
+        for &precision in &args.precision {
+            match precision {
+                Dtype::F16 => of_type::<f16>(args, &place, &profile)?,
+                Dtype::Bf16 => of_type::<bf16>(args, &place, &profile)?,
+                Dtype::F32 => of_type::<f32>(args, &place, &profile)?,
+                Dtype::F64 => of_type::<f64>(args, &place, &profile)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn of_type<T: Scalar>(args: &PredictArgs, place: &Place, profile: &Profile) -> anyhow::Result<()>
+where
+    T::Accum: Scalar,
+{
+    let header = ["matrix", "format", "P0", "us"].map(str::to_owned).into_iter();
+    let header = header.chain(args.model.iter().map(|spread| format!("{spread} us (D_r %, unrounded)")));
+    let (mut lines, mut errors) = (Vec::new(), Errors::new());
+    for input in inputs::select(&args.matrix, args.suite, None)? {
+        let loaded = input.load()?;
+        let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
+        for format in Format::ALL {
+            let Some(measured) = timing::seconds(place, format, &a, spmv::format::MAX_BLOW_UP)? else {
+                continue;
+            };
+            let shape = Shape::of(format, a.view());
+            let mut line = vec![
+                loaded.name.clone(),
+                format.name().to_owned(),
+                format!("{:.0}", shape.per_row),
+                format!("{:.1}", measured * 1e6),
+            ];
+            for &spread in &args.model {
+                let Some(model) = profile.model(format, spread, T::DTYPE) else {
+                    line.push("-".into());
+                    continue;
+                };
+                let [up, exact] = [true, false].map(|round_up| {
+                    let estimated = model.seconds(&shape, round_up);
+                    let error = 100.0 * (estimated - measured).abs() / measured;
+                    errors.entry((format.name(), spread.name(), round_up)).or_default().push(error);
+                    (estimated, error)
+                });
+                line.push(format!("{:.1} ({:.1}, {:.1})", up.0 * 1e6, up.1, exact.1));
+            }
+            lines.push(line);
+        }
+    }
+    let name = &place.context.caps().name;
+    println!("{} on {} ({name}): measured and predicted time of one multiplication", T::DTYPE, place.label);
+    println!("{}\n", aligned(header.collect(), lines));
+    println!(
+        "D_r = |predicted - measured| / measured, percent, mean (median) over the matrices; the paper's beside"
+    );
+    println!("{}\n", averages(&errors));
+    Ok(())
+}
+
+/// Mean and median for each format and spread, strips rounded up and not, beside the paper's.
+fn averages(errors: &Errors) -> comfy_table::Table {
+    let header = ["format", "spread", "matrices", "rounded up", "not rounded", "paper"].map(str::to_owned);
+    let cell = |errors: &[f64]| {
+        let mut sorted = errors.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        format!("{mean:.2} ({:.2})", sorted[sorted.len() / 2])
+    };
+    let mut lines = Vec::new();
+    for (format, paper) in PAPER {
+        for (spread, paper) in Spread::ALL.into_iter().zip(paper) {
+            let of = |round_up| errors.get(&(format.name(), spread.name(), round_up));
+            let (Some(up), Some(exact)) = (of(true), of(false)) else { continue };
+            lines.push(vec![
+                format.name().to_owned(),
+                spread.to_string(),
+                up.len().to_string(),
+                cell(up),
+                cell(exact),
+                format!("{paper:.2}"),
+            ]);
+        }
+    }
+    aligned(header.to_vec(), lines)
+}

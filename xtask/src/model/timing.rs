@@ -1,0 +1,59 @@
+//! Times of single multiplications, as the paper takes them.
+
+use std::time::{Duration, Instant};
+
+use spmv::{Algorithm, Csr, Options, Scalar, Tiling, Value};
+use spmv_model::Format;
+
+use crate::bench::devices::Place;
+
+/// Executions before those that count.
+const FIRST: usize = 5;
+/// Executions that count, and the time after which fewer are enough.
+const RUNS: usize = 50;
+const ENOUGH: Duration = Duration::from_millis(40);
+
+/// The algorithm of a format, and the tiling that the paper gives it: half a warp a row, where lanes run together.
+fn options(place: &Place, format: Format, max_blow_up: f64) -> Options {
+    let algorithm: Algorithm = format.name().parse().expect("formats are named after algorithms");
+    let half_warps = Tiling::new(16, 1, 1, 8).expect("a valid tiling");
+    let tiling = (format == Format::CsrVector && !place.context.caps().tasks).then_some(half_warps);
+    Options { algorithm, tiling, max_blow_up, ..Options::default() }
+}
+
+/// Seconds of a multiplication: the mean over executions after the first ones (equation 5), by the device's clock where it
+/// has one. `None` where the layout takes more than `max_blow_up` times the bytes of CSR.
+pub(super) fn seconds<T: Scalar>(
+    place: &Place,
+    format: Format,
+    a: &Csr<T>,
+    max_blow_up: f64,
+) -> anyhow::Result<Option<f64>>
+where
+    T::Accum: Scalar,
+{
+    let matrix = match place.context.prepare_with(a, &options(place, format, max_blow_up)) {
+        Err(spmv::Error::Exec(spmv_exec::Error::Format(_))) => return Ok(None),
+        prepared => prepared?,
+    };
+    let one = <T::Accum as Value>::from_f64(1.0);
+    let x = place.context.upload(&vec![T::from_f64(1.0); a.n_cols()])?;
+    let mut y = place.context.zeros::<T::Accum>(a.n_rows())?;
+    let by_device = place.has_own_clock();
+    let mut workspace = if by_device { matrix.timed_workspace()? } else { matrix.workspace()? };
+    let mut run = || -> anyhow::Result<f64> {
+        let start = Instant::now();
+        let stats = matrix.enqueue(&mut workspace, one, &x, T::Accum::default(), &mut y)?.wait()?;
+        let by_caller = start.elapsed().as_secs_f64();
+        Ok(if by_device { stats.stage1_s + stats.stage2_s } else { by_caller })
+    };
+    for _ in 0..FIRST {
+        run()?;
+    }
+    let (start, mut sum, mut n) = (Instant::now(), 0.0, 0);
+    while n < RUNS && (n == 0 || start.elapsed() < ENOUGH) {
+        sum += run()?;
+        n += 1;
+    }
+    Ok(Some(sum / n as f64))
+}
