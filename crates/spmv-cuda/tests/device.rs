@@ -345,10 +345,14 @@ fn every_run_has_the_same_bits() -> Outcome {
         ("uniform", generate::uniform_rows(10_000, 10_000, 0, 40, 4)?),
         ("fem", generate::fem(3_000, 3, 20, 60, 5)?),
     ];
-    let mut n_dirty = 0;
+    let (mut n_dirty, mut n_tried) = (0, 0);
     for (name, a) in &matrices {
         for algorithm in spmv_conformance::ALGORITHMS {
-            let prepared = device.prepare(a.view(), &ExecOptions { algorithm, ..ExecOptions::default() })?;
+            let prepared = match device.prepare(a.view(), &ExecOptions { algorithm, ..ExecOptions::default() }) {
+                Err(Error::Format(_)) => continue,
+                prepared => prepared?,
+            };
+            n_tried += 1;
             let mut workspace = prepared.workspace()?;
             let x: Vec<f64> = (0..a.n_cols()).map(|i| ((i * 37 % 1009) as f64).sqrt() - 15.0).collect();
             let (x, mut y) = (device.upload(&x)?, device.zeros(a.n_rows())?);
@@ -366,6 +370,8 @@ fn every_run_has_the_same_bits() -> Outcome {
         }
     }
     assert!(n_dirty > 0, "some tiles were dirty");
+    // Layouts refuse some: `dia` all of them, `ell` those of very uneven rows.
+    assert!(n_tried >= matrices.len() * 7 + 2, "{n_tried} pairs of matrix and algorithm");
     Ok(())
 }
 
