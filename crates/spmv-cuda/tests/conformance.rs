@@ -56,6 +56,13 @@ fn variants() -> Vec<Variant<Open>> {
             algorithms: &[Algorithm::CsrVector],
             ..Variant::new("parts", open(Some(Memory::Device), all))
         },
+        // As on devices whose multiprocessors hold little shared memory.
+        Variant {
+            tilings: vec![tiling(128, 2, 3, 1), tiling(32, 2, 1, 1)],
+            random: 20,
+            algorithms: &[Algorithm::Ipcsr, Algorithm::Pcsr],
+            ..Variant::new("narrow", open(Some(Memory::Device), all))
+        },
         // Buffers so small that most matrices are cut into pieces, and long rows too.
         Variant {
             // The narrow one still cuts rows of a piece, so that they join.
