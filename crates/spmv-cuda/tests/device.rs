@@ -348,10 +348,11 @@ fn every_run_has_the_same_bits() -> Outcome {
     let (mut n_dirty, mut n_tried) = (0, 0);
     for (name, a) in &matrices {
         for algorithm in spmv_conformance::ALGORITHMS {
-            let prepared = match device.prepare(a.view(), &ExecOptions { algorithm, ..ExecOptions::default() }) {
-                Err(Error::Format(_)) => continue,
-                prepared => prepared?,
-            };
+            let prepared =
+                match device.prepare(a.view(), &ExecOptions { algorithm, ..ExecOptions::default() }) {
+                    Err(Error::Format(_)) => continue,
+                    prepared => prepared?,
+                };
             n_tried += 1;
             let mut workspace = prepared.workspace()?;
             let x: Vec<f64> = (0..a.n_cols()).map(|i| ((i * 37 % 1009) as f64).sqrt() - 15.0).collect();

@@ -11,6 +11,9 @@ use super::table::{aligned, cold};
 /// Algorithms that the others are set against.
 const OURS: [Algorithm; 2] = [Algorithm::SpeculativeSegmentedSum, Algorithm::Ipcsr];
 
+/// Times of the fastest algorithm's up to which another counts as good a choice.
+const NEAR: f64 = 1.1;
+
 /// A table for each precision and device on which one of [`OURS`] and another algorithm ran.
 pub(crate) fn text(report: &Report) -> String {
     let mut groups: Vec<(&Row, Vec<&Row>)> = Vec::new();
@@ -33,7 +36,38 @@ pub(crate) fn text(report: &Report) -> String {
             cold(of.cache),
         );
     }
+    for (of, rows) in &groups {
+        text.extend(
+            regret(rows)
+                .map(|regret| format!("{} on {}{}: {regret}\n\n", of.precision, of.on, cold(of.cache))),
+        );
+    }
     text
+}
+
+/// Time of what `auto` takes over that of the fastest algorithm, where that is one of several.
+fn regret(rows: &[&Row]) -> Option<String> {
+    let picks = rows.iter().filter(|row| row.auto).filter_map(|pick| {
+        let others = rows.iter().filter(|r| r.matrix == pick.matrix && r.algorithm != pick.algorithm);
+        let times = others.filter_map(|other| Some((other.counted_us()?, *other)));
+        let (fastest_us, fastest) = times.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some((pick.counted_us()? / fastest_us, *pick, fastest))
+    });
+    let picks: Vec<_> = picks.collect();
+    let (worst, pick, fastest) = picks.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let near = picks.iter().filter(|(ratio, ..)| *ratio <= NEAR).count();
+    let mut text = format!(
+        "what auto takes is within 10% of the fastest algorithm on {near} of {} matrices",
+        picks.len()
+    );
+    if *worst > 1.0 {
+        let _ = write!(
+            text,
+            "; at most {worst:.2} times its time ({}: {}, fastest {})",
+            pick.matrix, pick.algorithm, fastest.algorithm
+        );
+    }
+    Some(text)
 }
 
 /// A line for each other algorithm that ran on the same matrices.
@@ -146,6 +180,21 @@ mod tests {
         ];
         assert_eq!(cells[2..5], expected);
         assert!(text.contains("6 irregular") && text.contains("14 regular"), "{text}");
+    }
+
+    #[test]
+    fn the_choice_of_auto_is_set_against_the_fastest() {
+        let mut report = report(&["a", "b", "c"], |matrix, algorithm| match (matrix, algorithm) {
+            ("a", Algorithm::Ipcsr) => 0.5,
+            ("b", Algorithm::Jad) => 0.8,
+            _ => 1.0,
+        });
+        for row in &mut report.rows {
+            row.auto = row.algorithm == Algorithm::Ipcsr.name();
+        }
+        let expected = "within 10% of the fastest algorithm on 2 of 3 matrices; at most 1.25 times its time (b: ipcsr, \
+                        fastest jad)";
+        assert!(text(&report).contains(expected), "{}", text(&report));
     }
 
     #[test]

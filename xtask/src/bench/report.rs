@@ -61,6 +61,9 @@ pub(crate) struct Row {
     pub(crate) device: String,
     pub(crate) algorithm: String,
     pub(crate) tiling: String,
+    /// Whether `auto` takes this algorithm and tiling here.
+    #[serde(default)]
+    pub(crate) auto: bool,
     pub(crate) precision: String,
     pub(crate) cache: Cache,
     /// Absent if the check failed: a wrong result has no speed.

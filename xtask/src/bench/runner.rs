@@ -160,6 +160,9 @@ fn row<T: Scalar>(
     let plan = entrant.matrix.plan();
     let seconds = counted_us(time_us, device_us).map(|us| us * 1e-6);
     let gbs = seconds.map(|t| Row::compulsory_bytes(rows, T::DTYPE) / t / 1e9);
+    let caps = place.context.caps();
+    let auto = spmv_exec::plan(rows, T::DTYPE, caps, &Options::default())
+        .is_ok_and(|auto| (auto.algorithm, auto.kernel.tiling) == (plan.algorithm, plan.kernel.tiling));
     let algorithm = match asked {
         Algorithm::Auto => plan.algorithm.to_string(),
         asked => asked.to_string(),
@@ -175,9 +178,10 @@ fn row<T: Scalar>(
         row_max: rows.max,
         on: place.label.clone(),
         backend: place.context.backend().to_string(),
-        device: place.context.caps().name.clone(),
+        device: caps.name.clone(),
         algorithm,
         tiling: plan.kernel.tiling.to_string(),
+        auto,
         precision: T::DTYPE.to_string(),
         cache: way.cache,
         time_us,
