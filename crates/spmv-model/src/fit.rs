@@ -96,7 +96,7 @@ pub enum Fitted {
         limit: f64,
         /// E: time by strips, at a fixed row length.
         by_strips: Line,
-        /// Time of the sample that both lines have in common.
+        /// Time in seconds of the sample that both lines have in common.
         t0: f64,
     },
     /// The others: f(I0) * P0 + g(I0), where g(I) = E(I) - f(I) * P1.
@@ -118,8 +118,8 @@ impl Fitted {
     pub fn of(format: Format, samples: &[Sample], limit: f64) -> Result<Self, FitError> {
         let error = |what| FitError { format, what };
         // The number of strips with the most row lengths, and the row length with the most numbers of strips.
-        let lengths = commonest(samples, |s| s.strips).ok_or(error("row lengths"))?;
-        let strips = commonest(samples, |s| s.per_row).ok_or(error("strips"))?;
+        let lengths = commonest(samples, |s| s.strips, |s| s.per_row).ok_or(error("row lengths"))?;
+        let strips = commonest(samples, |s| s.per_row, |s| s.strips).ok_or(error("strips"))?;
         let by_strips: Vec<_> = strips.iter().map(|s| (s.strips, s.seconds)).collect();
         let by_strips = Line::through(&by_strips).ok_or(error("strips"))?;
         let per_row = strips[0].per_row;
@@ -143,7 +143,8 @@ impl Fitted {
             Line::through(&points.collect::<Vec<_>>())
         };
         let (short, long) = (line(&|p| p <= limit), line(&|p| p > limit));
-        let whole = short.or(long).ok_or(error("row lengths"))?;
+        // One length on either side is no line, but both together are.
+        let whole = short.or(long).or_else(|| line(&|_| true)).ok_or(error("row lengths"))?;
         let common = lengths.iter().find(|s| s.per_row == per_row);
         // Samples without a common one: the line through one set says what it would be.
         let t0 = common.map_or_else(|| by_strips.at(lengths[0].strips), |s| s.seconds);
@@ -174,11 +175,12 @@ fn distinct(samples: &[Sample], key: fn(&Sample) -> f64) -> Vec<f64> {
     values
 }
 
-/// The samples that share the commonest value of a key, the least of those that are equally common.
-fn commonest(samples: &[Sample], key: fn(&Sample) -> f64) -> Option<Vec<Sample>> {
+/// The samples that share the value of a key that has the most values of another, the least of those that have as many.
+fn commonest(samples: &[Sample], key: fn(&Sample) -> f64, other: fn(&Sample) -> f64) -> Option<Vec<Sample>> {
     let of = |value: f64| samples.iter().filter(|s| key(s) == value).copied().collect::<Vec<_>>();
     let sets = distinct(samples, key).into_iter().map(of);
-    sets.reduce(|best, next| if next.len() > best.len() { next } else { best })
+    let sets = sets.map(|set| (distinct(&set, other).len(), set));
+    sets.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, set)| set)
 }
 
 #[cfg(test)]
@@ -217,6 +219,16 @@ mod tests {
         for (strips, per_row) in [(2.0, 10.0), (4.0, 30.0), (1.0, 100.0), (3.0, 300.0)] {
             assert!(near(fitted.seconds(strips, per_row), by_length(per_row) / 30.0 * 15.0 * strips));
         }
+    }
+
+    #[test]
+    fn lengths_on_either_side_of_the_limit_make_one_line_and_repeats_do_not_count() {
+        let sample = |strips, per_row| Sample { strips, per_row, seconds: strips * (1.0 + per_row) };
+        // Three times the same at I = 5, two lengths at I = 1.
+        let samples =
+            [(5.0, 4.0), (5.0, 4.0), (5.0, 4.0), (1.0, 4.0), (1.0, 2000.0)].map(|(i, p)| sample(i, p));
+        let fitted = Fitted::of(Format::CsrVector, &samples, 1024.0).unwrap();
+        assert!(near(fitted.seconds(3.0, 100.0), 303.0), "{}", fitted.seconds(3.0, 100.0));
     }
 
     #[test]

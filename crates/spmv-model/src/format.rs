@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use spmv_backend::{DeviceCaps, KernelId};
 use spmv_core::{CsrView, Offset, Value, most_common_row_length};
 
-/// Rows of a strip for each thread of a CPU, and lanes of a compute unit where the driver does not tell how many it
-/// holds. A thread holds one row at a time, but no clock sees that.
+/// Lanes of a compute unit where the driver does not tell how many it holds; rows of a strip for each thread of a CPU,
+/// which holds one at a time, but in a time too short to be measured.
 const LANES_OF_A_UNIT: u32 = 1024;
 /// Lanes of a half-warp, to which the paper gives a row.
 const HALF_WARP: u64 = 16;

@@ -62,7 +62,7 @@ impl FromStr for Spread {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
-    /// I.
+    /// I, rows over those of a strip.
     pub strips: u32,
     /// P, mean entries of a row: R times the density.
     pub per_row: u32,
@@ -93,27 +93,31 @@ pub struct Grid {
 
 impl Grid {
     /// The paper's rules: I of 1 to 10, for `csr_vector` then 15 to 50 by fives; P of 4, 8, 16, ... up to 1024, for
-    /// `csr_vector` up to 3072. What has more than `max_entries` entries, or no room for its rows' entries among as many
-    /// columns, is left out.
+    /// `csr_vector` up to 3072. What has more than `max_entries` entries, or rows longer than half the matrix, is left out.
     ///
-    /// `csr_vector` needs the points at I = 1 and at P = 4 alone, since its fit is a product. `quick` takes every third I
-    /// and every other P.
+    /// The fit of `csr_vector` is a product, so it needs all P at one I alone (the least that has room for the longest
+    /// rows) and all I at P = 4. `quick` takes every third I and every other P.
     pub fn of(format: Format, strip_rows: u64, max_entries: u64, quick: bool) -> Self {
         let by_bunch = format == Format::CsrVector;
-        let most = if by_bunch { 3072 } else { 1024 };
+        let most = if by_bunch { 3072u32 } else { 1024 };
         let doubling = std::iter::successors(Some(4u32), |p| Some(p * 2)).take_while(|p| *p < most);
-        let lengths: Vec<u32> = doubling.chain([most]).step_by(if quick { 2 } else { 1 }).collect();
+        // Two of those beyond 1024, so that a line goes through them.
+        let is_taken = |p: &u32| !quick || p.ilog2().is_multiple_of(2) || *p > 1024;
+        let lengths: Vec<u32> = doubling.chain([most]).filter(is_taken).collect();
         let more = (15..=50u32).step_by(5).filter(|_| by_bunch);
         let strips: Vec<u32> = (1..=10).chain(more).step_by(if quick { 3 } else { 1 }).collect();
+        let has_room = |strips: u32, per_row: u32| {
+            2 * u64::from(per_row) <= u64::from(strips).saturating_mul(strip_rows)
+        };
+        let of_lengths = strips.iter().copied().find(|i| has_room(*i, most)).or(strips.last().copied());
         let mut grid = Self::default();
         for &strips in &strips {
             for &per_row in &lengths {
-                if by_bunch && strips != 1 && per_row != 4 {
+                if by_bunch && Some(strips) != of_lengths && per_row != 4 {
                     continue;
                 }
                 let point = Point { strips, per_row };
-                let rows = u64::from(strips).saturating_mul(strip_rows);
-                let fits = point.entries(strip_rows) <= max_entries && 2 * u64::from(per_row) <= rows;
+                let fits = point.entries(strip_rows) <= max_entries && has_room(strips, per_row);
                 if fits { &mut grid.points } else { &mut grid.left_out }.push(point);
             }
         }
@@ -131,6 +135,13 @@ mod tests {
         assert_eq!((grid.points.len(), grid.left_out.len()), (90, 0));
         let grid = Grid::of(Format::CsrVector, 10_000, u64::MAX, false);
         assert_eq!(grid.points.len(), 11 + 17);
+        let longest = |strip_rows| {
+            let points = Grid::of(Format::CsrVector, strip_rows, u64::MAX, true).points;
+            points.iter().filter(|p| p.per_row > 1024).map(|p| (p.strips, p.per_row)).collect::<Vec<_>>()
+        };
+        assert_eq!(longest(10_000), [(1, 2048), (1, 3072)]);
+        assert_eq!(longest(128), [(40, 2048)], "no room for more");
+        assert_eq!(longest(1000), [(7, 2048), (7, 3072)]);
         assert_eq!(grid.points.iter().map(|p| p.strips).max(), Some(50));
         assert_eq!(grid.points.iter().map(|p| p.per_row).max(), Some(3072));
     }

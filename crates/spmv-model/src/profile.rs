@@ -31,9 +31,9 @@ pub struct Model {
     pub spread: Spread,
     /// Name of the type of values.
     pub value: String,
-    /// S.
+    /// S, rows of a strip.
     pub strip_rows: u64,
-    /// The lines.
+    /// The lines that give seconds.
     pub fitted: Fitted,
 }
 
@@ -54,12 +54,14 @@ impl Model {
 /// profile.save(&path)?;
 /// assert_eq!(Profile::load(&path, "some device, driver 1")?, profile);
 /// let e = Profile::load(&path, "some device, driver 2").unwrap_err();
-/// assert!(e.to_string().ends_with("is of another device or driver; fit it anew"));
+/// assert!(e.to_string().ends_with("is of another device, driver or version; fit it anew"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     version: u32,
+    /// Version of this crate, whose kernels and rules were measured.
+    build: String,
     fingerprint: String,
     /// The fits.
     pub models: Vec<Model>,
@@ -76,12 +78,12 @@ pub struct Profile {
 #[non_exhaustive]
 pub enum ProfileError {
     /// No file, or none that can be read or written.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Io {
         /// The file.
         path: String,
         /// What the system says.
-        source: io::Error,
+        error: io::Error,
     },
     /// Not a profile of this version.
     #[error("{path} is damaged or of another version ({why}); fit it anew")]
@@ -91,8 +93,8 @@ pub enum ProfileError {
         /// Where, or which version.
         why: String,
     },
-    /// Made on another device, or with another driver.
-    #[error("{path} is of another device or driver; fit it anew")]
+    /// Made on another device, with another driver or by another version.
+    #[error("{path} is of another device, driver or version; fit it anew")]
     Stale {
         /// The file.
         path: String,
@@ -102,7 +104,8 @@ pub enum ProfileError {
 impl Profile {
     /// Without fits, for the device of this [fingerprint](spmv_backend::DeviceCaps::fingerprint).
     pub fn new(fingerprint: impl Into<String>) -> Self {
-        Self { version: VERSION, fingerprint: fingerprint.into(), models: vec![] }
+        let build = env!("CARGO_PKG_VERSION").to_owned();
+        Self { version: VERSION, build, fingerprint: fingerprint.into(), models: vec![] }
     }
 
     /// The fit for a format, spread and type of values, if there is one.
@@ -124,14 +127,13 @@ impl Profile {
     /// [`ProfileError`].
     pub fn load(path: &Path, fingerprint: &str) -> Result<Self, ProfileError> {
         let name = || path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|source| ProfileError::Io { path: name(), source })?;
+        let bytes = std::fs::read(path).map_err(|error| ProfileError::Io { path: name(), error })?;
         let damaged = |why: String| ProfileError::Damaged { path: name(), why };
-        let profile: Self = serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
+        let profile: Self = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
         if profile.version != VERSION {
             return Err(damaged(format!("version {}, not {VERSION}", profile.version)));
         }
-        let is_of_it = profile.fingerprint == fingerprint;
+        let is_of_it = profile.fingerprint == fingerprint && profile.build == env!("CARGO_PKG_VERSION");
         if is_of_it { Ok(profile) } else { Err(ProfileError::Stale { path: name() }) }
     }
 
@@ -145,7 +147,7 @@ impl Profile {
             std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
             std::fs::write(path, text + "\n")
         };
-        write().map_err(|source| ProfileError::Io { path: path.display().to_string(), source })
+        write().map_err(|error| ProfileError::Io { path: path.display().to_string(), error })
     }
 }
 
@@ -173,7 +175,8 @@ mod tests {
         let path = folder.path().join("a/b/profile.json");
         let mut profile = Profile::new("x");
         profile.put(model(0.3));
-        profile.put(model(0.1 + 0.2));
+        // Which a reader that rounds twice takes for its neighbour.
+        profile.put(model(9.171434708015689e-10));
         profile.save(&path).unwrap();
         let loaded = Profile::load(&path, "x").unwrap();
         assert_eq!(loaded, profile);
@@ -188,6 +191,11 @@ mod tests {
         let path = folder.path().join("profile.json");
         Profile::new("x").save(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
+        let other_build = text.replace(env!("CARGO_PKG_VERSION"), "0.0.0");
+        std::fs::write(&path, other_build).unwrap();
+        assert!(matches!(Profile::load(&path, "x"), Err(ProfileError::Stale { .. })));
+        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(matches!(Profile::load(&path, "x"), Err(ProfileError::Damaged { .. })));
         for wrong in [text.replace("\"version\": 1", "\"version\": 2"), text[..text.len() / 2].to_owned()] {
             std::fs::write(&path, wrong).unwrap();
             assert!(matches!(Profile::load(&path, "x"), Err(ProfileError::Damaged { .. })));

@@ -8,7 +8,7 @@ mod html;
 pub(crate) mod inputs;
 mod measure;
 mod peers;
-mod report;
+pub(crate) mod report;
 mod runner;
 mod sweep;
 pub(crate) mod table;
@@ -242,7 +242,7 @@ fn progress(steps: usize) -> ProgressBar {
 }
 
 /// Processor, cores and system; no names of hosts or users.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|l| l.starts_with("model name"))?;
         Some(line.split_once(':')?.1.trim().to_owned())

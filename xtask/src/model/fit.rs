@@ -4,16 +4,21 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use spmv::{BackendKind, Csr, Dtype, Scalar, Value, bf16, f16};
 use spmv_io::generate::{self, ColumnModel, RowLengths};
 use spmv_model::{Fitted, Format, Grid, Model, Point, Profile, ProfileError, Sample, Spread};
 
-use super::{profile_path, timing};
+use super::{fingerprint, load, profile_path, timing};
 use crate::bench::devices::{self, Place};
+use crate::bench::report::Cache;
 
 /// Every generated matrix comes from it, its place in the grid and its spread.
 const SEED: u64 = 2017;
+
+/// I times P of the largest matrix, unless one says otherwise: several row lengths for up to ten strips.
+const ENTRIES_OF_A_LANE: u64 = 80;
 
 /// `cargo xtask fit`.
 #[derive(Debug, clap::Args)]
@@ -30,9 +35,10 @@ pub(crate) struct FitArgs {
     /// Fewer matrices: under 30 seconds.
     #[arg(long)]
     quick: bool,
-    /// Megabytes of the largest matrix in CSR form; points of the grid beyond are left out.
-    #[arg(long, default_value_t = 64)]
-    megabytes: u64,
+    /// Megabytes of the largest matrix in CSR form, beyond which points of the grid are left out; without it, what the
+    /// device's strips need, and 64 at least.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..1_000_000))]
+    megabytes: Option<u64>,
     /// Folder of profiles; the user's data folder, without it.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
@@ -42,21 +48,21 @@ pub(crate) struct FitArgs {
 pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
     for place in devices::open(&args.backend)? {
         let start = Instant::now();
-        let caps = place.context.caps();
-        let path = profile_path(args.folder.as_deref(), caps)?;
-        let mut profile = match Profile::load(&path, &caps.fingerprint) {
+        let path = profile_path(args.folder.as_deref(), &place)?;
+        let mut profile = match load(&path, &place) {
             Ok(profile) => profile,
-            Err(ProfileError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                Profile::new(&*caps.fingerprint)
+            Err(ProfileError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+                Profile::new(fingerprint(&place))
             }
+            Err(e @ ProfileError::Io { .. }) => return Err(e.into()),
             Err(e) => {
-                eprintln!("{e}: so it is");
-                Profile::new(&*caps.fingerprint)
+                eprintln!("{e}; nothing of it is kept");
+                Profile::new(fingerprint(&place))
             }
         };
         for &precision in &args.precision {
-            if !caps.storage.contains(precision) || !caps.arithmetic.contains(precision.accum()) {
-                println!("{}: no {precision} values", place.label);
+            if let Some(why) = place.obstacle(precision, Cache::Warm) {
+                println!("{why}");
                 continue;
             }
             for &spread in &args.model {
@@ -66,13 +72,13 @@ pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
                     Dtype::F32 => of_type::<f32>(args, &place, spread, &mut profile)?,
                     Dtype::F64 => of_type::<f64>(args, &place, spread, &mut profile)?,
                 }
+                profile.save(&path)?;
             }
         }
-        profile.save(&path)?;
         println!(
             "{}: {}, {:.0} s; {}",
             place.label,
-            caps.name,
+            place.context.caps().name,
             start.elapsed().as_secs_f64(),
             path.display()
         );
@@ -92,9 +98,11 @@ where
 {
     let caps = place.context.caps();
     let entry_bytes = 4 + T::DTYPE.bytes() as u64;
+    let needed = ENTRIES_OF_A_LANE * Format::CsrScalar.strip_rows(caps) * entry_bytes / 1_000_000;
+    let megabytes = args.megabytes.unwrap_or(needed.max(64));
     let grid = |format: Format| {
         let strip_rows = format.strip_rows(caps);
-        (strip_rows, Grid::of(format, strip_rows, args.megabytes * 1_000_000 / entry_bytes, args.quick))
+        (strip_rows, Grid::of(format, strip_rows, megabytes * 1_000_000 / entry_bytes, args.quick))
     };
     let grids = Format::ALL.map(|format| (format, grid(format)));
     // What matrices there are, by size: (rows of a strip, point).
@@ -119,16 +127,20 @@ where
     bar.finish_and_clear();
     for (format, (strip_rows, grid)) in grids {
         let of_it: Vec<Sample> = samples.iter().filter(|(f, _)| *f == format).map(|(_, s)| *s).collect();
-        let fitted = Fitted::of(format, &of_it, f64::from(caps.max_group))?;
+        let fitted = Fitted::of(format, &of_it, f64::from(caps.max_group)).with_context(|| {
+            format!("{megabytes} MB are too few for {}; give more with --megabytes", place.label)
+        })?;
+        let most = |of: fn(&Point) -> u32| grid.points.iter().map(of).max().unwrap_or(0);
         println!(
-            "{} {} {spread} {}: {} matrices of up to {} strips of {strip_rows} rows; {} left out above {} MB",
+            "{} {} {spread} {}: {} matrices of up to {} strips of {strip_rows} rows, of up to {} entries each; {} of more \
+             than {megabytes} MB, or of rows longer than half of them, left out",
             place.label,
             T::DTYPE,
             format.name(),
             of_it.len(),
-            grid.points.iter().map(|p| p.strips).max().unwrap_or(0),
+            most(|p| p.strips),
+            most(|p| p.per_row),
             grid.left_out.len(),
-            args.megabytes
         );
         profile.put(Model { format, spread, value: T::DTYPE.name().into(), strip_rows, fitted });
     }

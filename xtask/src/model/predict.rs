@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use spmv::{BackendKind, Csr, Dtype, Scalar, bf16, f16};
 use spmv_model::{Format, Profile, Shape, Spread};
 
-use super::{profile_path, timing};
+use super::{load, profile_path, timing};
 use crate::bench::devices::{self, Place};
 use crate::bench::inputs;
+use crate::bench::report::Cache;
 use crate::bench::table::aligned;
 
 /// `cargo xtask predict`.
@@ -48,12 +48,33 @@ type Errors = BTreeMap<(&'static str, &'static str, bool), Vec<f64>>;
 
 /// Prints, for each device, type and matrix, times and how far they are from each other.
 pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
+    let mut n_predicted = 0;
     for place in devices::open(&args.backend)? {
-        let caps = place.context.caps();
-        let path = profile_path(args.folder.as_deref(), caps)?;
-        let profile = Profile::load(&path, &caps.fingerprint)
-            .with_context(|| format!("{}: run `cargo xtask fit` first", place.label))?;
+        let profile = match load(&profile_path(args.folder.as_deref(), &place)?, &place) {
+            Ok(profile) => profile,
+            Err(e) => {
+                println!("{} is left out: {e}", place.label);
+                continue;
+            }
+        };
         for &precision in &args.precision {
+            if let Some(why) = place.obstacle(precision, Cache::Warm) {
+                println!("{why}");
+                continue;
+            }
+            let is_fitted = |format, spread| {
+                profile
+                    .model(format, spread, precision)
+                    .is_some_and(|model| model.strip_rows == format.strip_rows(place.context.caps()))
+            };
+            if !Format::ALL.iter().any(|format| args.model.iter().any(|spread| is_fitted(*format, *spread))) {
+                println!(
+                    "{} has no fit of {precision}; run `cargo xtask fit --precision {precision}`",
+                    place.label
+                );
+                continue;
+            }
+            n_predicted += 1;
             match precision {
                 Dtype::F16 => of_type::<f16>(args, &place, &profile)?,
                 Dtype::Bf16 => of_type::<bf16>(args, &place, &profile)?,
@@ -62,6 +83,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
             }
         }
     }
+    anyhow::ensure!(n_predicted > 0, "nothing was predicted; run `cargo xtask fit` first");
     Ok(())
 }
 
@@ -71,14 +93,19 @@ where
 {
     let header = ["matrix", "format", "P0", "us"].map(str::to_owned).into_iter();
     let header = header.chain(args.model.iter().map(|spread| format!("{spread} us (D_r %, unrounded)")));
-    let (mut lines, mut errors) = (Vec::new(), Errors::new());
+    let (mut lines, mut errors, mut refused) = (Vec::new(), Errors::new(), Vec::new());
     for input in inputs::select(&args.matrix, args.suite, None)? {
         let loaded = input.load()?;
         let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
         for format in Format::ALL {
             let Some(measured) = timing::seconds(place, format, &a, spmv::format::MAX_BLOW_UP)? else {
+                refused.push(format!("{} {}", loaded.name, format.name()));
                 continue;
             };
+            // Some clocks do not see a matrix without entries.
+            if measured <= 0.0 {
+                continue;
+            }
             let shape = Shape::of(format, a.view());
             let mut line = vec![
                 loaded.name.clone(),
@@ -105,6 +132,9 @@ where
     let name = &place.context.caps().name;
     println!("{} on {} ({name}): measured and predicted time of one multiplication", T::DTYPE, place.label);
     println!("{}\n", aligned(header.collect(), lines));
+    if !refused.is_empty() {
+        println!("refused by the layout: {}\n", refused.join(", "));
+    }
     println!(
         "D_r = |predicted - measured| / measured, percent, mean (median) over the matrices; the paper's beside"
     );
