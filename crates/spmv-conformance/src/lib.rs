@@ -78,6 +78,11 @@ pub const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::Dia,
 ];
 
+/// Enough where variants differ in their memory alone: sums that are repaired, sums that are not, and sums that several
+/// launches or groups make together.
+pub const OF_MEMORY: [Algorithm; 3] =
+    [Algorithm::SpeculativeSegmentedSum, Algorithm::CsrVector, Algorithm::Ipcsr];
+
 /// Bytes over those of CSR up to which layouts are tried: far more than they allow by themselves, so that few matrices
 /// are refused.
 const MOST_BLOW_UP: f64 = 150.0;
