@@ -25,8 +25,8 @@ macro_rules! sources {
 
 /// Stem and text of every kernel of this language, and of the `prelude` that goes before each.
 pub const SOURCES: &[(&str, &str)] = sources!(
-    "prelude" "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "pcsr_products" "pcsr_sums" "ell"
-    "jad" "dia" "carry_apply" "axpby"
+    "prelude" "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "pcsr_products" "pcsr_sums"
+    "ell" "jad" "dia" "carry_apply" "axpby"
 );
 
 /// Types of matrix values that each stem is built for.
@@ -67,8 +67,8 @@ pub const ANY: &[u32] = &[0];
 
 /// Every stem with its tilings.
 ///
-/// `csr_scalar`, `ell`, `jad`, `dia` and `axpby` take one row a thread: of T, only the size of a group depends, which is no part of
-/// their code.
+/// `csr_scalar`, `ell`, `jad`, `dia` and `axpby` take one row a thread: of T, only the size of a group depends, which is
+/// no part of their code.
 pub const VARIANTS: &[Variants] = &[
     Variants { stem: "spec_segsum", lanes: &[32], widths: &[1, 4, 8, 16] },
     Variants { stem: "fixup_apply", lanes: &[32], widths: &[1, 4, 8, 16] },
@@ -155,5 +155,7 @@ macro_rules! ptx {
 
 /// The files of every stem. A new stem comes here last: this compiles once `cargo xtask kernels` has built its PTX,
 /// and that in turn needs nothing but the stem's rows in [`SOURCES`] and [`VARIANTS`].
-const PTX: &[(&str, Files)] = ptx!("spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "pcsr_products" "pcsr_sums" "ell"
-        "jad" "dia" "carry_apply" "axpby");
+const PTX: &[(&str, Files)] = ptx!(
+    "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "pcsr_products" "pcsr_sums"
+    "ell" "jad" "dia" "carry_apply" "axpby"
+);

@@ -241,8 +241,8 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// # Safety
     /// `args` agree with [`KernelId::params`](crate::KernelId::params) of the kernel's id in number and
     /// kind; every buffer is as long as the kernel's counts say; indices in buffers that the kernel reads
-    /// are in range (`row_ptr` and `jag_ptr` of a valid matrix, columns below the length of `x`, but for the padding of `ell`;
-    /// `perm` holds each row once; an entry of `dia` whose value is not zero has a column there); a buffer that is
+    /// are in range (`row_ptr` and `jag_ptr` of a valid matrix, columns below the length of `x`, but for the padding of
+    /// `ell`; `perm` holds each row once; an entry of `dia` whose value is not zero has a column there); a buffer that is
     /// written is no other argument and is not used elsewhere until the stream's work is done; host
     /// memory outlives that work.
     ///

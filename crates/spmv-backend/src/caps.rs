@@ -185,8 +185,8 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// Bytes of local memory that each group may take if the unit is to hold as many groups of `lanes` lanes as it can: Gao et al.,
-    /// equation 3.
+    /// Bytes of local memory that each group may take if the unit is to hold as many groups of `lanes` lanes as it can:
+    /// Gao et al., equation 3.
     pub const fn group_local_bytes(&self, lanes: u32) -> u32 {
         let groups = self.lanes / if lanes == 0 { 1 } else { lanes };
         self.local_bytes / if groups == 0 { 1 } else { groups }

@@ -212,7 +212,8 @@ impl KernelSpec {
     /// from different banks) and one descriptor bit per entry (in 32-bit words, two more for the end and the
     /// dirty flag); `merge_path` a tile's products and row ends; `fixup_apply` a tile's sums; `ipcsr` a group's products
     /// (one more for every 32), a sum, a row end and a number of a long row for each lane, and how many long rows there
-    /// are; `pcsr_sums` a group's products and a sum for each lane. Lanes that cannot shuffle talk through one sum and one count each, and in `spec_segsum` keep one sum more.
+    /// are; `pcsr_sums` a group's products and a sum for each lane. Lanes that cannot shuffle talk through one sum and one
+    /// count each, and in `spec_segsum` keep one sum more.
     pub fn local_bytes(&self) -> u64 {
         let sum = self.value.accum().bytes() as u64;
         let (tile, lanes) = (u64::from(self.tiling.tile_entries()), u64::from(self.tiling.group_lanes()));

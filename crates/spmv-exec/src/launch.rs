@@ -259,9 +259,10 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         }
         // SAFETY: number and kind of `args` follow the parameter table (the functions above; checked in
         // debug builds). Lengths: `Device::part` copied `row_ptr`, `cols` and `vals` of a validated matrix,
-        // or `Device::laid_out` the arrays that a layout of `spmv_core` made of one;
-        // `Prepared::scratch` sized the workspace from the same counts, and `Prepared::check_lengths` saw x and y. Columns are below the length of x by `CsrView::new`. Written buffers are the workspace's
-        // or `y`, which is borrowed mutably; one run at a time borrows the workspace. Lent host memory is
+        // or `Device::laid_out` the arrays that a layout of `spmv_core` made of one; `Prepared::scratch` sized the
+        // workspace from the same counts, and `Prepared::check_lengths` saw x and y. Columns are below the length of
+        // x by `CsrView::new`, or a layout's padding; `perm` is a sorted list of all rows. Written buffers are the
+        // workspace's or `y`, which is borrowed mutably; one run at a time borrows the workspace. Lent host memory is
         // borrowed until `finish` has waited.
         unsafe { self.prepared.device.backend().launch(self.stream, kernel, groups, args)? };
         Ok(())

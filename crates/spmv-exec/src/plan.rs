@@ -32,8 +32,6 @@ const LONG: f64 = 1024.0;
 /// Lanes of a compute unit that must have a row to take, or part of one, where rows are not cut. Below, the whole device
 /// waits for a few of its units.
 const BUSY_LANES: u64 = 256;
-/// What the reason for a split begins with.
-const SPLIT: &str = "split: ";
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
 
@@ -79,23 +77,12 @@ pub struct Plan {
     pub max_entries: usize,
     /// Most rows of a launch.
     pub max_rows: usize,
+    n_rows: usize,
+    nnz: usize,
     why: Vec<String>,
 }
 
 impl Plan {
-    /// Takes fewer rows a launch, and says so where the matrix is therefore split.
-    pub(crate) fn restrict(&mut self, rows: &RowStats, max_rows: usize) {
-        if max_rows >= self.max_rows {
-            return;
-        }
-        self.max_rows = max_rows;
-        self.why.retain(|why| !why.starts_with(SPLIT));
-        if rows.nnz > self.max_entries || rows.n_rows > max_rows {
-            let Self { max_entries, .. } = self;
-            self.why.push(format!("{SPLIT}a launch holds at most {max_entries} entries and {max_rows} rows"));
-        }
-    }
-
     /// The plan in words: what was chosen and why.
     pub fn explain(&self) -> String {
         self.to_string()
@@ -104,8 +91,13 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { max_entries, max_rows, .. } = self;
         write!(f, "{}", self.kernel)?;
-        self.why.iter().try_for_each(|why| write!(f, "\n  {why}"))
+        self.why.iter().try_for_each(|why| write!(f, "\n  {why}"))?;
+        if self.nnz > *max_entries || self.n_rows > *max_rows {
+            write!(f, "\n  split: a launch holds at most {max_entries} entries and {max_rows} rows")?;
+        }
+        Ok(())
     }
 }
 
@@ -141,9 +133,8 @@ pub fn plan(rows: &RowStats, value: Dtype, caps: &DeviceCaps, options: &Options)
         why.push(format!("stage 2 on the {repair:?}; memory is {:?}", caps.memory).to_lowercase());
     }
     let (max_entries, max_rows) = launch_limits(&kernel, rows, caps);
-    let mut plan = Plan { algorithm, kernel, repair, max_entries, max_rows: usize::MAX, why };
-    plan.restrict(rows, max_rows);
-    Ok(plan)
+    let (n_rows, nnz) = (rows.n_rows, rows.nnz);
+    Ok(Plan { algorithm, kernel, repair, max_entries, max_rows, n_rows, nnz, why })
 }
 
 fn check_types(value: Dtype, caps: &DeviceCaps) -> Result<()> {

@@ -126,8 +126,7 @@ impl<B: Backend> Device<B> {
         let start = Instant::now();
         let rows = RowStats::of(a);
         let mut plan = plan(&rows, T::DTYPE, self.caps(), options)?;
-        let max_rows = layout::check(a, &plan, options.max_blow_up)?;
-        plan.restrict(&rows, max_rows);
+        plan.max_rows = layout::check(a, &plan, options.max_blow_up)?;
         let kernels = self.kernels(&plan)?;
         let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
         let parts = pieces.iter().map(|piece| self.part(a, piece, &plan)).collect::<Result<_>>()?;

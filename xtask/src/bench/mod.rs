@@ -21,7 +21,8 @@ use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use spmv::{Algorithm, BackendKind, Dtype, Tiling};
 
-use card::{Card, Comparison, Shelf};
+pub(crate) use card::Shelf;
+use card::{Card, Comparison};
 use devices::Place;
 use measure::Eviction;
 use report::{Cache, Report, SCHEMA};

@@ -1,16 +1,15 @@
 //! `cargo xtask fit`: generated matrices, their times, and lines through them.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{BackendKind, Csr, Dtype, Scalar, Value, bf16, f16};
+use spmv::{Csr, Dtype, Scalar, Value, bf16, f16};
 use spmv_io::generate::{self, ColumnModel, RowLengths};
 use spmv_model::{Fitted, Format, Grid, Model, Point, Profile, ProfileError, Sample, Spread};
 
-use super::{fingerprint, load, profile_path, timing};
+use super::{Scope, fingerprint, load, timing};
 use crate::bench::devices::{self, Place};
 use crate::bench::report::Cache;
 
@@ -23,15 +22,8 @@ const ENTRIES_OF_A_LANE: u64 = 80;
 /// `cargo xtask fit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FitArgs {
-    /// Backends, with all their devices; all that open, without it.
-    #[arg(long, value_delimiter = ',')]
-    backend: Vec<BackendKind>,
-    /// Value types: f16, bf16, f32, f64.
-    #[arg(long, value_delimiter = ',', default_value = "f32,f64")]
-    precision: Vec<Dtype>,
-    /// How row lengths of the generated matrices spread: fixed, uniform, normal.
-    #[arg(long, value_delimiter = ',', default_value = "fixed,uniform,normal")]
-    model: Vec<Spread>,
+    #[command(flatten)]
+    scope: Scope,
     /// Fewer matrices: under 30 seconds.
     #[arg(long)]
     quick: bool,
@@ -39,16 +31,13 @@ pub(crate) struct FitArgs {
     /// device's strips need, and 64 at least.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..1_000_000))]
     megabytes: Option<u64>,
-    /// Folder of profiles; the user's data folder, without it.
-    #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
 }
 
 /// Fits every device and says where the profiles are.
 pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
-    for place in devices::open(&args.backend)? {
+    for place in devices::open(&args.scope.backend)? {
         let start = Instant::now();
-        let path = profile_path(args.folder.as_deref(), &place)?;
+        let path = args.scope.profile_path(&place)?;
         let mut profile = match load(&path, &place) {
             Ok(profile) => profile,
             Err(ProfileError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -60,12 +49,12 @@ pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
                 Profile::new(fingerprint(&place))
             }
         };
-        for &precision in &args.precision {
+        for &precision in &args.scope.precision {
             if let Some(why) = place.obstacle(precision, Cache::Warm) {
                 println!("{why}");
                 continue;
             }
-            for &spread in &args.model {
+            for &spread in &args.scope.model {
                 match precision {
                     Dtype::F16 => of_type::<f16>(args, &place, spread, &mut profile)?,
                     Dtype::Bf16 => of_type::<bf16>(args, &place, spread, &mut profile)?,

@@ -126,7 +126,10 @@ pub(super) fn offset(row: usize, col: u32) -> i64 {
 pub(super) fn offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>, least: u32) -> Vec<i64> {
     let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| offset(row, *col));
     let all = || (0..a.n_rows()).flat_map(of_row);
-    let (Some(first), Some(last)) = (all().min(), all().max()) else { return vec![] };
+    if a.nnz() == 0 {
+        return vec![];
+    }
+    let (first, last) = all().fold((i64::MAX, i64::MIN), |(first, last), at| (first.min(at), last.max(at)));
     let width = (last - first) as usize + 1;
     // Entries far apart from each other must not cost what lies between them.
     if width > 4 * a.nnz() {

@@ -4,7 +4,7 @@
 
 use spmv_core::{Tiling, Value};
 
-use super::prelude::{Rows, for_groups};
+use super::prelude::for_row_sums;
 use crate::simd::Operand;
 
 pub(crate) struct CsrScalar<'a, T: Value> {
@@ -20,23 +20,16 @@ impl<T: Value> CsrScalar<'_, T> {
     pub(crate) fn run(self, groups: u32) {
         let Self { tiling, alpha, beta, row_ptr, a, y } = self;
         let n_rows = y.len() as u32;
-        for_groups(
-            0..groups,
-            Rows { base: 0, rows: y },
-            &|rows, group| rows.split_before(tiling.scalar_rows(group, n_rows).start as usize),
-            &|out, _| {
-                // STEP 1
-                let pairs = row_ptr[out.base..].windows(2);
-                for (y, pair) in out.rows.iter_mut().zip(pairs) {
-                    // STEP 2
-                    let mut sum = num_traits::zero();
-                    for entry in pair[0]..pair[1] {
-                        sum += a.product(entry as usize);
-                    }
-                    // STEP 3
-                    *y = super::store(alpha, sum, beta, *y);
-                }
-            },
-        );
+        // STEP 1
+        let first_row = |group| tiling.scalar_rows(group, n_rows).start;
+        // STEP 3
+        for_row_sums(groups, &first_row, (alpha, beta), row_ptr, y, &|entries| {
+            // STEP 2
+            let mut sum = num_traits::zero();
+            for entry in entries {
+                sum += a.product(entry);
+            }
+            sum
+        });
     }
 }

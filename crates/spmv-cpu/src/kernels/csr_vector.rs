@@ -5,7 +5,7 @@
 
 use spmv_core::Tiling;
 
-use super::prelude::{Rows, for_groups};
+use super::prelude::for_row_sums;
 use crate::simd::{Isa, Operand, SimdValue};
 
 pub(crate) struct CsrVector<'a, T: SimdValue> {
@@ -22,20 +22,12 @@ impl<T: SimdValue> CsrVector<'_, T> {
     pub(crate) fn run(self, groups: u32) {
         let Self { tiling, isa, alpha, beta, row_ptr, a, y } = self;
         let n_rows = y.len() as u32;
-        for_groups(
-            0..groups,
-            Rows { base: 0, rows: y },
-            &|rows, group| rows.split_before(tiling.vector_rows(group, n_rows).start as usize),
-            &|out, _| {
-                // STEP 1
-                let pairs = row_ptr[out.base..].windows(2);
-                for (y, pair) in out.rows.iter_mut().zip(pairs) {
-                    // STEP 2, STEP 3
-                    let sum = T::dot(isa, &a, pair[0] as usize..pair[1] as usize);
-                    // STEP 4
-                    *y = super::store(alpha, sum, beta, *y);
-                }
-            },
-        );
+        // STEP 1
+        let first_row = |group| tiling.vector_rows(group, n_rows).start;
+        // STEP 4
+        for_row_sums(groups, &first_row, (alpha, beta), row_ptr, y, &|entries| {
+            // STEP 2, STEP 3
+            T::dot(isa, &a, entries)
+        });
     }
 }

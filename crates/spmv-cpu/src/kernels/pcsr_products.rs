@@ -4,7 +4,7 @@
 
 use spmv_core::{Tiling, Value};
 
-use super::prelude::{Rows, for_groups};
+use super::prelude::for_rows;
 use crate::simd::Operand;
 
 pub(crate) struct PcsrProducts<'a, T: Value> {
@@ -17,20 +17,13 @@ impl<T: Value> PcsrProducts<'_, T> {
     pub(crate) fn run(self, groups: u32) {
         let Self { tiling, a, products } = self;
         let nnz = products.len() as u32;
-        for_groups(
-            0..groups,
-            Rows { base: 0, rows: products },
-            &|entries, group| {
-                let bunch = group * tiling.bunches();
-                entries.split_before(tiling.bunch_range(bunch, nnz).start as usize)
-            },
-            &|out, _| {
-                // STEP 1
-                for (i, product) in out.rows.iter_mut().enumerate() {
-                    // STEP 2, STEP 3
-                    *product = a.product(out.base + i);
-                }
-            },
-        );
+        // STEP 1
+        let first = |group| tiling.bunch_range(group * tiling.bunches(), nnz).start;
+        for_rows(groups, products, &first, &|out| {
+            for (i, product) in out.rows.iter_mut().enumerate() {
+                // STEP 2, STEP 3
+                *product = a.product(out.base + i);
+            }
+        });
     }
 }

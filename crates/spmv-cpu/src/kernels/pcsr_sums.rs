@@ -5,7 +5,7 @@
 
 use spmv_core::{Accum, Tiling};
 
-use super::prelude::{Rows, for_groups};
+use super::prelude::for_row_sums;
 
 pub(crate) struct PcsrSums<'a, A> {
     pub(crate) tiling: Tiling,
@@ -20,21 +20,12 @@ impl<A: Accum> PcsrSums<'_, A> {
     pub(crate) fn run(self, groups: u32) {
         let Self { tiling, alpha, beta, row_ptr, products, y } = self;
         let n_rows = y.len() as u32;
-        for_groups(
-            0..groups,
-            Rows { base: 0, rows: y },
-            &|rows, group| rows.split_before(tiling.scalar_rows(group, n_rows).start as usize),
-            &|out, _| {
-                // STEP 1
-                let pairs = row_ptr[out.base..].windows(2);
-                for (y, pair) in out.rows.iter_mut().zip(pairs) {
-                    // STEP 2, STEP 3: caches bring products nearer here.
-                    let sum = products[pair[0] as usize..pair[1] as usize].iter();
-                    let sum = sum.fold(A::zero(), |sum, product| sum + *product);
-                    // STEP 4
-                    *y = super::store(alpha, sum, beta, *y);
-                }
-            },
-        );
+        // STEP 1
+        let first_row = |group| tiling.scalar_rows(group, n_rows).start;
+        // STEP 4
+        for_row_sums(groups, &first_row, (alpha, beta), row_ptr, y, &|entries| {
+            // STEP 2, STEP 3: caches bring products nearer here.
+            products[entries].iter().fold(A::zero(), |sum, product| sum + *product)
+        });
     }
 }

@@ -49,6 +49,38 @@ impl<'a, A> Rows<'a, A> {
     }
 }
 
+/// Runs `leaf` for the rows of every group, in parallel over groups; those of a group begin at `first_row` of it.
+pub(crate) fn for_rows<A: Send>(
+    groups: u32,
+    y: &mut [A],
+    first_row: &(impl Fn(u32) -> u32 + Sync),
+    leaf: &(impl Fn(Rows<'_, A>) + Sync),
+) {
+    for_groups(
+        0..groups,
+        Rows { base: 0, rows: y },
+        &|rows, group| rows.split_before(first_row(group) as usize),
+        &|out, _| leaf(out),
+    );
+}
+
+/// Stores alpha times `sum` of its entries plus beta times `y` for every row, in parallel over groups.
+pub(crate) fn for_row_sums<A: Accum>(
+    groups: u32,
+    first_row: &(impl Fn(u32) -> u32 + Sync),
+    (alpha, beta): (A, A),
+    row_ptr: &[u32],
+    y: &mut [A],
+    sum: &(impl Fn(Range<usize>) -> A + Sync),
+) {
+    for_rows(groups, y, first_row, &|out| {
+        let pairs = row_ptr[out.base..].windows(2);
+        for (y, pair) in out.rows.iter_mut().zip(pairs) {
+            *y = super::store(alpha, sum(pair[0] as usize..pair[1] as usize), beta, *y);
+        }
+    });
+}
+
 /// Rows summed side by side by kernels whose entries lie so: their sums stay in L1.
 pub(crate) const SIDE_BY_SIDE: usize = 1024;
 
@@ -62,21 +94,16 @@ pub(crate) fn for_sums_side_by_side<A: Accum>(
     add: &(impl Fn(usize, &mut [A]) + Sync),
 ) {
     let n_rows = y.len() as u32;
-    for_groups(
-        0..groups,
-        Rows { base: 0, rows: y },
-        &|rows, group| rows.split_before(tiling.scalar_rows(group, n_rows).start as usize),
-        &|out, _| {
-            for (chunk, y) in out.rows.chunks_mut(SIDE_BY_SIDE).enumerate() {
-                let mut sums = [A::zero(); SIDE_BY_SIDE];
-                let sums = &mut sums[..y.len()];
-                add(out.base + chunk * SIDE_BY_SIDE, sums);
-                for (y, sum) in y.iter_mut().zip(sums) {
-                    *y = super::store(alpha, *sum, beta, *y);
-                }
+    for_rows(groups, y, &|group| tiling.scalar_rows(group, n_rows).start, &|out| {
+        for (chunk, y) in out.rows.chunks_mut(SIDE_BY_SIDE).enumerate() {
+            let mut sums = [A::zero(); SIDE_BY_SIDE];
+            let sums = &mut sums[..y.len()];
+            add(out.base + chunk * SIDE_BY_SIDE, sums);
+            for (y, sum) in y.iter_mut().zip(sums) {
+                *y = super::store(alpha, *sum, beta, *y);
             }
-        },
-    );
+        }
+    });
 }
 
 /// Runs `part` for every bunch of every group, in parallel over groups, and keeps what it carries. Bunch `b` writes the

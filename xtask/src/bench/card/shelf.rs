@@ -29,7 +29,7 @@ impl Shelf {
     ///
     /// # Errors
     /// As [`Input::load`].
-    pub(super) fn with<R>(
+    pub(crate) fn with<R>(
         &self,
         at: usize,
         input: &Input,
