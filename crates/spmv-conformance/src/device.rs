@@ -21,6 +21,17 @@ use tempfile::TempDir;
 /// How a trial ends.
 pub type Outcome = Result<(), Failed>;
 
+/// What was opened, or `None` where the device says that it has no such thing: only that is a reason to try nothing.
+///
+/// # Errors
+/// Everything else that was wrong.
+pub fn if_supported<D>(opened: Result<D, Error>) -> Result<Option<D>, Error> {
+    match opened {
+        Err(Error::Device(DeviceError::Unsupported { .. })) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 /// A trial's name, and what it does.
 pub type Test = (&'static str, fn() -> Outcome);
 

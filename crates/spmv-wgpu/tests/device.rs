@@ -57,7 +57,12 @@ fn open(change: impl FnOnce(&mut Options)) -> Result<Device<Wgpu>, Error> {
 
 /// A device of each kind of memory that it offers.
 fn each_memory() -> impl Iterator<Item = Device<Wgpu>> {
-    Memory::ALL.into_iter().filter_map(|memory| open(|o| o.memory = Some(memory)).ok())
+    Memory::ALL.into_iter().filter_map(offered)
+}
+
+/// A device with such a memory, if it offers that; anything else that is wrong is a failure.
+fn offered(memory: Memory) -> Option<Device<Wgpu>> {
+    shared::if_supported(open(|o| o.memory = Some(memory))).expect("memory that the device offers")
 }
 
 fn speculative(fixup: Fixup) -> ExecOptions {
@@ -81,7 +86,7 @@ fn check(device: &Device<Wgpu>, fixup: Fixup) -> Result<RunStats, Error> {
 }
 
 fn mapped_sums_are_repaired_in_place() -> Outcome {
-    let Ok(device) = open(|o| o.memory = Some(Memory::Mapped)) else { return Ok(()) };
+    let Some(device) = offered(Memory::Mapped) else { return Ok(()) };
     assert_eq!(device.caps().memory, MemoryModel::UnifiedMapped);
     let stats = check(&device, Fixup::Auto)?;
     assert!(stats.dirty_tiles.is_some_and(|n| n >= 100), "{stats:?}");
