@@ -178,7 +178,7 @@ fn of_options<B: Backend, F>(
     let name = format!("{label}/{}/{dtype}/{tiling}{fixup}", options.algorithm);
     // A plan for one entry tells whether the device can do this at all.
     let one = spmv_core::RowStats { n_rows: 1, n_cols: 1, nnz: 1, max: 1, ..Default::default() };
-    if let Err(e) = spmv_exec::plan(&one, dtype, device.caps(), &options) {
+    if let Err(e) = spmv_exec::plan(&one, dtype, device.caps(), None, &options) {
         trials.push(Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true));
         return;
     }
@@ -220,7 +220,7 @@ fn by_type<B: Backend>(
 /// Runs a group of matrices, which is made for the tiling that the plan settles on.
 fn group<B: Backend, T: Value>(device: &Device<B>, options: &Options, matrices: &corpus::Matrices) -> Check {
     let rows = spmv_core::RowStats { n_rows: 70, n_cols: 70, nnz: 3000, ..Default::default() };
-    let plan = spmv_exec::plan(&rows, T::DTYPE, device.caps(), options).map_err(|e| e.to_string())?;
+    let plan = spmv_exec::plan(&rows, T::DTYPE, device.caps(), None, options).map_err(|e| e.to_string())?;
     let (mut dirty, mut multiplied) = (0, 0);
     let group = matrices(&plan.kernel.tiling);
     for case in &group.cases {

@@ -72,48 +72,87 @@ pub fn most_common_row_length<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> usiz
     longest.map_or(0, |run| run[0] as usize)
 }
 
-/// Row lengths, and how the entries lie about the diagonal; O(rows + columns + entries) to find.
+/// Entries of a window of [`MatrixStats::scatter`], and how many windows there are at the most.
+const WINDOW: usize = 256;
+const WINDOWS: usize = 8;
+/// Columns of a line: 64 bytes of `f32`.
+const LINE: u32 = 16;
+/// Places over entries above which diagonals are not counted.
+const MOST_PLACES: usize = 6;
+
+/// What planning looks at: row lengths, and how entries lie as far as it is found without looking at all of them, or
+/// worth it.
 ///
 /// ```
 /// use spmv_core::{Csr, MatrixStats};
-/// let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f32), (0, 2, 1.0), (2, 1, 1.0)])?;
+/// let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f32), (1, 1, 1.0), (1, 2, 1.0), (2, 2, 1.0)])?;
 /// let stats = MatrixStats::of(a.view());
-/// assert_eq!((stats.diagonals, stats.lower_bandwidth, stats.upper_bandwidth), (3, 1, 2));
+/// assert_eq!((stats.rows.nnz, stats.diagonals, stats.scatter), (4, Some(2), 0.25));
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct MatrixStats {
     /// Row lengths.
     pub rows: RowStats,
-    /// Distinct diagonals (column minus row) that hold an entry.
-    pub diagonals: usize,
-    /// Greatest row minus column of an entry; 0 if none lies below the diagonal.
-    pub lower_bandwidth: usize,
-    /// Greatest column minus row of an entry; 0 if none lies above the diagonal.
-    pub upper_bandwidth: usize,
+    /// Distinct diagonals (column minus row) that hold an entry, if [`Dia`](crate::format::Dia) takes the matrix and
+    /// has at most 6 places for each entry.
+    pub diagonals: Option<usize>,
+    /// Lines of 16 columns that 256 consecutive entries touch, over these entries: 1/256 to 1, the mean of up to 8
+    /// samples. How much of `x` each entry moves, as far as entries do not share it. 0 without entries.
+    pub scatter: f64,
 }
 
 impl MatrixStats {
-    /// Looks at every entry; one byte of scratch per row and column.
+    /// Looks at the row offsets, at a few entries, and at all of them only where there are few diagonals. O(rows), or
+    /// O(rows + columns + entries); four bytes of scratch per row and column.
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        let n_rows = a.n_rows();
-        let mut seen = vec![false; n_rows + a.n_cols()];
-        let (mut lower, mut upper) = (0, 0);
-        for row in 0..n_rows {
-            for &col in &a.cols()[a.row_range(row)] {
-                let col = col as usize;
-                lower = lower.max(row.saturating_sub(col));
-                upper = upper.max(col.saturating_sub(row));
-                seen[col + n_rows - 1 - row] = true;
+        Self { rows: RowStats::of(a), diagonals: diagonals(a), scatter: scatter(a.cols()) }
+    }
+}
+
+/// Of which all else is unknown.
+impl From<&RowStats> for MatrixStats {
+    fn from(rows: &RowStats) -> Self {
+        Self { rows: *rows, ..Self::default() }
+    }
+}
+
+fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<usize> {
+    let (n_rows, most) = (a.n_rows(), a.nnz().saturating_mul(MOST_PLACES));
+    // The row, and one, that each diagonal was last met in.
+    if u32::try_from(n_rows).is_err() {
+        return None;
+    }
+    let mut met = vec![0u32; n_rows + a.n_cols()];
+    let mut n_diags = 0usize;
+    for row in 0..n_rows {
+        for (col, val) in a.row(row) {
+            let last = &mut met[col as usize + n_rows - 1 - row];
+            n_diags += usize::from(*last == 0);
+            let is_repeated = *last == row as u32 + 1;
+            if is_repeated || val.as_f64() == 0.0 || n_diags.saturating_mul(n_rows) > most {
+                return None;
             }
-        }
-        Self {
-            rows: RowStats::of(a),
-            diagonals: seen.iter().filter(|&&s| s).count(),
-            lower_bandwidth: lower,
-            upper_bandwidth: upper,
+            *last = row as u32 + 1;
         }
     }
+    Some(n_diags)
+}
+
+fn scatter(cols: &[u32]) -> f64 {
+    let windows = cols.len().div_ceil(WINDOW).min(WINDOWS);
+    let mut sum = 0.0;
+    for window in 0..windows {
+        // Evenly over the entries, the last one at their end.
+        let last = cols.len().saturating_sub(WINDOW);
+        let start = if windows > 1 { last / (windows - 1) * window } else { 0 };
+        let entries = &cols[start..cols.len().min(start + WINDOW)];
+        let mut lines: Vec<u32> = entries.iter().map(|col| col / LINE).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        sum += lines.len() as f64 / entries.len() as f64;
+    }
+    if windows > 0 { sum / windows as f64 } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -126,8 +165,8 @@ mod tests {
         for (m, n) in [(0, 0), (0, 3), (3, 0)] {
             let a = Csr::<f64>::from_coo(m, n, &[]).unwrap();
             let s = MatrixStats::of(a.view());
-            assert_eq!((s.rows.n_rows, s.rows.n_cols, s.rows.mean, s.diagonals), (m, n, 0.0, 0));
-            assert_eq!(s.rows.empty, m);
+            assert_eq!((s.rows.n_rows, s.rows.n_cols, s.rows.mean, s.diagonals), (m, n, 0.0, Some(0)));
+            assert_eq!((s.rows.empty, s.scatter), (m, 0.0));
         }
     }
 
@@ -135,5 +174,28 @@ mod tests {
     fn deviation_is_over_all_rows() {
         let a = Csr::from_coo(2, 4, &[(0, 0, 1.0f32), (0, 1, 1.0), (0, 2, 1.0), (1, 0, 1.0)]).unwrap();
         assert_eq!(RowStats::of(a.view()).std_dev, 1.0);
+    }
+
+    #[test]
+    fn diagonals_are_those_of_dia_or_none() {
+        let n = 1000u32;
+        let banded: Vec<_> = (0..n).flat_map(|r| [(r, r, 1.0f64), (r, (r + 7) % n, 2.0)]).collect();
+        let a = Csr::from_coo(n as usize, n as usize, &banded).unwrap();
+        assert_eq!(MatrixStats::of(a.view()).diagonals, Some(3));
+        assert_eq!(crate::format::Dia::from_csr(a.view(), 3.0).unwrap().offsets().len(), 3);
+        let all_over: Vec<_> = (0..n).map(|r| (r, (r * 37) % n, 1.0f64)).collect();
+        let a = Csr::from_coo(n as usize, n as usize, &all_over).unwrap();
+        assert_eq!(MatrixStats::of(a.view()).diagonals, None);
+        let zero = Csr::new(1, 1, vec![0u32, 1], vec![0], vec![-0.0f32]).unwrap();
+        let twice = Csr::new(1, 2, vec![0u32, 2], vec![1, 1], vec![1.0f32, 2.0]).unwrap();
+        assert_eq!([zero, twice].map(|a| MatrixStats::of(a.view()).diagonals), [None, None]);
+    }
+
+    #[test]
+    fn entries_side_by_side_share_lines_and_those_far_apart_do_not() {
+        let scatter_of = |col: fn(u32) -> u32| scatter(&(0..10_000).map(col).collect::<Vec<_>>());
+        assert_eq!(scatter_of(|i| i % 16), 1.0 / 256.0);
+        assert_eq!(scatter_of(|i| i * 16), 1.0);
+        assert!((scatter_of(|i| i) - 1.0 / 16.0).abs() < 0.01);
     }
 }

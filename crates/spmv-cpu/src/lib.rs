@@ -23,6 +23,8 @@ mod simd;
 pub use device::{Buffer, Kernel, Stream};
 pub use simd::Isa;
 
+use std::io::Read;
+
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, Error, MemoryModel, Result};
 
@@ -122,10 +124,22 @@ impl Cpu {
     }
 }
 
+/// What Linux calls the first processor, for the fingerprint; nothing elsewhere.
+fn processor() -> String {
+    let mut text = Vec::new();
+    // The file tells of every core, and takes long where there are many.
+    if let Ok(file) = std::fs::File::open("/proc/cpuinfo") {
+        let _ = file.take(2048).read_to_end(&mut text);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or_else(String::new, |(_, name)| name.trim().to_owned())
+}
+
 fn caps(name: String, n_threads: usize, mask: Mask) -> DeviceCaps {
     let memory = if mask.discrete { MemoryModel::Discrete } else { MemoryModel::UnifiedCoherent };
     let mut caps = DeviceCaps::new(name, DeviceKind::Cpu, memory);
-    caps.fingerprint = format!("cpu/{}/{}", std::env::consts::ARCH, caps.name);
+    caps.fingerprint = format!("cpu/{}/{}/{}", std::env::consts::ARCH, caps.name, processor());
     caps.host_pointers = !(mask.discrete || mask.no_host_pointers);
     caps.compute_units = n_threads as u32;
     caps.subgroup = if mask.no_subgroups { None } else { Some((1, 64)) };

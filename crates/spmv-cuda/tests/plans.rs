@@ -32,7 +32,7 @@ fn default_plans_have_entries_on_every_device() {
                 for algorithm in ALGORITHMS {
                     for value in Dtype::ALL {
                         let options = Options { algorithm, ..Options::default() };
-                        let kernel = plan(&rows, value, &caps, &options).expect("a plan").kernel;
+                        let kernel = plan(&rows, value, &caps, None, &options).expect("a plan").kernel;
                         let (stem, tiling) = (kernel.id.stem(), kernel.tiling);
                         let entry = spmv_kernels_cuda::entry(stem, tiling.lanes(), tiling.width());
                         assert!(entry.is_some(), "{kib} KiB, {lanes} lanes: {kernel}");

@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use spmv_backend::{Addressed, Backend, DeviceCaps, KernelSpec};
-use spmv_core::Value;
+use spmv_core::{CsrView, MatrixStats, Offset, Value};
+use spmv_model::Profile;
 
 use crate::error::{Error, Result};
+use crate::options::Options;
+use crate::plan::{Plan, plan};
 
 /// An opened device. Cheap to clone; clones share compiled kernels.
 ///
@@ -28,6 +31,7 @@ pub struct Device<B: Backend> {
 #[derive(Debug)]
 struct Inner<B: Backend> {
     backend: B,
+    profile: Option<Profile>,
     kernels: Mutex<HashMap<KernelSpec, Arc<B::Kernel>>>,
     /// For copies of vectors, as many as ever copied at a time: no run has them in use, since runs borrow them.
     copies: Mutex<Vec<B::Stream>>,
@@ -40,13 +44,35 @@ impl<B: Backend> Clone for Device<B> {
 }
 
 impl<B: Backend> Device<B> {
-    /// Takes over an opened backend.
+    /// Takes over an opened backend, whose plans follow rules of thumb.
     ///
     /// # Errors
     /// Whatever the driver says about a new stream.
     pub fn new(backend: B) -> Result<Self> {
+        Self::with_profile(backend, None)
+    }
+
+    /// Takes over an opened backend, whose plans follow the times that a profile of it predicts.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_profile(backend: B, profile: Option<Profile>) -> Result<Self> {
         let copies = Mutex::new(vec![backend.open_stream(false)?]);
-        Ok(Self { inner: Arc::new(Inner { backend, kernels: Mutex::default(), copies }) })
+        Ok(Self { inner: Arc::new(Inner { backend, profile, kernels: Mutex::default(), copies }) })
+    }
+
+    /// The times that plans follow, if there are any.
+    pub fn profile(&self) -> Option<&Profile> {
+        self.inner.profile.as_ref()
+    }
+
+    /// What [`prepare`](Self::prepare) would run, and how long it is predicted to take; nothing is copied. The cost of
+    /// [`MatrixStats::of`].
+    ///
+    /// # Errors
+    /// As [`plan()`](crate::plan()).
+    pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
+        plan(MatrixStats::of(a), T::DTYPE, self.caps(), self.profile(), options)
     }
 
     /// What the device says of itself.

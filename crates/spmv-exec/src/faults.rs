@@ -229,8 +229,8 @@ mod plans {
 
     #[test]
     fn the_same_inputs_give_the_same_plan() {
-        let one = plan(&rows(), Dtype::F32, &gpu(), &Options::default()).unwrap();
-        assert_eq!(one, plan(&rows(), Dtype::F32, &gpu(), &Options::default()).unwrap());
+        let one = plan(&rows(), Dtype::F32, &gpu(), None, &Options::default()).unwrap();
+        assert_eq!(one, plan(&rows(), Dtype::F32, &gpu(), None, &Options::default()).unwrap());
         assert_eq!(one.kernel.tiling.to_string(), "T=32,W=8,S=1,B=5");
         assert_eq!((one.kernel.lanes, one.repair), (Lanes::Subgroup, Repair::Device));
     }
@@ -241,7 +241,7 @@ mod plans {
         caps.compute_units = 132;
         let s = |nnz, value| {
             let rows = RowStats { nnz, ..rows() };
-            plan(&rows, value, &caps, &Options::default()).unwrap().kernel.tiling.tiles()
+            plan(&rows, value, &caps, None, &Options::default()).unwrap().kernel.tiling.tiles()
         };
         assert_eq!([1_000_000, 4_000_000, 11_600_000, 90_000_000].map(|n| s(n, Dtype::F32)), [1, 3, 7, 7]);
         assert_eq!([1_000_000, 4_000_000].map(|n| s(n, Dtype::F64)), [2, 5]);
@@ -251,19 +251,19 @@ mod plans {
     fn memory_decides_where_stage_2_happens_unless_forced() {
         let mut caps = gpu();
         caps.memory = MemoryModel::UnifiedMapped;
-        assert_eq!(plan(&rows(), Dtype::F32, &caps, &Options::default()).unwrap().repair, Repair::Host);
+        assert_eq!(plan(&rows(), Dtype::F32, &caps, None, &Options::default()).unwrap().repair, Repair::Host);
         let forced = Options { fixup: Fixup::Device, ..Options::default() };
-        assert_eq!(plan(&rows(), Dtype::F32, &caps, &forced).unwrap().repair, Repair::Device);
+        assert_eq!(plan(&rows(), Dtype::F32, &caps, None, &forced).unwrap().repair, Repair::Device);
     }
 
     #[test]
     fn without_shuffles_a_group_holds_one_bunch() {
         let mut caps = gpu();
         caps.subgroup = None;
-        let planned = plan(&rows(), Dtype::F64, &caps, &Options::default()).unwrap();
+        let planned = plan(&rows(), Dtype::F64, &caps, None, &Options::default()).unwrap();
         assert_eq!((planned.kernel.lanes, planned.kernel.tiling.bunches()), (Lanes::Workgroup, 1));
         let options = Options { tiling: Some(Tiling::new(32, 4, 7, 5).unwrap()), ..Options::default() };
-        let e = plan(&rows(), Dtype::F64, &caps, &options).unwrap_err();
+        let e = plan(&rows(), Dtype::F64, &caps, None, &options).unwrap_err();
         assert_eq!(
             e.to_string(),
             "a GPU has no shuffles over 32 lanes, so a group holds one bunch; use a tiling with B=1"
@@ -274,11 +274,11 @@ mod plans {
     fn a_kilobyte_of_local_memory_narrows_the_tiles() {
         let mut caps = gpu();
         caps.max_local_bytes = 1024;
-        let planned = plan(&rows(), Dtype::F64, &caps, &Options::default());
+        let planned = plan(&rows(), Dtype::F64, &caps, None, &Options::default());
         let e = planned.unwrap_err().to_string();
         assert!(e.contains("bytes of local memory"), "five bunches of 32 lanes need more: {e}");
         caps.subgroup = Some((8, 8));
-        let planned = plan(&rows(), Dtype::F32, &caps, &Options::default()).unwrap();
+        let planned = plan(&rows(), Dtype::F32, &caps, None, &Options::default()).unwrap();
         assert!(planned.kernel.local_bytes() <= 1024 && planned.kernel.tiling.width() < 16);
     }
 
@@ -286,11 +286,11 @@ mod plans {
     fn types_that_the_device_lacks_are_refused_with_a_way_out() {
         let mut caps = gpu();
         caps.arithmetic = DtypeSet::ALL.without(Dtype::F64);
-        let e = plan(&rows(), Dtype::F64, &caps, &Options::default()).unwrap_err();
+        let e = plan(&rows(), Dtype::F64, &caps, None, &Options::default()).unwrap_err();
         assert_eq!(e.to_string(), "a GPU has no f64 arithmetic; use f32 values, or another backend");
         caps.arithmetic = DtypeSet::NONE.with(Dtype::F32);
         assert!(
-            plan(&rows(), Dtype::F16, &caps, &Options::default()).is_ok(),
+            plan(&rows(), Dtype::F16, &caps, None, &Options::default()).is_ok(),
             "16-bit values need f32 sums alone"
         );
     }
@@ -299,9 +299,9 @@ mod plans {
     fn vectors_beyond_the_largest_buffer_are_refused_and_matrices_split() {
         let mut caps = gpu();
         caps.max_buffer_bytes = 4000;
-        let planned = plan(&rows(), Dtype::F32, &caps, &Options::default()).unwrap();
+        let planned = plan(&rows(), Dtype::F32, &caps, None, &Options::default()).unwrap();
         assert_eq!((planned.max_entries, planned.max_rows), (1000, 999));
-        let e = plan(&rows(), Dtype::F64, &caps, &Options::default()).unwrap_err();
+        let e = plan(&rows(), Dtype::F64, &caps, None, &Options::default()).unwrap_err();
         assert!(e.to_string().contains("room for x: 8000 bytes"), "{e}");
     }
 
@@ -312,11 +312,11 @@ mod plans {
         let long = RowStats { n_rows: 2000, n_cols: 2000, nnz: 4_000_000, ..RowStats::default() };
         for algorithm in [Algorithm::CsrScalar, Algorithm::CsrVector] {
             let options = Options { algorithm, ..Options::default() };
-            let tiling = plan(&long, Dtype::F64, &caps, &options).unwrap().kernel.tiling;
+            let tiling = plan(&long, Dtype::F64, &caps, None, &options).unwrap().kernel.tiling;
             assert_eq!(tiling.tiles(), 250, "eight parts of 2000 rows");
-            assert!(plan(&rows(), Dtype::F64, &caps, &options).unwrap().kernel.tiling.tiles() >= 1000);
+            assert!(plan(&rows(), Dtype::F64, &caps, None, &options).unwrap().kernel.tiling.tiles() >= 1000);
         }
-        let tiling = plan(&long, Dtype::F64, &caps, &Options::default()).unwrap().kernel.tiling;
+        let tiling = plan(&long, Dtype::F64, &caps, None, &Options::default()).unwrap().kernel.tiling;
         assert_eq!(tiling.n_groups(4_002_000), 8);
     }
 
@@ -324,7 +324,7 @@ mod plans {
     fn rows_choose_the_lanes_of_csr_vector_where_subgroups_are_whole_too() {
         let options = Options { algorithm: Algorithm::CsrVector, ..Options::default() };
         let planned = |caps: &DeviceCaps, mean: f64| {
-            let plan = plan(&RowStats { mean, ..rows() }, Dtype::F32, caps, &options).unwrap();
+            let plan = plan(&RowStats { mean, ..rows() }, Dtype::F32, caps, None, &options).unwrap();
             (plan.kernel.tiling.to_string(), plan.kernel.lanes)
         };
         let mut caps = gpu();
@@ -343,7 +343,7 @@ mod plans {
         let taken = |n_rows: usize, mean: f64, max: usize| {
             let nnz = (n_rows as f64 * mean) as usize;
             let rows = RowStats { n_rows, nnz, mean, max, ..rows() };
-            plan(&rows, Dtype::F32, &caps, &Options::default()).unwrap().algorithm
+            plan(&rows, Dtype::F32, &caps, None, &Options::default()).unwrap().algorithm
         };
         let (vector, speculative) = (Algorithm::CsrVector, Algorithm::SpeculativeSegmentedSum);
         assert_eq!(taken(100_000, 5.0, 40), vector);
@@ -356,8 +356,9 @@ mod plans {
     #[test]
     fn a_group_leaves_local_memory_for_the_others_of_its_unit() {
         let options = Options { algorithm: Algorithm::Ipcsr, ..Options::default() };
-        let width =
-            |caps: &DeviceCaps, value| plan(&rows(), value, caps, &options).unwrap().kernel.tiling.width();
+        let width = |caps: &DeviceCaps, value| {
+            plan(&rows(), value, caps, None, &options).unwrap().kernel.tiling.width()
+        };
         let mut caps = gpu();
         assert_eq!([Dtype::F32, Dtype::F64].map(|v| width(&caps, v)), [8, 8]);
         // Turing, Ada (which holds 12 such groups of 128 lanes), Hopper.
@@ -373,7 +374,7 @@ mod plans {
         (caps.subgroup, caps.compute_units, caps.joins) = (Some((2, 32)), 132, true);
         let planned = |caps: &DeviceCaps, mean: f64, max: usize| {
             let rows = RowStats { n_rows: 100_000, mean, max, nnz: 4_000_000, ..rows() };
-            let plan = plan(&rows, Dtype::F32, caps, &Options::default()).unwrap();
+            let plan = plan(&rows, Dtype::F32, caps, None, &Options::default()).unwrap();
             (plan.algorithm, plan.kernel.tiling.to_string())
         };
         let (vector, blocks, speculative) =
@@ -397,14 +398,15 @@ mod plans {
                 let mut caps = gpu();
                 (caps.subgroup, caps.max_group) = (subgroup, max_group);
                 let options = Options { algorithm, ..Options::default() };
-                let free = plan(&long, Dtype::F32, &caps, &options).unwrap();
+                let free = plan(&long, Dtype::F32, &caps, None, &options).unwrap();
                 caps.max_loop_steps = Some(65_535);
-                let bound = plan(&long, Dtype::F32, &caps, &options).unwrap();
+                let bound = plan(&long, Dtype::F32, &caps, None, &options).unwrap();
                 assert!(bound.kernel.tiling.tile_entries() <= free.kernel.tiling.tile_entries());
                 assert!(bound.max_entries <= 65_535 * bound.kernel.tiling.lanes() as usize);
                 assert!(bound.max_rows <= 65_535 * bound.kernel.tiling.lanes() as usize);
                 let tiling = bound.kernel.tiling.with_tiles(60_000);
-                let refused = plan(&long, Dtype::F32, &caps, &Options { tiling: Some(tiling), ..options });
+                let refused =
+                    plan(&long, Dtype::F32, &caps, None, &Options { tiling: Some(tiling), ..options });
                 assert_eq!(refused.is_err(), bound.kernel.id != KernelId::Ipcsr, "{}", bound.kernel);
             }
         }
@@ -421,7 +423,8 @@ mod plans {
                         let mut caps = gpu();
                         (caps.subgroup, caps.kind, caps.tasks) = (subgroup, kind, kind == DeviceKind::Cpu);
                         let options = Options { algorithm, ..Options::default() };
-                        let planned = plan(&RowStats { nnz, ..rows() }, value, &caps, &options).unwrap();
+                        let planned =
+                            plan(&RowStats { nnz, ..rows() }, value, &caps, None, &options).unwrap();
                         assert!(planned.explain().contains(planned.kernel.id.stem()));
                         assert_eq!(planned.repair != Repair::None, planned.kernel.id == KernelId::SpecSegsum);
                     }

@@ -192,7 +192,7 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
                 self.start(id, kernel, self.row_groups(part), &args)
             }
             (id, Structure::Dia { n_diags }, _) => {
-                let [n_cols, n_diags] = [self.prepared.rows.n_cols as u32, *n_diags].map(Arg::U32);
+                let [n_cols, n_diags] = [self.prepared.plan.rows.n_cols as u32, *n_diags].map(Arg::U32);
                 let args =
                     [n_rows, row_base, n_cols, n_diags, self.tiles(), alpha, beta, row_ptr, vals, x, y];
                 self.start(id, kernel, self.row_groups(part), &args)

@@ -1,7 +1,7 @@
 //! SpMV written once, generic over [`Backend`](spmv_backend::Backend).
 //!
-//! [`plan()`] is a pure function: the same matrix statistics, device capabilities and options give the
-//! same plan. [`Device::prepare`] copies a matrix to the device by that plan into a [`Prepared`], which
+//! [`plan()`] is a pure function: the same matrix statistics, device capabilities, profile of measured times and
+//! options give the same plan. [`Device::prepare`] copies a matrix to the device by that plan into a [`Prepared`], which
 //! never changes and may be shared. A [`Workspace`] holds what a run writes besides `y`, one per
 //! stream. [`Prepared::enqueue`] returns a [`Pending`] that keeps `y` borrowed until stage 2 has
 //! repaired it; [`Prepared::apply`] waits at once.
@@ -24,6 +24,7 @@
 // Not `forbid`: `launch.rs` holds the one unsafe call.
 #![deny(unsafe_code)]
 
+mod choose;
 mod device;
 mod error;
 #[cfg(test)]
@@ -38,6 +39,7 @@ mod recorded;
 mod run;
 mod workspace;
 
+pub use choose::Candidate;
 pub use device::{Device, DeviceVec};
 pub use error::{Error, Result};
 pub use options::{Algorithm, Fixup, Options, UnknownAlgorithm};
@@ -45,4 +47,5 @@ pub use plan::{Plan, Repair, plan};
 pub use prepared::Prepared;
 pub use recorded::Recorded;
 pub use run::{Pending, RunStats};
+pub use spmv_model::Profile;
 pub use workspace::Workspace;

@@ -6,17 +6,19 @@ use std::fmt;
 
 use spmv_backend::{DeviceCaps, Error, KernelId, KernelSpec, Lanes};
 use spmv_core::tiling::Preset;
-use spmv_core::{Dtype, RowStats, Tiling};
+use spmv_core::{Dtype, MatrixStats, RowStats, Tiling};
+use spmv_model::Profile;
 
+use crate::choose::{Candidate, candidates, choose};
 use crate::error::Result;
 use crate::options::{Algorithm, Fixup, Options};
 
-/// Rows and entries below which one thread beats several: waking them from outside the pool costs some
+/// Rows and entries below which one thread beats two: waking the other from outside the pool costs some
 /// 13 us, as `cargo run --release -p spmv-cpu --example serial` measures.
-const SERIAL_STEPS: usize = 80 * 1024;
+const SERIAL_STEPS: usize = 48 * 1024;
 /// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others:
 /// the best of a sweep over S on 20 matrices (`cargo xtask bench --suite --sweep`).
-const RESIDENT_LANES: u64 = 56 * 32;
+pub(crate) const RESIDENT_LANES: u64 = 56 * 32;
 /// Lanes of a group that holds a block of rows: few, so that many groups wait for memory at the same time. They talk
 /// through local memory, so they are one bunch.
 const BLOCK_LANES: u32 = 128;
@@ -24,14 +26,6 @@ const BLOCK_LANES: u32 = 128;
 const BLOCK_ROWS_OF_CPU: u32 = 256;
 /// Entries of a row that a lane of a bunch should have, where bunches may be small.
 const ENTRIES_PER_LANE: f64 = 5.5;
-/// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
-const EVEN: f64 = 8.0;
-/// Mean entries of a row above which groups that hold a block of rows hold pieces of rows for the most part, and
-/// meet at barriers for nothing.
-const LONG: f64 = 1024.0;
-/// Lanes of a compute unit that must have a row to take, or part of one, where rows are not cut. Below, the whole device
-/// waits for a few of its units.
-const BUSY_LANES: u64 = 256;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
 
@@ -59,12 +53,12 @@ pub enum Repair {
 /// use spmv_exec::{Algorithm, Options, plan};
 /// let caps = DeviceCaps::new("some CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
 /// let rows = RowStats { n_rows: 10, n_cols: 10, nnz: 50, ..RowStats::default() };
-/// let plan = plan(&rows, Dtype::F64, &caps, &Options::default())?;
+/// let plan = plan(&rows, Dtype::F64, &caps, None, &Options::default())?;
 /// assert_eq!(plan.algorithm, Algorithm::MergePath);
 /// println!("{}", plan.explain());
 /// # Ok::<(), spmv_exec::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
     /// The algorithm; never `Auto`.
@@ -77,15 +71,21 @@ pub struct Plan {
     pub max_entries: usize,
     /// Most rows of a launch.
     pub max_rows: usize,
-    n_rows: usize,
-    nnz: usize,
+    /// Every algorithm that takes the matrix and whose time is predicted, the fastest first; none without a profile.
+    pub candidates: Vec<Candidate>,
+    pub(crate) rows: RowStats,
     why: Vec<String>,
 }
 
 impl Plan {
-    /// The plan in words: what was chosen and why.
+    /// The plan in words: what was chosen and why, and the time predicted for every candidate.
     pub fn explain(&self) -> String {
         self.to_string()
+    }
+
+    /// Predicted time of a multiplication, by the device's clock where it has one; `None` without a profile of the device.
+    pub fn seconds(&self) -> Option<f64> {
+        self.candidates.iter().find(|c| c.algorithm == self.algorithm).map(|c| c.seconds)
     }
 }
 
@@ -94,34 +94,52 @@ impl fmt::Display for Plan {
         let Self { max_entries, max_rows, .. } = self;
         write!(f, "{}", self.kernel)?;
         self.why.iter().try_for_each(|why| write!(f, "\n  {why}"))?;
-        if self.nnz > *max_entries || self.n_rows > *max_rows {
+        if !self.candidates.is_empty() {
+            let time = |c: &Candidate| format!("{} {:.1} us", c.algorithm, c.seconds * 1e6);
+            let times: Vec<String> = self.candidates.iter().map(time).collect();
+            write!(f, "\n  predicted: {}", times.join(", "))?;
+        }
+        if self.rows.nnz > *max_entries || self.rows.n_rows > *max_rows {
             write!(f, "\n  split: a launch holds at most {max_entries} entries and {max_rows} rows")?;
         }
         Ok(())
     }
 }
 
-/// Chooses kernel, tiling and repair for a matrix of these row statistics and value type. O(1).
+/// Chooses kernel, tiling and repair for a matrix of these statistics and value type, by the times that the device's
+/// profile predicts or, without one, by rules of thumb. O(1).
 ///
 /// # Errors
 /// [`Error::Unsupported`] if the device cannot hold or compute these values, if `x` or `y` is larger
 /// than its largest buffer, or if it cannot run the tiling asked for.
-pub fn plan(rows: &RowStats, value: Dtype, caps: &DeviceCaps, options: &Options) -> Result<Plan> {
+pub fn plan(
+    stats: impl Into<MatrixStats>,
+    value: Dtype,
+    caps: &DeviceCaps,
+    profile: Option<&Profile>,
+    options: &Options,
+) -> Result<Plan> {
+    let stats = &stats.into();
+    let rows = &stats.rows;
     check_types(value, caps)?;
     check_vectors(rows, value, caps)?;
-    let mut why = Vec::new();
-    let algorithm = choose(options.algorithm, rows, caps, &mut why);
-    let id = kernel_of(algorithm);
-    let tiling = match options.tiling {
-        Some(tiling) => {
-            why.push(format!("tiling {tiling} as asked for"));
-            tiling
-        }
-        None => within_loops(id, default_tiling(id, rows, value, caps), caps),
+    let kernel = |algorithm| kernel(algorithm, rows, value, caps, options);
+    let able = |algorithm| kernel(algorithm).ok();
+    let candidates =
+        profile.map_or_else(Vec::new, |profile| candidates(stats, value, caps, profile, options, able));
+    let (algorithm, reason) = match options.algorithm {
+        Algorithm::Auto => choose(rows, caps, profile, &candidates),
+        asked => (asked, "asked for"),
     };
-    let lanes = lanes(&tiling, caps);
-    let kernel = KernelSpec { id, value, lanes, tiling };
-    check_tiling(&kernel, caps)?;
+    let kernel = kernel(algorithm)?;
+    let id = kernel.id;
+    let mut why = vec![format!("{algorithm}: {reason}")];
+    if let Some(tiling) = options.tiling {
+        why.push(format!("tiling {tiling} as asked for"));
+    }
+    if profile.is_some_and(Profile::is_built_in) {
+        why.push("times are of another processor: `cargo xtask fit` measures this one".into());
+    }
     let repair = match (id, options.fixup) {
         (KernelId::SpecSegsum, Fixup::Host) => Repair::Host,
         (KernelId::SpecSegsum, Fixup::Device) => Repair::Device,
@@ -133,8 +151,23 @@ pub fn plan(rows: &RowStats, value: Dtype, caps: &DeviceCaps, options: &Options)
         why.push(format!("stage 2 on the {repair:?}; memory is {:?}", caps.memory).to_lowercase());
     }
     let (max_entries, max_rows) = launch_limits(&kernel, rows, caps);
-    let (n_rows, nnz) = (rows.n_rows, rows.nnz);
-    Ok(Plan { algorithm, kernel, repair, max_entries, max_rows, n_rows, nnz, why })
+    Ok(Plan { algorithm, kernel, repair, max_entries, max_rows, candidates, rows: *rows, why })
+}
+
+/// What an algorithm would run, if the device can.
+fn kernel(
+    algorithm: Algorithm,
+    rows: &RowStats,
+    value: Dtype,
+    caps: &DeviceCaps,
+    options: &Options,
+) -> Result<KernelSpec> {
+    let id = kernel_of(algorithm);
+    let planned = || within_loops(id, default_tiling(id, rows, value, caps), caps);
+    let tiling = options.tiling.unwrap_or_else(planned);
+    let kernel = KernelSpec { id, value, lanes: lanes(&tiling, caps), tiling };
+    check_tiling(&kernel, caps)?;
+    Ok(kernel)
 }
 
 fn check_types(value: Dtype, caps: &DeviceCaps) -> Result<()> {
@@ -168,30 +201,6 @@ fn check_vectors(rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Result<()>
     Ok(())
 }
 
-fn choose(asked: Algorithm, rows: &RowStats, caps: &DeviceCaps, why: &mut Vec<String>) -> Algorithm {
-    let (algorithm, reason) = match (asked, caps.tasks) {
-        (Algorithm::Auto, true) => {
-            (Algorithm::MergePath, "cuts rows and entries evenly over threads, whatever the row lengths")
-        }
-        (Algorithm::Auto, _) if rows.max as f64 <= EVEN * rows.mean && rows_fill(rows, caps) => {
-            (Algorithm::CsrVector, "one launch; rows are so even that no bunch waits long for another")
-        }
-        // Where the host can map, it would repair, and in a memory of two parts pages would go to and fro.
-        (Algorithm::Auto, _)
-            if splits_subgroups(caps) && caps.joins && (rows.mean <= LONG || caps.memory.host_can_map()) =>
-        {
-            (Algorithm::Ipcsr, "one launch; cuts entries evenly over groups, whatever the row lengths")
-        }
-        (Algorithm::Auto, _) => (
-            Algorithm::SpeculativeSegmentedSum,
-            "cuts entries evenly over lanes, whatever the row lengths, and needs no preprocessing",
-        ),
-        (asked, _) => (asked, "asked for"),
-    };
-    why.push(format!("{algorithm}: {reason}"));
-    algorithm
-}
-
 fn kernel_of(algorithm: Algorithm) -> KernelId {
     match algorithm {
         Algorithm::SpeculativeSegmentedSum => KernelId::SpecSegsum,
@@ -208,7 +217,7 @@ fn kernel_of(algorithm: Algorithm) -> KernelId {
 
 /// Whether a bunch may be part of what runs together (CUDA, wgpu). The rules that ask for it were measured with CUDA:
 /// `cargo run --release -p spmv-cuda --example tilings`.
-fn splits_subgroups(caps: &DeviceCaps) -> bool {
+pub(crate) fn splits_subgroups(caps: &DeviceCaps) -> bool {
     !caps.tasks && caps.subgroup.is_some_and(|(least, most)| least < most)
 }
 
@@ -217,19 +226,19 @@ fn tiles_for(work: usize, full: u64, most: u32) -> u32 {
     (work as u64).div_ceil(full.max(1)).clamp(1, u64::from(most)) as u32
 }
 
-/// Whether there are rows for the whole device.
-fn rows_fill(rows: &RowStats, caps: &DeviceCaps) -> bool {
-    let lanes = u64::from(lanes_of_a_row(rows).min(most_lanes(caps)));
-    rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES
+/// Whether one thread beats all of them: the more they are, the more of its time they save.
+fn is_serial(steps: usize, caps: &DeviceCaps) -> bool {
+    let threads = u64::from(caps.compute_units.max(1));
+    (steps as u64).saturating_mul(2 * (threads - 1)) < (SERIAL_STEPS as u64).saturating_mul(threads)
 }
 
 /// Most lanes that a row gets.
-fn most_lanes(caps: &DeviceCaps) -> u32 {
+pub(crate) fn most_lanes(caps: &DeviceCaps) -> u32 {
     caps.subgroup.map_or(64, |(_, most)| u32::from(most)).min(caps.max_group).max(1)
 }
 
 /// Lanes that rows of such a length keep busy, a power of two.
-fn lanes_of_a_row(rows: &RowStats) -> u32 {
+pub(crate) fn lanes_of_a_row(rows: &RowStats) -> u32 {
     let wanted = (rows.mean / ENTRIES_PER_LANE).max(1.0).log2().round() as u32;
     1u32 << wanted.min(16)
 }
@@ -269,7 +278,7 @@ fn default_tiling(id: KernelId, rows: &RowStats, value: Dtype, caps: &DeviceCaps
     let tiling = |t, w, s, b| Tiling::new(t, w, s, b).expect("numbers in range by construction");
     if caps.tasks {
         let steps = rows.n_rows.saturating_add(rows.nnz);
-        let parts = if steps < SERIAL_STEPS { 1 } else { (caps.compute_units * PARTS_PER_THREAD) as usize };
+        let parts = if is_serial(steps, caps) { 1 } else { (caps.compute_units * PARTS_PER_THREAD) as usize };
         let cut = |work: usize, unit: usize| {
             work.div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
         };

@@ -13,7 +13,7 @@ use crate::device::{Device, DeviceVec};
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::options::Options;
-use crate::plan::{Plan, Repair, carry_kernel, plan};
+use crate::plan::{Plan, Repair, carry_kernel};
 
 /// A matrix copied to a device, ready to multiply; never changes, and may be shared between threads.
 ///
@@ -32,7 +32,6 @@ use crate::plan::{Plan, Repair, carry_kernel, plan};
 pub struct Prepared<B: Backend, T: Value> {
     pub(crate) device: Device<B>,
     pub(crate) plan: Plan,
-    pub(crate) rows: RowStats,
     pub(crate) parts: Vec<Part<B>>,
     pub(crate) kernels: Kernels<B>,
     /// Unlike any other of the process, so that a workspace of another matrix is recognised.
@@ -124,8 +123,7 @@ impl<B: Backend> Device<B> {
         options: &Options,
     ) -> Result<Prepared<B, T>> {
         let start = Instant::now();
-        let rows = RowStats::of(a);
-        let mut plan = plan(&rows, T::DTYPE, self.caps(), options)?;
+        let mut plan = self.plan(a, options)?;
         plan.max_rows = layout::check(a, &plan, options.max_blow_up)?;
         let kernels = self.kernels(&plan)?;
         let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
@@ -133,7 +131,7 @@ impl<B: Backend> Device<B> {
         let prepare_s = start.elapsed().as_secs_f64();
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let values = std::marker::PhantomData;
-        Ok(Prepared { device: self.clone(), plan, rows, parts, kernels, id, prepare_s, values })
+        Ok(Prepared { device: self.clone(), plan, parts, kernels, id, prepare_s, values })
     }
 
     fn kernels(&self, plan: &Plan) -> Result<Kernels<B>> {
@@ -242,7 +240,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     /// The matrix's row statistics.
     pub fn row_stats(&self) -> &RowStats {
-        &self.rows
+        &self.plan.rows
     }
 
     /// The device it lives on.
@@ -275,7 +273,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     }
 
     pub(crate) fn check_lengths(&self, x: usize, y: usize) -> Result<()> {
-        for (what, found, expected) in [("x", x, self.rows.n_cols), ("y", y, self.rows.n_rows)] {
+        for (what, found, expected) in [("x", x, self.plan.rows.n_cols), ("y", y, self.plan.rows.n_rows)] {
             if found != expected {
                 return Err(Error::Length { what, found, expected });
             }

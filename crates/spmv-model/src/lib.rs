@@ -22,8 +22,10 @@ mod fit;
 mod format;
 mod grid;
 mod profile;
+mod rates;
 
 pub use fit::{FitError, Fitted, Line, Sample};
 pub use format::{Format, Shape};
 pub use grid::{Grid, Point, Spread};
-pub use profile::{Model, Profile, ProfileError};
+pub use profile::{KernelRates, Model, Profile, ProfileError};
+pub use rates::{Rates, Work};

@@ -1,17 +1,23 @@
 //! The fits of a device, kept on disk.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
+use spmv_backend::{DeviceCaps, KernelId};
 use spmv_core::Dtype;
 
 use crate::fit::Fitted;
 use crate::format::{Format, Shape};
 use crate::grid::Spread;
+use crate::rates::Rates;
 
 /// Raised whenever what a profile holds, or what it means, changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// In place of a fingerprint.
+const BUILT_IN: &str = "built in";
 
 /// What was fitted for one format, spread and type of values.
 ///
@@ -44,16 +50,36 @@ impl Model {
     }
 }
 
+/// What was fitted for one kernel, as it is planned, and type of values.
+///
+/// ```
+/// use spmv_model::{KernelRates, Rates};
+/// let rates = KernelRates { kernel: "ipcsr".into(), value: "f32".into(), rates: Rates::fit(&[]) };
+/// assert_eq!(rates.kernel, "ipcsr");
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelRates {
+    /// Stem of the kernel.
+    pub kernel: String,
+    /// Name of the type of values.
+    pub value: String,
+    /// Seconds for what it does.
+    pub rates: Rates,
+}
+
 /// All fits of a device.
 ///
 /// ```
+/// use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 /// use spmv_model::Profile;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("profile.json");
-/// let profile = Profile::new("some device, driver 1");
+/// let mut caps = DeviceCaps::new("some device", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+/// let profile = Profile::new(&caps);
 /// profile.save(&path)?;
-/// assert_eq!(Profile::load(&path, "some device, driver 1")?, profile);
-/// let e = Profile::load(&path, "some device, driver 2").unwrap_err();
+/// assert_eq!(Profile::load(&path, &caps)?, profile);
+/// caps.fingerprint = "some device, another driver".into();
+/// let e = Profile::load(&path, &caps).unwrap_err();
 /// assert!(e.to_string().ends_with("is of another device, driver or version; fit it anew"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -63,15 +89,19 @@ pub struct Profile {
     /// Version of this crate, whose kernels and rules were measured.
     build: String,
     fingerprint: String,
-    /// The fits.
+    /// The fits of the paper.
     pub models: Vec<Model>,
+    /// The fits that plans compare.
+    pub rates: Vec<KernelRates>,
 }
 
 /// A profile that cannot be used.
 ///
 /// ```
 /// use spmv_model::Profile;
-/// let e = Profile::load("no/such/file".as_ref(), "").unwrap_err();
+/// # use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+/// # let caps = DeviceCaps::new("some device", DeviceKind::Other, MemoryModel::Discrete);
+/// let e = Profile::load("no/such/file".as_ref(), &caps).unwrap_err();
 /// assert!(e.to_string().starts_with("no/such/file: "));
 /// ```
 #[derive(Debug, thiserror::Error)]
@@ -102,10 +132,51 @@ pub enum ProfileError {
 }
 
 impl Profile {
-    /// Without fits, for the device of this [fingerprint](spmv_backend::DeviceCaps::fingerprint).
-    pub fn new(fingerprint: impl Into<String>) -> Self {
+    /// Without fits, for a device.
+    pub fn new(caps: &DeviceCaps) -> Self {
         let build = env!("CARGO_PKG_VERSION").to_owned();
-        Self { version: VERSION, build, fingerprint: fingerprint.into(), models: vec![] }
+        Self { version: VERSION, build, fingerprint: fingerprint(caps), models: vec![], rates: vec![] }
+    }
+
+    /// The profile that is built in for CPUs: rates of the cpu backend on two threads of an AMD EPYC with AVX-512. On
+    /// other processors its times are a guess, and tell which algorithms are out of the question.
+    pub fn cpu() -> &'static Self {
+        static CPU: LazyLock<Profile> = LazyLock::new(|| {
+            serde_json::from_str(include_str!("cpu.json")).expect("a profile, as a test checks")
+        });
+        &CPU
+    }
+
+    /// Whether it is [the one that is built in](Self::cpu), not one of the device it is used for.
+    pub fn is_built_in(&self) -> bool {
+        self.fingerprint == BUILT_IN
+    }
+
+    /// The same, to be [built in](Self::cpu): its rates alone.
+    #[must_use]
+    pub fn to_built_in(&self) -> Self {
+        Self { fingerprint: BUILT_IN.into(), models: vec![], ..self.clone() }
+    }
+
+    /// Where the profile of a device is kept: in the folder that `SPMV_PROFILES` names, or else in the user's data folder;
+    /// `None` if there is none.
+    pub fn path(backend: &str, caps: &DeviceCaps) -> Option<PathBuf> {
+        let named = std::env::var_os("SPMV_PROFILES").filter(|name| !name.is_empty()).map(PathBuf::from);
+        let of_user =
+            || directories::ProjectDirs::from("", "", "spmv").map(|dirs| dirs.data_dir().join("profiles"));
+        Some(named.or_else(of_user)?.join(file_name(backend, &caps.name)))
+    }
+
+    /// The rates of a kernel and type of values, if they were fitted.
+    pub fn rates(&self, kernel: KernelId, value: Dtype) -> Option<&Rates> {
+        let is_it = |r: &&KernelRates| (&*r.kernel, &*r.value) == (kernel.stem(), value.name());
+        self.rates.iter().find(is_it).map(|r| &r.rates)
+    }
+
+    /// Puts rates in the place of those before.
+    pub fn put_rates(&mut self, rates: KernelRates) {
+        self.rates.retain(|old| (&old.kernel, &old.value) != (&rates.kernel, &rates.value));
+        self.rates.push(rates);
     }
 
     /// The fit for a format, spread and type of values, if there is one.
@@ -125,7 +196,7 @@ impl Profile {
     ///
     /// # Errors
     /// [`ProfileError`].
-    pub fn load(path: &Path, fingerprint: &str) -> Result<Self, ProfileError> {
+    pub fn load(path: &Path, caps: &DeviceCaps) -> Result<Self, ProfileError> {
         let name = || path.display().to_string();
         let bytes = std::fs::read(path).map_err(|error| ProfileError::Io { path: name(), error })?;
         let damaged = |why: String| ProfileError::Damaged { path: name(), why };
@@ -133,7 +204,7 @@ impl Profile {
         if profile.version != VERSION {
             return Err(damaged(format!("version {}, not {VERSION}", profile.version)));
         }
-        let is_of_it = profile.fingerprint == fingerprint && profile.build == env!("CARGO_PKG_VERSION");
+        let is_of_it = profile.fingerprint == fingerprint(caps) && profile.build == env!("CARGO_PKG_VERSION");
         if is_of_it { Ok(profile) } else { Err(ProfileError::Stale { path: name() }) }
     }
 
@@ -151,10 +222,41 @@ impl Profile {
     }
 }
 
+/// What a profile must have been made on: the device with its driver, and its strips.
+fn fingerprint(caps: &DeviceCaps) -> String {
+    format!("{}; strips {:?}", caps.fingerprint, Format::ALL.map(|format| format.strip_rows(caps)))
+}
+
+fn file_name(backend: &str, device: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    format!("{backend}-{device}.json").chars().map(safe).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use spmv_backend::{DeviceKind, MemoryModel};
+
     use super::*;
     use crate::fit::Line;
+
+    fn caps() -> DeviceCaps {
+        DeviceCaps::new("x", DeviceKind::Other, MemoryModel::Discrete)
+    }
+
+    #[test]
+    fn names_of_devices_make_names_of_files() {
+        assert_eq!(file_name("opencl", "cpu/AMD (R) 9"), "opencl-cpu-AMD--R--9.json");
+    }
+
+    #[test]
+    fn the_built_in_profile_knows_every_algorithm_and_type() {
+        let profile = Profile::cpu();
+        assert!(profile.is_built_in() && profile.version == VERSION);
+        for value in Dtype::ALL {
+            let known = KernelId::ALL.into_iter().filter(|id| profile.rates(*id, value).is_some());
+            assert_eq!(known.count(), 9, "{value}");
+        }
+    }
 
     fn model(slope: f64) -> Model {
         let by_strips = Line { slope, intercept: 0.1 };
@@ -173,12 +275,12 @@ mod tests {
     fn a_profile_comes_back_to_the_bit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/profile.json");
-        let mut profile = Profile::new("x");
+        let mut profile = Profile::new(&caps());
         profile.put(model(0.3));
         // Which a reader that rounds twice takes for its neighbour.
         profile.put(model(9.171434708015689e-10));
         profile.save(&path).unwrap();
-        let loaded = Profile::load(&path, "x").unwrap();
+        let loaded = Profile::load(&path, &caps()).unwrap();
         assert_eq!(loaded, profile);
         assert_eq!(loaded.models.len(), 1);
         assert!(loaded.model(Format::CsrVector, Spread::Normal, Dtype::F64).is_some());
@@ -189,16 +291,16 @@ mod tests {
     fn damaged_and_other_versions_are_told_apart_from_absent() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("profile.json");
-        Profile::new("x").save(&path).unwrap();
+        Profile::new(&caps()).save(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let other_build = text.replace(env!("CARGO_PKG_VERSION"), "0.0.0");
         std::fs::write(&path, other_build).unwrap();
-        assert!(matches!(Profile::load(&path, "x"), Err(ProfileError::Stale { .. })));
+        assert!(matches!(Profile::load(&path, &caps()), Err(ProfileError::Stale { .. })));
         std::fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert!(matches!(Profile::load(&path, "x"), Err(ProfileError::Damaged { .. })));
-        for wrong in [text.replace("\"version\": 1", "\"version\": 2"), text[..text.len() / 2].to_owned()] {
+        assert!(matches!(Profile::load(&path, &caps()), Err(ProfileError::Damaged { .. })));
+        for wrong in [text.replace("\"version\": 2", "\"version\": 3"), text[..text.len() / 2].to_owned()] {
             std::fs::write(&path, wrong).unwrap();
-            assert!(matches!(Profile::load(&path, "x"), Err(ProfileError::Damaged { .. })));
+            assert!(matches!(Profile::load(&path, &caps()), Err(ProfileError::Damaged { .. })));
         }
     }
 }

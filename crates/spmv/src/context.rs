@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spmv_backend::{DeviceCaps, DeviceKind};
 use spmv_core::{CsrView, Offset};
-use spmv_exec::{Device, Options};
+use spmv_exec::{Device, Options, Plan, Profile};
 
 use crate::erased::{AnyDevice, Scalar};
 use crate::error::{Error, Result};
@@ -104,8 +104,29 @@ const BACKENDS: &[Entry] = &[
     },
 ];
 
+/// Opens a device with the profile that was fitted on it, or for the CPU the one that is built in.
 fn open<B: spmv_backend::Backend>(backend: spmv_backend::Result<B>) -> Opened {
-    Ok(Arc::new(Device::new(backend?)?))
+    let backend = backend?;
+    let fitted =
+        Profile::path(B::NAME, backend.caps()).and_then(|path| Profile::load(&path, backend.caps()).ok());
+    let built_in = || (B::NAME == BackendKind::Cpu.name()).then(|| Profile::cpu().clone());
+    Ok(Arc::new(Device::with_profile(backend, fitted.or_else(built_in))?))
+}
+
+fn entry(backend: BackendKind) -> &'static Entry {
+    BACKENDS.iter().find(|entry| entry.kind == backend).expect("every backend has an entry")
+}
+
+/// The backend that `SPMV_BACKEND` names.
+fn asked() -> Result<Option<BackendKind>> {
+    let name = std::env::var("SPMV_BACKEND").ok().filter(|name| !name.is_empty());
+    Ok(name.map(|name| name.parse()).transpose()?)
+}
+
+/// The one with the least time; one without stands where no earlier one does, and then to the end.
+fn fastest<C>(planned: Vec<(C, Option<f64>)>) -> Option<C> {
+    let wins = |new: Option<f64>, old: Option<f64>| new.zip(old).is_some_and(|(new, old)| new < old);
+    planned.into_iter().reduce(|best, next| if wins(next.1, best.1) { next } else { best }).map(|(c, _)| c)
 }
 
 impl BackendKind {
@@ -197,10 +218,7 @@ impl Context {
     /// [`Error::NoBackend`] with the reason of each, [`Error::UnknownBackend`]. A backend that was named
     /// is never replaced by another.
     pub fn auto() -> Result<Self> {
-        match std::env::var("SPMV_BACKEND") {
-            Ok(name) if !name.is_empty() => Self::with(name.parse()?),
-            _ => Self::probe(BACKENDS),
-        }
+        asked()?.map_or_else(|| Self::probe(BACKENDS), Self::with)
     }
 
     /// Opens the best device of one backend.
@@ -208,10 +226,40 @@ impl Context {
     /// # Errors
     /// [`Error::NoBackend`] with the reason.
     pub fn with(backend: BackendKind) -> Result<Self> {
-        let named = |entry: &&Entry| entry.kind == backend;
-        let entry =
-            Entry { passes: |_| None, ..*BACKENDS.iter().find(named).expect("every backend has an entry") };
-        Self::probe(&[entry])
+        Self::probe(&[Entry { passes: |_| None, ..*entry(backend) }])
+    }
+
+    /// Opens the devices that [`auto`](Self::auto) would take and picks the one that is predicted to multiply this matrix
+    /// the fastest, vectors being on the device already. A device without a profile is taken in the order of probing: it
+    /// neither wins over an earlier one nor loses to a later.
+    ///
+    /// ```
+    /// use spmv::{Context, Csr, Options};
+    /// let a = Csr::from_coo(1, 1, &[(0, 0, 2.0f64)])?;
+    /// let context = Context::fastest_for(&a, &Options::default())?;
+    /// assert_eq!(context.prepare(&a)?.multiply(&[3.0])?, [6.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`auto`](Self::auto), and where no device can hold or compute the matrix, what the last one said.
+    pub fn fastest_for<'a, T: Scalar, O: Offset>(
+        a: impl Into<CsrView<'a, T, O>>,
+        options: &Options,
+    ) -> Result<Self> {
+        let (a, asked) = (a.into(), asked()?);
+        let (mut contexts, tried) =
+            Self::every(asked.as_ref().map_or(&BackendKind::ALL[..], std::slice::from_ref));
+        contexts.retain(|c| asked.is_some() || (entry(c.backend).passes)(c.caps()).is_none());
+        let mut refused = Error::NoBackend { tried };
+        let mut planned = Vec::new();
+        for context in contexts {
+            match context.plan(a, options) {
+                Ok(plan) => planned.push((context, plan.seconds())),
+                Err(e) => refused = e,
+            }
+        }
+        fastest(planned).ok_or(refused)
     }
 
     /// Opens every device of the given backends (only the one that `SPMV_CUDA_DEVICE`, `SPMV_OPENCL_DEVICE` or
@@ -286,6 +334,32 @@ impl Context {
     /// What the device says of itself.
     pub fn caps(&self) -> &DeviceCaps {
         self.device.caps()
+    }
+
+    /// What [`prepare_with`](Self::prepare_with) would run, and the time that is predicted for it if the device was fitted;
+    /// nothing is copied. O(rows), or O(entries) where there are few diagonals.
+    ///
+    /// ```
+    /// use spmv::{BackendKind, Context, Csr, Options};
+    /// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?;
+    /// let plan = Context::with(BackendKind::Cpu)?.plan(&a, &Options::default())?;
+    /// println!("{} s with {}", plan.seconds().expect("a profile is built in"), plan.explain());
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`prepare_with`](Self::prepare_with), but for memory.
+    pub fn plan<'a, T: Scalar, O: Offset>(
+        &self,
+        a: impl Into<CsrView<'a, T, O>>,
+        options: &Options,
+    ) -> Result<Plan> {
+        Ok(T::device(&*self.device).plan(a.into().erase(), options)?)
+    }
+
+    /// The times that plans on the device follow, if there are any.
+    pub fn profile(&self) -> Option<&Profile> {
+        self.device.profile()
     }
 
     /// Copies a matrix to the device, laid out by the plan that is expected to be fastest.
@@ -369,5 +443,13 @@ mod tests {
         let context = Context::probe(&[shy, CPU]).unwrap();
         assert!(context.tried()[0].reason.ends_with(": not unasked"), "{:?}", context.tried());
         assert!(Context::probe(&[shy]).is_err());
+    }
+
+    #[test]
+    fn the_least_time_wins_but_not_over_an_earlier_device_without_one() {
+        let of = |seconds: &[Option<f64>]| fastest(seconds.iter().copied().enumerate().collect());
+        assert_eq!(of(&[Some(3.0), None, Some(2.0), Some(2.5)]), Some(2));
+        assert_eq!(of(&[None, Some(1.0)]), Some(0));
+        assert_eq!(of(&[]), None);
     }
 }

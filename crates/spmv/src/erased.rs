@@ -5,7 +5,9 @@ use std::fmt::Debug;
 
 use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{AnyCsr, RowStats, Value, bf16, f16};
-use spmv_exec::{Device, DeviceVec, Options, Pending, Plan, Prepared, Recorded, Result, RunStats, Workspace};
+use spmv_exec::{
+    Device, DeviceVec, Options, Pending, Plan, Prepared, Profile, Recorded, Result, RunStats, Workspace,
+};
 
 /// A value type that every backend is asked for: `f16`, `bf16`, `f32` or `f64`.
 ///
@@ -35,10 +37,12 @@ scalar!(f16, bf16, f32, f64);
 /// A device of any backend.
 pub trait AnyDevice: DeviceOf<f16> + DeviceOf<bf16> + DeviceOf<f32> + DeviceOf<f64> + Debug {
     fn caps(&self) -> &DeviceCaps;
+    fn profile(&self) -> Option<&Profile>;
 }
 
 /// What a device does for one value type.
 pub trait DeviceOf<T: Value>: Send + Sync {
+    fn plan(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Plan>;
     fn prepare(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>>;
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>>;
 }
@@ -123,9 +127,20 @@ impl<B: Backend> AnyDevice for Device<B> {
     fn caps(&self) -> &DeviceCaps {
         Device::caps(self)
     }
+
+    fn profile(&self) -> Option<&Profile> {
+        Device::profile(self)
+    }
 }
 
 impl<B: Backend, T: Value> DeviceOf<T> for Device<B> {
+    fn plan(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Plan> {
+        match a {
+            AnyCsr::U32(a) => Device::plan(self, a, options),
+            AnyCsr::U64(a) => Device::plan(self, a, options),
+        }
+    }
+
     fn prepare(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>> {
         Ok(match a {
             AnyCsr::U32(a) => Box::new(Device::prepare(self, a, options)?),

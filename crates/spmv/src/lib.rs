@@ -16,5 +16,5 @@ pub use spmv_core::{
     Accum, Csr, CsrError, CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, bf16, f16, format,
     oracle, tiling,
 };
-pub use spmv_exec::{Algorithm, Fixup, Options, Plan, Repair, RunStats};
+pub use spmv_exec::{Algorithm, Candidate, Fixup, Options, Plan, Profile, Repair, RunStats};
 pub use vector::Vector;

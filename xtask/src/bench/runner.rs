@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use spmv::{Accum, Algorithm, CsrView, Dtype, Options, Scalar, Tiling, Value, bf16, f16, oracle};
+use spmv::{Accum, Algorithm, CsrView, Dtype, Options, Plan, Scalar, Tiling, Value, bf16, f16, oracle};
 
 use super::devices::Place;
 use super::entrant::{Entrant, Finding, Problem};
@@ -103,9 +103,10 @@ where
 {
     let problem = Problem::<T>::of(&loaded.matrix);
     let mut entrants = Vec::new();
-    let mut inputs = Vec::new();
+    let (mut inputs, mut autos) = (Vec::new(), Vec::new());
     for place in way.places {
         inputs.push(place.context.upload(&problem.x)?);
+        autos.push(place.context.plan(&problem.a, &Options::default()).ok());
         for &algorithm in way.algorithms {
             let options = Options { algorithm, tiling: way.tiling, ..Options::default() };
             match Entrant::prepare(place, &options, &problem.a) {
@@ -141,7 +142,14 @@ where
         .collect();
     for ((input, place, algorithm, entrant), time) in entrants.iter().zip(ours) {
         let finding = entrant.finding(reference, &inputs[*input], way.cache, *time)?;
-        report.rows.push(row(way, loaded, place, *algorithm, entrant, finding, peers.clone()));
+        let is_as = |auto: &Plan| {
+            let plan = entrant.matrix.plan();
+            (auto.algorithm, auto.kernel) == (plan.algorithm, plan.kernel)
+        };
+        let auto = autos[*input].as_ref().is_some_and(is_as);
+        report
+            .rows
+            .push(Row { auto, ..row(way, loaded, place, *algorithm, entrant, finding, peers.clone()) });
     }
     Ok(())
 }
@@ -161,8 +169,6 @@ fn row<T: Scalar>(
     let seconds = counted_us(time_us, device_us).map(|us| us * 1e-6);
     let gbs = seconds.map(|t| Row::compulsory_bytes(rows, T::DTYPE) / t / 1e9);
     let caps = place.context.caps();
-    let auto = spmv_exec::plan(rows, T::DTYPE, caps, &Options::default())
-        .is_ok_and(|auto| (auto.algorithm, auto.kernel.tiling) == (plan.algorithm, plan.kernel.tiling));
     let algorithm = match asked {
         Algorithm::Auto => plan.algorithm.to_string(),
         asked => asked.to_string(),
@@ -181,7 +187,7 @@ fn row<T: Scalar>(
         device: caps.name.clone(),
         algorithm,
         tiling: plan.kernel.tiling.to_string(),
-        auto,
+        auto: false,
         precision: T::DTYPE.to_string(),
         cache: way.cache,
         time_us,

@@ -4,20 +4,24 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{Csr, Dtype, Scalar, Value, bf16, f16};
+use spmv::{BackendKind, Csr, Dtype, Profile, Scalar, Value, bf16, f16};
 use spmv_io::generate::{self, ColumnModel, RowLengths};
-use spmv_model::{Fitted, Format, Grid, Model, Point, Profile, ProfileError, Sample, Spread};
+use spmv_model::{Fitted, Format, Grid, Model, Point, ProfileError, Sample, Spread};
 
-use super::{Scope, fingerprint, load, timing};
+use super::{Scope, profile_path, progress, rates, timing};
 use crate::bench::devices::{self, Place};
 use crate::bench::report::Cache;
+
+/// The profile that is built in.
+const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/spmv-model/src/cpu.json");
 
 /// Every generated matrix comes from it, its place in the grid and its spread.
 const SEED: u64 = 2017;
 
-/// I times P of the largest matrix, unless one says otherwise: several row lengths for up to ten strips.
+/// I times P of the largest matrix, unless one says otherwise: several row lengths for up to ten strips; and where it is to
+/// be quick.
 const ENTRIES_OF_A_LANE: u64 = 80;
+const FEW_ENTRIES_OF_A_LANE: u64 = 40;
 
 /// `cargo xtask fit`.
 #[derive(Debug, clap::Args)]
@@ -31,22 +35,30 @@ pub(crate) struct FitArgs {
     /// device's strips need, and 64 at least.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..1_000_000))]
     megabytes: Option<u64>,
+    /// Only the rates that plans compare, not the lines of the paper.
+    #[arg(long)]
+    rates_only: bool,
+    /// Writes the rates of the cpu backend, which is the only one fitted, to the profile that is built in.
+    #[arg(long)]
+    built_in: bool,
 }
 
 /// Fits every device and says where the profiles are.
 pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
-    for place in devices::open(&args.scope.backend)? {
+    let backends = if args.built_in { &[BackendKind::Cpu][..] } else { &args.scope.backend };
+    for place in devices::open(backends)? {
         let start = Instant::now();
-        let path = args.scope.profile_path(&place)?;
-        let mut profile = match load(&path, &place) {
+        let path = profile_path(&place)?;
+        let caps = place.context.caps();
+        let mut profile = match Profile::load(&path, caps) {
             Ok(profile) => profile,
             Err(ProfileError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
-                Profile::new(fingerprint(&place))
+                Profile::new(caps)
             }
             Err(e @ ProfileError::Io { .. }) => return Err(e.into()),
             Err(e) => {
                 eprintln!("{e}; nothing of it is kept");
-                Profile::new(fingerprint(&place))
+                Profile::new(caps)
             }
         };
         for &precision in &args.scope.precision {
@@ -54,15 +66,16 @@ pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
                 println!("{why}");
                 continue;
             }
-            for &spread in &args.scope.model {
-                match precision {
-                    Dtype::F16 => of_type::<f16>(args, &place, spread, &mut profile)?,
-                    Dtype::Bf16 => of_type::<bf16>(args, &place, spread, &mut profile)?,
-                    Dtype::F32 => of_type::<f32>(args, &place, spread, &mut profile)?,
-                    Dtype::F64 => of_type::<f64>(args, &place, spread, &mut profile)?,
-                }
-                profile.save(&path)?;
+            match precision {
+                Dtype::F16 => of_type::<f16>(args, &place, &mut profile)?,
+                Dtype::Bf16 => of_type::<bf16>(args, &place, &mut profile)?,
+                Dtype::F32 => of_type::<f32>(args, &place, &mut profile)?,
+                Dtype::F64 => of_type::<f64>(args, &place, &mut profile)?,
             }
+            profile.save(&path)?;
+        }
+        if args.built_in {
+            profile.to_built_in().save(BUILT_IN.as_ref())?;
         }
         println!(
             "{}: {}, {:.0} s; {}",
@@ -75,8 +88,22 @@ pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// One type of values: the paper's lines, and the rates of all algorithms.
+fn of_type<T: Scalar>(args: &FitArgs, place: &Place, profile: &mut Profile) -> anyhow::Result<()>
+where
+    T::Accum: Scalar,
+{
+    if !args.rates_only {
+        args.scope.model.iter().try_for_each(|spread| lines::<T>(args, place, *spread, profile))?;
+    }
+    for rates in rates::of_type::<T>(place, args.quick)? {
+        profile.put_rates(rates);
+    }
+    Ok(())
+}
+
 /// One spread and type of values: formats with strips of the same size share their matrices.
-fn of_type<T: Scalar>(
+fn lines<T: Scalar>(
     args: &FitArgs,
     place: &Place,
     spread: Spread,
@@ -87,7 +114,8 @@ where
 {
     let caps = place.context.caps();
     let entry_bytes = 4 + T::DTYPE.bytes() as u64;
-    let needed = ENTRIES_OF_A_LANE * Format::CsrScalar.strip_rows(caps) * entry_bytes / 1_000_000;
+    let of_a_lane = if args.quick { FEW_ENTRIES_OF_A_LANE } else { ENTRIES_OF_A_LANE };
+    let needed = of_a_lane * Format::CsrScalar.strip_rows(caps) * entry_bytes / 1_000_000;
     let megabytes = args.megabytes.unwrap_or(needed.max(64));
     let grid = |format: Format| {
         let strip_rows = format.strip_rows(caps);
@@ -97,9 +125,7 @@ where
     // What matrices there are, by size: (rows of a strip, point).
     let sizes = grids.iter().flat_map(|(_, (rows, grid))| grid.points.iter().map(|p| (*rows, *p)));
     let sizes: BTreeSet<(u64, Point)> = sizes.collect();
-    let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} matrices, {eta} left");
-    let bar = ProgressBar::new(sizes.len() as u64).with_style(style.expect("a valid template"));
-    bar.set_prefix(format!("{} {} {spread}", place.label, T::DTYPE));
+    let bar = progress(sizes.len(), format!("{} {} {spread}", place.label, T::DTYPE));
     let mut samples: Vec<(Format, Sample)> = Vec::new();
     for (strip_rows, point) in sizes {
         let a = generated::<T>(strip_rows, point, spread)?;

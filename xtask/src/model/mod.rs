@@ -2,13 +2,15 @@
 
 mod fit;
 mod predict;
+mod rates;
 mod timing;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
-use spmv::{BackendKind, Dtype};
-use spmv_model::{Format, Profile, Spread};
+use indicatif::{ProgressBar, ProgressStyle};
+use spmv::{BackendKind, Dtype, Profile};
+use spmv_model::Spread;
 
 pub(crate) use fit::{FitArgs, fit};
 pub(crate) use predict::{PredictArgs, predict};
@@ -27,44 +29,17 @@ struct Scope {
     /// How row lengths of the generated matrices spread: fixed, uniform, normal.
     #[arg(long, value_delimiter = ',', default_value = "fixed,uniform,normal")]
     model: Vec<Spread>,
-    /// Folder of profiles; the user's data folder, without it.
-    #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
 }
 
-impl Scope {
-    /// The profile of a device: one file for each backend and device.
-    fn profile_path(&self, place: &Place) -> anyhow::Result<PathBuf> {
-        let of_user =
-            || directories::ProjectDirs::from("", "", "spmv").map(|dirs| dirs.data_dir().join("profiles"));
-        let folder =
-            self.folder.clone().or_else(of_user).context("no data folder; name one with --folder")?;
-        Ok(folder.join(file_name(place.context.backend().name(), &place.context.caps().name)))
-    }
+/// Where the profile of a device is: one file for each backend and device.
+fn profile_path(place: &Place) -> anyhow::Result<PathBuf> {
+    let path = Profile::path(place.context.backend().name(), place.context.caps());
+    path.context("no data folder; name one with SPMV_PROFILES")
 }
 
-fn file_name(backend: &str, device: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    format!("{backend}-{device}.json").chars().map(safe).collect()
-}
-
-/// What a profile must have been made on: the device with its driver and its strips, and the processor that the host is.
-fn fingerprint(place: &Place) -> String {
-    let caps = place.context.caps();
-    let strips = Format::ALL.map(|format| format.strip_rows(caps));
-    format!("{}; strips {strips:?}; {}", caps.fingerprint, crate::bench::machine())
-}
-
-fn load(path: &Path, place: &Place) -> Result<Profile, spmv_model::ProfileError> {
-    Profile::load(path, &fingerprint(place))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_devices_make_names_of_files() {
-        assert_eq!(file_name("opencl", "cpu/AMD (R) 9"), "opencl-cpu-AMD--R--9.json");
-    }
+fn progress(n_matrices: usize, of: String) -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} matrices, {eta} left");
+    let bar = ProgressBar::new(n_matrices as u64).with_style(style.expect("a valid template"));
+    bar.set_prefix(of);
+    bar
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use spmv::{Csr, Dtype, Scalar, bf16, f16};
-use spmv_model::{Format, Profile, Shape, Spread};
+use spmv::{Algorithm, Csr, Dtype, Options, Profile, RowStats, Scalar, bf16, f16};
+use spmv_backend::KernelId;
+use spmv_model::{Format, Shape, Spread};
 
-use super::{Scope, load, timing};
+use super::{Scope, timing};
 use crate::bench::Shelf;
 use crate::bench::devices::{self, Place};
 use crate::bench::inputs::{self, Input, Loaded};
@@ -34,14 +35,21 @@ const PAPER: [(Format, [f64; 3]); 4] = [
     (Format::Jad, [5.97, 4.28, 3.94]),
 ];
 
-/// D_r of each matrix, by format, spread and whether parts of strips are rounded up.
-type Errors = BTreeMap<(&'static str, &'static str, bool), Vec<f64>>;
+/// D_r of each matrix, by format, spread and whether parts of strips are rounded up; and whether the matrix is as the paper's
+/// models see one.
+type Errors = BTreeMap<(&'static str, &'static str, bool), Vec<(f64, bool)>>;
+
+/// Longest row over the mean up to which rows count as of one length.
+const EVEN: f64 = 2.0;
 
 /// What is printed of a device and type of values.
 #[derive(Default)]
 struct Found {
     lines: Vec<Vec<String>>,
     errors: Errors,
+    /// Of the models beyond the paper: a line for each matrix, and D_r for each algorithm.
+    by_rates: Vec<Vec<String>>,
+    off_by_rates: BTreeMap<&'static str, Vec<f64>>,
     /// Matrix and layout.
     refused: Vec<String>,
 }
@@ -55,22 +63,19 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
     }
     let mut n_predicted = 0;
     for place in devices::open(&args.scope.backend)? {
-        let profile = match load(&args.scope.profile_path(&place)?, &place) {
-            Ok(profile) => profile,
-            Err(e) => {
-                println!("{} is left out: {e}", place.label);
-                continue;
-            }
+        let Some(profile) = place.context.profile() else {
+            println!("{} is left out: no profile of it; run `cargo xtask fit`", place.label);
+            continue;
         };
+        if profile.is_built_in() {
+            println!("{}: times are predicted by the built-in profile; run `cargo xtask fit`", place.label);
+        }
         for &precision in &args.scope.precision {
             if let Some(why) = place.obstacle(precision, Cache::Warm) {
                 println!("{why}");
                 continue;
             }
-            let is_fitted = |format| {
-                args.scope.model.iter().any(|spread| profile.model(format, *spread, precision).is_some())
-            };
-            if !Format::ALL.into_iter().any(is_fitted) {
+            if profile.rates(KernelId::CsrVector, precision).is_none() {
                 println!(
                     "{} has no fit of {precision}; run `cargo xtask fit --precision {precision}`",
                     place.label
@@ -79,10 +84,10 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
             }
             n_predicted += 1;
             match precision {
-                Dtype::F16 => of_type::<f16>(args, &place, &profile, &inputs, &shelf)?,
-                Dtype::Bf16 => of_type::<bf16>(args, &place, &profile, &inputs, &shelf)?,
-                Dtype::F32 => of_type::<f32>(args, &place, &profile, &inputs, &shelf)?,
-                Dtype::F64 => of_type::<f64>(args, &place, &profile, &inputs, &shelf)?,
+                Dtype::F16 => of_type::<f16>(args, &place, profile, &inputs, &shelf)?,
+                Dtype::Bf16 => of_type::<bf16>(args, &place, profile, &inputs, &shelf)?,
+                Dtype::F32 => of_type::<f32>(args, &place, profile, &inputs, &shelf)?,
+                Dtype::F64 => of_type::<f64>(args, &place, profile, &inputs, &shelf)?,
             }
         }
     }
@@ -107,17 +112,60 @@ where
     for (at, input) in inputs.iter().enumerate() {
         shelf.with(at, input, |loaded| of_matrix::<T>(args, place, profile, loaded, &mut found))??;
     }
-    let Found { lines, errors, refused } = found;
+    let Found { lines, errors, by_rates, off_by_rates, refused } = found;
     let name = &place.context.caps().name;
     println!("{} on {} ({name}): measured and predicted time of one multiplication", T::DTYPE, place.label);
-    println!("{}\n", aligned(header.collect(), lines));
+    if !lines.is_empty() {
+        println!("{}\n", aligned(header.collect(), lines));
+    }
     if !refused.is_empty() {
         println!("refused by the layout: {}\n", refused.join(", "));
     }
     println!(
-        "D_r = |predicted - measured| / measured, percent, mean (median) over the matrices; the paper's beside"
+        "D_r = |predicted - measured| / measured, percent, mean (median) over the matrices, and over those (how many) that fill a \
+         strip with rows of up to twice the mean; the paper's beside"
     );
     println!("{}\n", averages(&errors));
+    println!(
+        "{} on {} ({name}): measured (predicted) us of every algorithm as planned; * is what auto takes",
+        T::DTYPE,
+        place.label
+    );
+    let names = algorithms().map(Algorithm::name);
+    let header = std::iter::once("matrix").chain(names.clone()).map(str::to_owned).collect();
+    let mut means = vec!["D_r %, mean (median)".to_owned()];
+    means.extend(names.map(|name| mean_and_median(off_by_rates.get(name).map_or(&[], Vec::as_slice))));
+    println!("{}\n", aligned(header, by_rates.into_iter().chain([means]).collect()));
+    Ok(())
+}
+
+fn algorithms() -> impl Iterator<Item = Algorithm> + Clone {
+    Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Auto)
+}
+
+/// Every algorithm of one matrix, as it is planned.
+fn by_rates<T: Scalar>(place: &Place, name: &str, a: &Csr<T>, found: &mut Found) -> anyhow::Result<()>
+where
+    T::Accum: Scalar,
+{
+    let auto = place.context.plan(a, &Options::default())?.algorithm;
+    let mut line = vec![name.to_owned()];
+    for algorithm in algorithms() {
+        let options = Options { algorithm, ..Options::default() };
+        let times = timing::runs(place, &options, a)?.map(timing::median).filter(|seconds| *seconds > 0.0);
+        let predicted = place.context.plan(a, &options)?.seconds();
+        let mark = if algorithm == auto { "*" } else { "" };
+        line.push(match (times, predicted) {
+            (Some(measured), Some(predicted)) => {
+                let error = 100.0 * (predicted - measured).abs() / measured;
+                found.off_by_rates.entry(algorithm.name()).or_default().push(error);
+                format!("{mark}{:.1} ({:.1})", measured * 1e6, predicted * 1e6)
+            }
+            (Some(measured), None) => format!("{mark}{:.1}", measured * 1e6),
+            (None, _) => "-".into(),
+        });
+    }
+    found.by_rates.push(line);
     Ok(())
 }
 
@@ -133,7 +181,10 @@ where
     T::Accum: Scalar,
 {
     let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
-    for format in Format::ALL {
+    by_rates(place, &loaded.name, &a, found)?;
+    let is_fitted =
+        |format: &Format| Spread::ALL.iter().any(|s| profile.model(*format, *s, T::DTYPE).is_some());
+    for format in Format::ALL.into_iter().filter(is_fitted) {
         let Some(measured) = timing::seconds(place, format, &a, spmv::format::MAX_BLOW_UP)? else {
             found.refused.push(format!("{} {}", loaded.name, format.name()));
             continue;
@@ -143,6 +194,9 @@ where
             continue;
         }
         let shape = Shape::of(format, a.view());
+        let rows = RowStats::of(a.view());
+        let fills = shape.n_rows >= format.strip_rows(place.context.caps());
+        let is_modelled = fills && rows.max as f64 <= EVEN * rows.mean;
         let mut line = vec![
             loaded.name.clone(),
             format.name().to_owned(),
@@ -157,7 +211,11 @@ where
             let [up, exact] = [true, false].map(|round_up| {
                 let estimated = model.seconds(&shape, round_up);
                 let error = 100.0 * (estimated - measured).abs() / measured;
-                found.errors.entry((format.name(), spread.name(), round_up)).or_default().push(error);
+                found
+                    .errors
+                    .entry((format.name(), spread.name(), round_up))
+                    .or_default()
+                    .push((error, is_modelled));
                 (estimated, error)
             });
             line.push(format!("{:.1} ({:.1}, {:.1})", up.0 * 1e6, up.1, exact.1));
@@ -167,15 +225,31 @@ where
     Ok(())
 }
 
+fn mean_and_median(errors: &[f64]) -> String {
+    if errors.is_empty() {
+        return "-".into();
+    }
+    let mut sorted = errors.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+    format!("{mean:.2} ({:.2})", sorted[sorted.len() / 2])
+}
+
 /// Mean and median for each format and spread, strips rounded up and not, beside the paper's.
 fn averages(errors: &Errors) -> comfy_table::Table {
-    let header = ["format", "spread", "matrices", "rounded up", "not rounded", "paper"].map(str::to_owned);
-    let cell = |errors: &[f64]| {
-        let mut sorted = errors.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
-        format!("{mean:.2} ({:.2})", sorted[sorted.len() / 2])
-    };
+    let header = [
+        "format",
+        "spread",
+        "matrices",
+        "rounded up",
+        "not rounded",
+        "even",
+        "rounded up",
+        "not rounded",
+        "paper",
+    ];
+    let all = |errors: &[(f64, bool)]| mean_and_median(&errors.iter().map(|e| e.0).collect::<Vec<_>>());
+    let even = |errors: &[(f64, bool)]| errors.iter().filter(|e| e.1).map(|e| e.0).collect::<Vec<_>>();
     let mut lines = Vec::new();
     for (format, paper) in PAPER {
         for (spread, paper) in Spread::ALL.into_iter().zip(paper) {
@@ -185,11 +259,14 @@ fn averages(errors: &Errors) -> comfy_table::Table {
                 format.name().to_owned(),
                 spread.to_string(),
                 up.len().to_string(),
-                cell(up),
-                cell(exact),
+                all(up),
+                all(exact),
+                even(up).len().to_string(),
+                mean_and_median(&even(up)),
+                mean_and_median(&even(exact)),
                 format!("{paper:.2}"),
             ]);
         }
     }
-    aligned(header.to_vec(), lines)
+    aligned(header.map(str::to_owned).to_vec(), lines)
 }

@@ -7,10 +7,12 @@ use spmv_model::Format;
 
 use crate::bench::devices::Place;
 
-/// Executions before those that count.
+/// Executions before those that count, and the time that they take at the least: threads that sleep are slow at first.
 const FIRST: usize = 5;
-/// Executions that count, and the time after which fewer are enough.
+const FIRST_TIME: Duration = Duration::from_millis(2);
+/// Executions that count, and the time that they take, at the least; and the time after which fewer are enough.
 const RUNS: usize = 50;
+const RUNS_TIME: Duration = Duration::from_millis(4);
 const ENOUGH: Duration = Duration::from_millis(40);
 
 /// The algorithm of a format, and the tiling that the paper gives it: half a warp a row, where lanes run together.
@@ -32,7 +34,27 @@ pub(super) fn seconds<T: Scalar>(
 where
     T::Accum: Scalar,
 {
-    let matrix = match place.context.prepare_with(a, &options(place, format, max_blow_up)) {
+    let runs = runs(place, &options(place, format, max_blow_up), a)?;
+    Ok(runs.map(|runs| runs.iter().sum::<f64>() / runs.len() as f64))
+}
+
+/// The middle one of times, at least one.
+pub(super) fn median(mut runs: Vec<f64>) -> f64 {
+    runs.sort_by(f64::total_cmp);
+    runs[runs.len() / 2]
+}
+
+/// Seconds of multiplications after the first ones, by the device's clock where it has one. `None` where a layout refuses
+/// the matrix.
+pub(super) fn runs<T: Scalar>(
+    place: &Place,
+    options: &Options,
+    a: &Csr<T>,
+) -> anyhow::Result<Option<Vec<f64>>>
+where
+    T::Accum: Scalar,
+{
+    let matrix = match place.context.prepare_with(a, options) {
         Err(spmv::Error::Exec(spmv_exec::Error::Format(_))) => return Ok(None),
         prepared => prepared?,
     };
@@ -47,13 +69,15 @@ where
         let by_caller = start.elapsed().as_secs_f64();
         Ok(if by_device { stats.stage1_s + stats.stage2_s } else { by_caller })
     };
-    for _ in 0..FIRST {
-        run()?;
+    let mut times = Vec::new();
+    for (least, time) in [(FIRST, FIRST_TIME), (RUNS, RUNS_TIME)] {
+        times.clear();
+        let start = Instant::now();
+        while times.is_empty()
+            || (start.elapsed() < ENOUGH && (times.len() < least || start.elapsed() < time))
+        {
+            times.push(run()?);
+        }
     }
-    let (start, mut sum, mut n) = (Instant::now(), 0.0, 0);
-    while n < RUNS && (n == 0 || start.elapsed() < ENOUGH) {
-        sum += run()?;
-        n += 1;
-    }
-    Ok(Some(sum / n as f64))
+    Ok(Some(times))
 }

@@ -14,6 +14,7 @@
 use super::{Cost, FormatError, zero};
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::stats::RowStats;
 use crate::value::{Offset, Value};
 
 /// A matrix in DIA form.
@@ -36,8 +37,8 @@ pub struct Dia<T> {
 }
 
 impl<T: Value> Dia<T> {
-    /// What the layout takes: an offset has four bytes. O(rows + entries), sixteen bytes of scratch per entry at the most; or
-    /// O(entries log entries) where entries are far apart.
+    /// What the layout takes. O(rows + entries), sixteen bytes of scratch per entry at the most; or O(entries log entries)
+    /// where entries are far apart.
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
         cost_of(a, offsets(a, 0).len())
     }
@@ -148,9 +149,7 @@ pub(super) fn offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>, least: u32) -> 
 }
 
 pub(super) fn cost_of<T: Value, O: Offset>(a: CsrView<'_, T, O>, n_diags: usize) -> Cost {
-    let slots = (n_diags as u64).saturating_mul(a.n_rows() as u64);
-    let bytes = slots.saturating_mul(T::DTYPE.bytes() as u64).saturating_add(n_diags as u64 * 4);
-    Cost::of(a, bytes, slots)
+    Cost::dia(&RowStats::of(a), n_diags, T::DTYPE)
 }
 
 #[cfg(test)]

@@ -43,8 +43,7 @@ impl<T: Value> Ell<T> {
 
     /// What the layout takes. O(rows).
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
-        let slots = (RowStats::of(a).max as u64).saturating_mul(a.n_rows() as u64);
-        Cost::of(a, slots.saturating_mul(4 + T::DTYPE.bytes() as u64), slots)
+        Cost::ell(&RowStats::of(a), T::DTYPE)
     }
 
     /// Lays out a matrix; entries of a row keep their order. O(rows * longest row).

@@ -40,12 +40,9 @@ pub struct Jad<T> {
 }
 
 impl<T: Value> Jad<T> {
-    /// What the layout takes: an entry is as large as in CSR, a row number and a diagonal's offset have four bytes. O(rows).
+    /// What the layout takes. O(rows).
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
-        let width = RowStats::of(a).max as u64;
-        let nnz = a.nnz() as u64;
-        let bytes = nnz * (4 + T::DTYPE.bytes() as u64) + (a.n_rows() as u64 + width + 1) * 4;
-        Cost::of(a, bytes, nnz)
+        Cost::jad(&RowStats::of(a), T::DTYPE)
     }
 
     /// Lays out a matrix; entries of a row keep their order, rows of one length too. O(rows + entries).

@@ -35,7 +35,8 @@ pub use hybrid::{DiaCsr, EllCsr};
 pub use jad::Jad;
 
 use crate::csr::CsrView;
-use crate::value::{Offset, Value};
+use crate::stats::RowStats;
+use crate::value::{Dtype, Offset, Value};
 
 /// How many times the bytes of CSR a layout may take, unless one says otherwise: padding then costs at most what it can
 /// win by loads in order (Bell & Garland 2009 take the same bound for the ELL part of HYB).
@@ -66,10 +67,36 @@ pub struct Cost {
 
 impl Cost {
     fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>, bytes: u64, slots: u64) -> Self {
-        let (nnz, value) = (a.nnz() as u64, T::DTYPE.bytes() as u64);
-        let csr_bytes = (a.n_rows() as u64 + 1) * 4 + nnz * (4 + value);
+        Self::of_size(a.n_rows(), a.nnz(), T::DTYPE, bytes, slots)
+    }
+
+    fn of_size(n_rows: usize, nnz: usize, value: Dtype, bytes: u64, slots: u64) -> Self {
+        let (nnz, value) = (nnz as u64, value.bytes() as u64);
+        let csr_bytes = (n_rows as u64 + 1) * 4 + nnz * (4 + value);
         // Diagonals of a matrix with repeated places may be fewer than its entries.
         Self { bytes, csr_bytes, slots, padding: slots.saturating_sub(nnz) }
+    }
+
+    /// What [`Ell`] takes of a matrix with these rows.
+    pub fn ell(rows: &RowStats, value: Dtype) -> Self {
+        let slots = (rows.max as u64).saturating_mul(rows.n_rows as u64);
+        let bytes = slots.saturating_mul(4 + value.bytes() as u64);
+        Self::of_size(rows.n_rows, rows.nnz, value, bytes, slots)
+    }
+
+    /// What [`Jad`] takes of a matrix with these rows: an entry is as large as in CSR, a row number and a diagonal's offset
+    /// have four bytes.
+    pub fn jad(rows: &RowStats, value: Dtype) -> Self {
+        let nnz = rows.nnz as u64;
+        let bytes = nnz * (4 + value.bytes() as u64) + (rows.n_rows as u64 + rows.max as u64 + 1) * 4;
+        Self::of_size(rows.n_rows, rows.nnz, value, bytes, nnz)
+    }
+
+    /// What [`Dia`] takes of a matrix with these rows and so many diagonals: an offset has four bytes.
+    pub fn dia(rows: &RowStats, n_diags: usize, value: Dtype) -> Self {
+        let slots = (n_diags as u64).saturating_mul(rows.n_rows as u64);
+        let bytes = slots.saturating_mul(value.bytes() as u64).saturating_add(n_diags as u64 * 4);
+        Self::of_size(rows.n_rows, rows.nnz, value, bytes, slots)
     }
 
     /// Bytes over those of CSR.

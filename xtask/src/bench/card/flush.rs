@@ -78,7 +78,7 @@ impl<B: Backend> Flush<B> {
             ..RowStats::default()
         };
         let options = Options { algorithm: Algorithm::CsrVector, ..Options::default() };
-        let plan = spmv_exec::plan(&rows, Dtype::F64, backend.caps(), &options)?;
+        let plan = spmv_exec::plan(&rows, Dtype::F64, backend.caps(), None, &options)?;
         ensure!(
             rows.nnz <= plan.max_entries && rows.n_rows <= plan.max_rows,
             "a launch on {} cannot read {bytes} bytes",

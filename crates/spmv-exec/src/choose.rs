@@ -1,0 +1,241 @@
+//! Which algorithm `Auto` stands for: the one that is predicted to be fastest, or where nothing is known of the device,
+//! the one that rules of thumb say.
+
+use spmv_backend::{DeviceCaps, KernelSpec};
+use spmv_core::format::Cost;
+use spmv_core::{Dtype, MatrixStats, RowStats};
+use spmv_model::{Profile, Work};
+
+use crate::options::{Algorithm, Options};
+use crate::plan::{RESIDENT_LANES, lanes_of_a_row, most_lanes, splits_subgroups};
+
+/// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
+const EVEN: f64 = 8.0;
+/// Steps of the bunch with the longest row, up to which rows count as even whatever their mean: about as long as other
+/// algorithms take for what they do besides (`cargo xtask bench --backend cuda --algorithm all`).
+const SHORT_STEPS: u64 = 16;
+/// Mean entries of a row above which groups that hold a block of rows hold pieces of rows for the most part, and
+/// meet at barriers for nothing.
+const LONG: f64 = 1024.0;
+/// Lanes of a compute unit that must have a row to take, or part of one, where rows are not cut. Below, the whole device
+/// waits for a few of its units.
+const BUSY_LANES: u64 = 256;
+/// What an algorithm with a layout of its own must take less than of others' time, because making the layout costs.
+const LAYOUT_GAIN: f64 = 0.9;
+/// What any algorithm must take less than of the time of the one that the rules name, where the profile is of another
+/// processor.
+const FOREIGN_GAIN: f64 = 0.75;
+
+/// An algorithm that could multiply, and the time predicted for it.
+///
+/// ```
+/// use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+/// use spmv_core::{Csr, Dtype, MatrixStats};
+/// use spmv_exec::{Candidate, Options, Profile, plan};
+/// let caps = DeviceCaps::new("some CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
+/// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f64), (1, 0, 3.0)])?;
+/// let plan = plan(MatrixStats::of(a.view()), Dtype::F64, &caps, Some(Profile::cpu()), &Options::default())?;
+/// let fastest: &Candidate = &plan.candidates[0];
+/// assert!(fastest.seconds <= plan.seconds().unwrap());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// Never `Auto`.
+    pub algorithm: Algorithm,
+    /// Its kernel.
+    pub kernel: KernelSpec,
+    /// Predicted time of a multiplication.
+    pub seconds: f64,
+}
+
+/// Every algorithm that the profile knows and that takes the matrix, the fastest first. `kernel` says what an algorithm
+/// would run, if the device can.
+pub(crate) fn candidates(
+    stats: &MatrixStats,
+    value: Dtype,
+    caps: &DeviceCaps,
+    profile: &Profile,
+    options: &Options,
+    kernel: impl Fn(Algorithm) -> Option<KernelSpec>,
+) -> Vec<Candidate> {
+    let takes = |algorithm: &Algorithm| {
+        let cost = match algorithm {
+            Algorithm::Ell => Cost::ell(&stats.rows, value),
+            Algorithm::Jad => Cost::jad(&stats.rows, value),
+            Algorithm::Dia => match stats.diagonals {
+                Some(n_diags) => Cost::dia(&stats.rows, n_diags, value),
+                None => return false,
+            },
+            other => return *other != Algorithm::Auto,
+        };
+        cost.blow_up() <= options.max_blow_up
+    };
+    let candidate = |algorithm| {
+        let kernel = kernel(algorithm)?;
+        let seconds = profile.rates(kernel.id, value)?.seconds(&Work::of(&kernel, stats, caps));
+        Some(Candidate { algorithm, kernel, seconds })
+    };
+    let mut all: Vec<_> = Algorithm::ALL.into_iter().filter(takes).filter_map(candidate).collect();
+    all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    all
+}
+
+/// What `Auto` stands for, and why.
+pub(crate) fn choose(
+    rows: &RowStats,
+    caps: &DeviceCaps,
+    profile: Option<&Profile>,
+    candidates: &[Candidate],
+) -> (Algorithm, &'static str) {
+    let (rule, reason) = by_rule(rows, caps);
+    let seconds_of = |algorithm| candidates.iter().find(|c| c.algorithm == algorithm).map(|c| c.seconds);
+    let (Some(profile), Some(of_rule)) = (profile, seconds_of(rule)) else { return (rule, reason) };
+    let counted =
+        |c: &Candidate| if c.algorithm.has_own_layout() { c.seconds / LAYOUT_GAIN } else { c.seconds };
+    let Some(best) = candidates.iter().min_by(|a, b| counted(a).total_cmp(&counted(b))) else {
+        return (rule, reason);
+    };
+    if profile.is_built_in() && counted(best) > FOREIGN_GAIN * of_rule {
+        return (rule, reason);
+    }
+    if best.algorithm == candidates[0].algorithm {
+        (best.algorithm, "predicted to be fastest")
+    } else {
+        (best.algorithm, "predicted to be fastest in CSR form; another layout is worth a tenth less time")
+    }
+}
+
+/// Without a prediction: what was found on the devices of `docs/performance.md`.
+fn by_rule(rows: &RowStats, caps: &DeviceCaps) -> (Algorithm, &'static str) {
+    if caps.tasks {
+        return (Algorithm::MergePath, "cuts rows and entries evenly over threads, whatever the row lengths");
+    }
+    if is_even(rows, caps) {
+        return (Algorithm::CsrVector, "one launch; rows are so even that no bunch waits long for another");
+    }
+    // Long rows leave groups with pieces of rows, which matters where there is work for all of them. Where the host can
+    // map, it would repair, and in a memory of two parts pages would go to and fro.
+    let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * RESIDENT_LANES;
+    let speculates = rows.mean > LONG && is_full && !caps.memory.host_can_map();
+    if splits_subgroups(caps) && caps.joins && !speculates {
+        return (Algorithm::Ipcsr, "one launch; cuts entries evenly over groups, whatever the row lengths");
+    }
+    (
+        Algorithm::SpeculativeSegmentedSum,
+        "cuts entries evenly over lanes, whatever the row lengths, and needs no preprocessing",
+    )
+}
+
+/// Whether bunches with a row each are done at about the same time, with a lane for every step.
+fn is_even(rows: &RowStats, caps: &DeviceCaps) -> bool {
+    let lanes = u64::from(lanes_of_a_row(rows).min(most_lanes(caps)));
+    let fills = rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES;
+    let is_short = rows.nnz > 0 && rows.max as u64 <= SHORT_STEPS * lanes;
+    is_short || (fills && rows.max as f64 <= EVEN * rows.mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_backend::{DeviceKind, KernelId, MemoryModel};
+    use spmv_model::{KernelRates, Rates};
+
+    use super::*;
+    use crate::{Plan, plan};
+
+    fn caps() -> DeviceCaps {
+        let mut caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        caps.subgroup = Some((32, 32));
+        caps
+    }
+
+    /// In which a kernel takes so many seconds for each place of an entry.
+    fn profile(of: &[(KernelId, f64)]) -> Profile {
+        let mut profile = Profile::new(&caps());
+        for (kernel, per_place) in of {
+            let work = |places| Work { wakes: 0.0, places, rows: 0.0, chain: 0.0, gathers: 0.0 };
+            let rates = Rates::fit(&[1e3, 1e4].map(|places| (work(places), per_place * places)));
+            profile.put_rates(KernelRates { kernel: kernel.stem().into(), value: "f32".into(), rates });
+        }
+        profile
+    }
+
+    fn stats() -> MatrixStats {
+        let rows =
+            RowStats { n_rows: 1000, n_cols: 1000, nnz: 5000, mean: 5.0, max: 6, ..Default::default() };
+        MatrixStats { diagonals: Some(7), ..MatrixStats::from(&rows) }
+    }
+
+    fn planned(stats: MatrixStats, profile: &Profile, options: Options) -> Plan {
+        plan(stats, Dtype::F32, &caps(), Some(profile), &options).unwrap()
+    }
+
+    fn names(plan: &Plan) -> Vec<&str> {
+        plan.candidates.iter().map(|c| c.algorithm.name()).collect()
+    }
+
+    #[test]
+    fn the_least_predicted_time_wins_and_all_are_told() {
+        use KernelId::{CsrVector, Ipcsr, MergePath};
+        let profile = profile(&[(MergePath, 3e-9), (CsrVector, 2e-9), (Ipcsr, 4e-9)]);
+        let auto = planned(stats(), &profile, Options::default());
+        assert_eq!(auto.algorithm, Algorithm::CsrVector);
+        assert!((auto.seconds().unwrap() - 1e-5).abs() < 1e-12);
+        let told = "csr_vector: predicted to be fastest\n  predicted: csr_vector 10.0 us, merge_path 15.0 us, ipcsr 20.0 us";
+        assert!(auto.explain().ends_with(told), "{}", auto.explain());
+        let asked = Options { algorithm: Algorithm::Ipcsr, ..Options::default() };
+        let asked = planned(stats(), &profile, asked);
+        assert!((asked.seconds().unwrap() - 2e-5).abs() < 1e-12);
+        assert!(asked.explain().contains("ipcsr: asked for"), "{}", asked.explain());
+    }
+
+    #[test]
+    fn another_layout_must_be_worth_it_and_take_the_matrix() {
+        use KernelId::{CsrVector, Dia, Ell, Jad};
+        // Ell has 6 places for 5 entries, Dia 7.
+        let by = |ell: f64| profile(&[(CsrVector, 1e-9), (Ell, ell), (Jad, 2e-9), (Dia, 3e-9)]);
+        let (worth, not) = (by(0.7e-9), by(0.8e-9));
+        assert_eq!(planned(stats(), &worth, Options::default()).algorithm, Algorithm::Ell);
+        let planned_not = planned(stats(), &not, Options::default());
+        assert_eq!(planned_not.algorithm, Algorithm::CsrVector);
+        assert_eq!(names(&planned_not), ["ell", "csr_vector", "jad", "dia"]);
+        assert!(planned_not.explain().contains("fastest in CSR form"), "{}", planned_not.explain());
+        let long = MatrixStats { rows: RowStats { max: 100, ..stats().rows }, diagonals: None, ..stats() };
+        assert_eq!(names(&planned(long, &worth, Options::default())), ["csr_vector", "jad"]);
+        let never = Options { max_blow_up: 0.5, ..Options::default() };
+        assert_eq!(names(&planned(stats(), &worth, never)), ["csr_vector"]);
+    }
+
+    #[test]
+    fn times_of_another_processor_must_promise_more() {
+        use KernelId::{CsrVector, MergePath};
+        // The rules take csr_vector.
+        let of = |merge_path: f64| profile(&[(CsrVector, 1e-9), (MergePath, merge_path)]).to_built_in();
+        let taken = |merge_path: f64| planned(stats(), &of(merge_path), Options::default()).algorithm;
+        assert_eq!([taken(0.8e-9), taken(0.7e-9)], [Algorithm::CsrVector, Algorithm::MergePath]);
+        let told = planned(stats(), &of(0.8e-9), Options::default()).explain();
+        assert!(
+            told.contains("one launch; rows are so even") && told.contains("`cargo xtask fit`"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn without_rates_of_the_type_or_of_what_the_rules_take_the_rules_stand() {
+        let other = profile(&[(KernelId::Jad, 1e-12)]);
+        assert_eq!(planned(stats(), &other, Options::default()).algorithm, Algorithm::CsrVector);
+        let plan = plan(stats(), Dtype::F64, &caps(), Some(&other), &Options::default()).unwrap();
+        assert_eq!((plan.algorithm, plan.seconds()), (Algorithm::CsrVector, None));
+        assert!(plan.candidates.is_empty());
+    }
+
+    #[test]
+    fn a_tiling_that_was_asked_for_leaves_out_what_cannot_take_it() {
+        use KernelId::{CsrVector, Ipcsr};
+        let profile = profile(&[(CsrVector, 2e-9), (Ipcsr, 1e-9)]);
+        let tiling = spmv_core::Tiling::new(32, 1, 1, 4).unwrap();
+        let plan = planned(stats(), &profile, Options { tiling: Some(tiling), ..Options::default() });
+        assert_eq!(names(&plan), ["csr_vector"], "ipcsr takes groups of one bunch");
+        assert_eq!(plan.kernel.tiling, tiling);
+    }
+}

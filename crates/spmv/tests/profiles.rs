@@ -1,0 +1,48 @@
+//! The profile that a context plans by: the one of its device in the folder that `SPMV_PROFILES` names, or the built-in one.
+
+use std::process::Command;
+
+use spmv::{Algorithm, BackendKind, Context, Csr, Options, Profile};
+
+/// Run by the other tests in a process of its own, with the folder named.
+#[test]
+#[ignore = "run by the others"]
+fn child() {
+    let context = Context::with(BackendKind::Cpu).unwrap();
+    let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)]).unwrap();
+    let plan = context.plan(&a, &Options::default()).unwrap();
+    let built_in = context.profile().unwrap().is_built_in();
+    println!("built in {built_in}, predicts {}", plan.seconds().is_some());
+    assert_ne!(plan.algorithm, Algorithm::Auto);
+    assert_eq!(context.prepare(&a).unwrap().multiply(&[1.0, 10.0]).unwrap(), [20.0, 3.0]);
+}
+
+fn output_of_child(folder: &std::path::Path) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child", "--ignored", "--nocapture"]).env("SPMV_PROFILES", folder);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_fitted_profile_takes_the_place_of_the_built_in_one_and_a_bad_one_does_not() {
+    let folder = std::env::temp_dir().join(format!("spmv-profiles-{}", std::process::id()));
+    assert!(output_of_child(&folder).contains("built in true, predicts true"));
+    let context = Context::with(BackendKind::Cpu).unwrap();
+    let fitted = Profile::new(context.caps());
+    let name = Profile::path("cpu", context.caps()).unwrap();
+    let path = folder.join(name.file_name().unwrap());
+    fitted.save(&path).unwrap();
+    assert!(output_of_child(&folder).contains("built in false, predicts false"));
+    std::fs::write(&path, "{}").unwrap();
+    assert!(output_of_child(&folder).contains("built in true, predicts true"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_fastest_device_for_a_matrix_multiplies_it() {
+    let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f64), (1, 0, 3.0)]).unwrap();
+    let context = Context::fastest_for(&a, &Options::default()).unwrap();
+    assert_eq!(context.prepare(&a).unwrap().multiply(&[1.0, 10.0]).unwrap(), [20.0, 3.0]);
+}
