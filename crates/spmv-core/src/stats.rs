@@ -1,4 +1,4 @@
-//! What planning looks at: row lengths, diagonals, bandwidth.
+//! What planning looks at: row lengths, diagonals, and how far apart columns are.
 
 use crate::csr::CsrView;
 use crate::value::{Offset, Value};
@@ -79,6 +79,8 @@ const WINDOWS: usize = 8;
 const LINE: u32 = 16;
 /// Places over entries above which diagonals are not counted.
 const MOST_PLACES: usize = 6;
+/// Rows and columns over entries above which diagonals are not counted either: counting takes memory by the former.
+const SPARSEST: usize = 64;
 
 /// What planning looks at: row lengths, and how entries lie as far as it is found without looking at all of them, or
 /// worth it.
@@ -104,13 +106,13 @@ pub struct MatrixStats {
 
 impl MatrixStats {
     /// Looks at the row offsets, at a few entries, and at all of them only where there are few diagonals. O(rows), or
-    /// O(rows + columns + entries); four bytes of scratch per row and column.
+    /// O(rows + columns + entries); four bytes of scratch per row and column, at most 256 per entry.
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
         Self { rows: RowStats::of(a), diagonals: diagonals(a), scatter: scatter(a.cols()) }
     }
 }
 
-/// Of which all else is unknown.
+/// Of which all else is unknown: times that are predicted by it leave out what gathering costs.
 impl From<&RowStats> for MatrixStats {
     fn from(rows: &RowStats) -> Self {
         Self { rows: *rows, ..Self::default() }
@@ -120,7 +122,10 @@ impl From<&RowStats> for MatrixStats {
 fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<usize> {
     let (n_rows, most) = (a.n_rows(), a.nnz().saturating_mul(MOST_PLACES));
     // The row, and one, that each diagonal was last met in.
-    if u32::try_from(n_rows).is_err() {
+    if a.nnz() == 0 {
+        return Some(0);
+    }
+    if u32::try_from(n_rows).is_err() || n_rows.max(a.n_cols()) / SPARSEST > a.nnz() {
         return None;
     }
     let mut met = vec![0u32; n_rows + a.n_cols()];
@@ -186,6 +191,8 @@ mod tests {
         let all_over: Vec<_> = (0..n).map(|r| (r, (r * 37) % n, 1.0f64)).collect();
         let a = Csr::from_coo(n as usize, n as usize, &all_over).unwrap();
         assert_eq!(MatrixStats::of(a.view()).diagonals, None);
+        let far = Csr::new(1, u32::MAX as usize, vec![0u32, 1], vec![7], vec![1.0f32]).unwrap();
+        assert_eq!(MatrixStats::of(far.view()).diagonals, None, "counting takes memory by columns");
         let zero = Csr::new(1, 1, vec![0u32, 1], vec![0], vec![-0.0f32]).unwrap();
         let twice = Csr::new(1, 2, vec![0u32, 2], vec![1, 1], vec![1.0f32, 2.0]).unwrap();
         assert_eq!([zero, twice].map(|a| MatrixStats::of(a.view()).diagonals), [None, None]);

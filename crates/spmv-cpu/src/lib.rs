@@ -124,7 +124,7 @@ impl Cpu {
     }
 }
 
-/// What Linux calls the first processor, for the fingerprint; nothing elsewhere.
+/// What Linux calls the first processor (on ARM the number of the part), for the fingerprint; nothing elsewhere.
 fn processor() -> String {
     let mut text = Vec::new();
     // The file tells of every core, and takes long where there are many.
@@ -132,7 +132,8 @@ fn processor() -> String {
         let _ = file.take(2048).read_to_end(&mut text);
     }
     let text = String::from_utf8_lossy(&text);
-    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let name = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.split_once(": "));
+    let name = name("model name").or_else(|| name("CPU part"));
     name.map_or_else(String::new, |(_, name)| name.trim().to_owned())
 }
 

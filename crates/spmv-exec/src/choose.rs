@@ -230,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tiling_that_was_asked_for_leaves_out_what_cannot_take_it() {
-        use KernelId::{CsrVector, Ipcsr};
-        let profile = profile(&[(CsrVector, 2e-9), (Ipcsr, 1e-9)]);
+    fn with_a_tiling_of_ones_own_the_rules_stand() {
+        use KernelId::{CsrVector, MergePath};
+        let profile = profile(&[(CsrVector, 2e-9), (MergePath, 1e-9)]);
         let tiling = spmv_core::Tiling::new(32, 1, 1, 4).unwrap();
         let plan = planned(stats(), &profile, Options { tiling: Some(tiling), ..Options::default() });
-        assert_eq!(names(&plan), ["csr_vector"], "ipcsr takes groups of one bunch");
-        assert_eq!(plan.kernel.tiling, tiling);
+        assert_eq!((plan.algorithm, plan.kernel.tiling), (Algorithm::CsrVector, tiling));
+        assert_eq!((plan.seconds(), plan.candidates.len()), (None, 0));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use spmv_backend::{Addressed, Backend, DeviceCaps, KernelSpec};
-use spmv_core::{CsrView, MatrixStats, Offset, Value};
+use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Value};
 use spmv_model::Profile;
 
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub struct Device<B: Backend> {
 #[derive(Debug)]
 struct Inner<B: Backend> {
     backend: B,
-    profile: Option<Profile>,
+    profiles: Vec<Profile>,
     kernels: Mutex<HashMap<KernelSpec, Arc<B::Kernel>>>,
     /// For copies of vectors, as many as ever copied at a time: no run has them in use, since runs borrow them.
     copies: Mutex<Vec<B::Stream>>,
@@ -49,30 +49,34 @@ impl<B: Backend> Device<B> {
     /// # Errors
     /// Whatever the driver says about a new stream.
     pub fn new(backend: B) -> Result<Self> {
-        Self::with_profile(backend, None)
+        Self::with_profiles(backend, vec![])
     }
 
-    /// Takes over an opened backend, whose plans follow the times that a profile of it predicts.
+    /// Takes over an opened backend, whose plans follow the times that the first profile predicts that knows the type of
+    /// values. Whether it is a profile of this device is for [`Profile::load`] to tell.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_profile(backend: B, profile: Option<Profile>) -> Result<Self> {
+    pub fn with_profiles(backend: B, profiles: Vec<Profile>) -> Result<Self> {
         let copies = Mutex::new(vec![backend.open_stream(false)?]);
-        Ok(Self { inner: Arc::new(Inner { backend, profile, kernels: Mutex::default(), copies }) })
+        Ok(Self { inner: Arc::new(Inner { backend, profiles, kernels: Mutex::default(), copies }) })
     }
 
-    /// The times that plans follow, if there are any.
-    pub fn profile(&self) -> Option<&Profile> {
-        self.inner.profile.as_ref()
+    /// The times that plans for values of a type follow, if there are any.
+    pub fn profile(&self, value: Dtype) -> Option<&Profile> {
+        self.inner.profiles.iter().find(|profile| profile.knows(value))
     }
 
-    /// What [`prepare`](Self::prepare) would run, and how long it is predicted to take; nothing is copied. The cost of
-    /// [`MatrixStats::of`].
+    /// What [`prepare`](Self::prepare) would run, and how long it is predicted to take; nothing is copied. O(rows), with a
+    /// profile the cost of [`MatrixStats::of`].
     ///
     /// # Errors
-    /// As [`plan()`](crate::plan()).
+    /// As [`plan()`](crate::plan()). Whether a layout that was asked for takes the matrix is seen when it is made.
     pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
-        plan(MatrixStats::of(a), T::DTYPE, self.caps(), self.profile(), options)
+        match self.profile(T::DTYPE) {
+            None => plan(&RowStats::of(a), T::DTYPE, self.caps(), None, options),
+            profile => plan(MatrixStats::of(a), T::DTYPE, self.caps(), profile, options),
+        }
     }
 
     /// What the device says of itself.

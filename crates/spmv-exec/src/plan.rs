@@ -71,7 +71,8 @@ pub struct Plan {
     pub max_entries: usize,
     /// Most rows of a launch.
     pub max_rows: usize,
-    /// Every algorithm that takes the matrix and whose time is predicted, the fastest first; none without a profile.
+    /// Every algorithm that takes the matrix and whose time is predicted, the fastest first; none without a profile, or with
+    /// a tiling of one's own.
     pub candidates: Vec<Candidate>,
     pub(crate) rows: RowStats,
     why: Vec<String>,
@@ -83,7 +84,8 @@ impl Plan {
         self.to_string()
     }
 
-    /// Predicted time of a multiplication, by the device's clock where it has one; `None` without a profile of the device.
+    /// Predicted time in seconds of a multiplication, by the device's clock where it has one, else the caller's. `None`
+    /// without a profile that knows the type of values, with a tiling of one's own, and for a layout that refuses the matrix.
     pub fn seconds(&self) -> Option<f64> {
         self.candidates.iter().find(|c| c.algorithm == self.algorithm).map(|c| c.seconds)
     }
@@ -125,6 +127,8 @@ pub fn plan(
     check_vectors(rows, value, caps)?;
     let kernel = |algorithm| kernel(algorithm, rows, value, caps, options);
     let able = |algorithm| kernel(algorithm).ok();
+    // Times were measured with the tilings that plans choose.
+    let profile = profile.filter(|_| options.tiling.is_none());
     let candidates =
         profile.map_or_else(Vec::new, |profile| candidates(stats, value, caps, profile, options, able));
     let (algorithm, reason) = match options.algorithm {

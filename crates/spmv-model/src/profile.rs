@@ -173,6 +173,11 @@ impl Profile {
         self.rates.iter().find(is_it).map(|r| &r.rates)
     }
 
+    /// Whether there are rates for this type of values.
+    pub fn knows(&self, value: Dtype) -> bool {
+        self.rates.iter().any(|r| r.value == value.name())
+    }
+
     /// Puts rates in the place of those before.
     pub fn put_rates(&mut self, rates: KernelRates) {
         self.rates.retain(|old| (&old.kernel, &old.value) != (&rates.kernel, &rates.value));

@@ -31,7 +31,7 @@ const SWEEPS: usize = 20_000;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// Whether threads must be woken: 1 if several take part, else 0. GPUs always are.
+    /// 1 if threads of a CPU must be woken, else 0: on a GPU, the launch is in any case.
     pub wakes: f64,
     /// Places of entries, with those that a layout pads; for each thread that takes part, as `rows` and `gathers`.
     pub places: f64,

@@ -1,12 +1,13 @@
 //! Picking a backend at run time.
 
-use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use spmv_backend::{DeviceCaps, DeviceKind};
-use spmv_core::{CsrView, Offset};
-use spmv_exec::{Device, Options, Plan, Profile};
+use spmv_core::{CsrView, Dtype, Offset};
+use spmv_exec::{Device, Options, Plan, Profile, ProfileError};
 
 use crate::erased::{AnyDevice, Scalar};
 use crate::error::{Error, Result};
@@ -45,7 +46,8 @@ struct Entry {
     passes: fn(&DeviceCaps) -> Option<&'static str>,
 }
 
-type Opened = spmv_exec::Result<Arc<dyn AnyDevice>>;
+/// A device, and why the profile that was kept for it is not used.
+type Opened = spmv_exec::Result<(Arc<dyn AnyDevice>, Option<String>)>;
 
 /// Every backend in the order of probing; device 0 is its best.
 const BACKENDS: &[Entry] = &[
@@ -104,13 +106,22 @@ const BACKENDS: &[Entry] = &[
     },
 ];
 
-/// Opens a device with the profile that was fitted on it, or for the CPU the one that is built in.
+/// Opens a device with the profile that was fitted on it, and the CPU with the one that is built in for types that were not.
 fn open<B: spmv_backend::Backend>(backend: spmv_backend::Result<B>) -> Opened {
     let backend = backend?;
-    let fitted =
-        Profile::path(B::NAME, backend.caps()).and_then(|path| Profile::load(&path, backend.caps()).ok());
-    let built_in = || (B::NAME == BackendKind::Cpu.name()).then(|| Profile::cpu().clone());
-    Ok(Arc::new(Device::with_profile(backend, fitted.or_else(built_in))?))
+    let load = |path: PathBuf| Profile::load(&path, backend.caps());
+    let (mut profiles, problem) = match Profile::path(B::NAME, backend.caps()).map(load) {
+        Some(Ok(fitted)) => (vec![fitted], None),
+        Some(Err(ProfileError::Io { error, .. })) if error.kind() == io::ErrorKind::NotFound => {
+            (vec![], None)
+        }
+        Some(Err(e)) => (vec![], Some(e.to_string())),
+        None => (vec![], None),
+    };
+    if B::NAME == BackendKind::Cpu.name() {
+        profiles.push(Profile::cpu().clone());
+    }
+    Ok((Arc::new(Device::with_profiles(backend, profiles)?), problem))
 }
 
 fn entry(backend: BackendKind) -> &'static Entry {
@@ -207,6 +218,7 @@ pub struct Tried {
 pub struct Context {
     backend: BackendKind,
     device: Arc<dyn AnyDevice>,
+    profile_problem: Option<String>,
     tried: Vec<Tried>,
 }
 
@@ -230,8 +242,9 @@ impl Context {
     }
 
     /// Opens the devices that [`auto`](Self::auto) would take and picks the one that is predicted to multiply this matrix
-    /// the fastest, vectors being on the device already. A device without a profile is taken in the order of probing: it
-    /// neither wins over an earlier one nor loses to a later.
+    /// the fastest, vectors being on the device already. Times are by the device's clock, so that of a GPU leaves out what its
+    /// caller waits besides. A device that was not fitted is taken in the order of probing: it neither wins over an earlier
+    /// one nor loses to a later. Opens every device, and looks at the matrix for each as [`plan`](Self::plan) does.
     ///
     /// ```
     /// use spmv::{Context, Csr, Options};
@@ -242,24 +255,34 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// As [`auto`](Self::auto), and where no device can hold or compute the matrix, what the last one said.
+    /// [`Error::NoBackend`] with the reason of each, also of those that cannot hold or compute the matrix;
+    /// [`Error::UnknownBackend`].
     pub fn fastest_for<'a, T: Scalar, O: Offset>(
         a: impl Into<CsrView<'a, T, O>>,
         options: &Options,
     ) -> Result<Self> {
         let (a, asked) = (a.into(), asked()?);
-        let (mut contexts, tried) =
-            Self::every(asked.as_ref().map_or(&BackendKind::ALL[..], std::slice::from_ref));
-        contexts.retain(|c| asked.is_some() || (entry(c.backend).passes)(c.caps()).is_none());
-        let mut refused = Error::NoBackend { tried };
+        let backends = asked.as_ref().map_or(&BackendKind::ALL[..], std::slice::from_ref);
+        let (contexts, mut tried) = Self::every(backends);
         let mut planned = Vec::new();
         for context in contexts {
-            match context.plan(a, options) {
-                Ok(plan) => planned.push((context, plan.seconds())),
-                Err(e) => refused = e,
-            }
+            let (backend, caps) = (context.backend, context.caps());
+            let passed_over = (entry(backend).passes)(caps).filter(|_| asked.is_none());
+            let reason = match (passed_over, context.plan(a, options)) {
+                (Some(reason), _) => reason.to_owned(),
+                (None, Err(e)) => e.to_string(),
+                (None, Ok(plan)) => {
+                    let is_fitted = context.profile(T::DTYPE).is_some_and(|profile| !profile.is_built_in());
+                    planned.push((context, plan.seconds().filter(|_| is_fitted)));
+                    continue;
+                }
+            };
+            tried.push(Tried { backend, reason: format!("{backend}: {}: {reason}", caps.name) });
         }
-        fastest(planned).ok_or(refused)
+        match fastest(planned) {
+            Some(context) => Ok(Self { tried, ..context }),
+            None => Err(Error::NoBackend { tried }),
+        }
     }
 
     /// Opens every device of the given backends (only the one that `SPMV_CUDA_DEVICE`, `SPMV_OPENCL_DEVICE` or
@@ -286,7 +309,9 @@ impl Context {
                 Ok(n) => {
                     for i in 0..n {
                         match (entry.open)(i) {
-                            Ok(device) => contexts.push(Self { backend, device, tried: vec![] }),
+                            Ok((device, profile_problem)) => {
+                                contexts.push(Self { backend, device, profile_problem, tried: vec![] });
+                            }
                             Err(e) => tried(e.to_string()),
                         }
                     }
@@ -310,8 +335,8 @@ impl Context {
             for i in 0..n_devices {
                 let reason = match (entry.open)(i) {
                     Err(e) => e.to_string(),
-                    Ok(device) => match (entry.passes)(device.caps()) {
-                        None => return Ok(Self { backend, device, tried }),
+                    Ok((device, profile_problem)) => match (entry.passes)(device.caps()) {
+                        None => return Ok(Self { backend, device, profile_problem, tried }),
                         Some(reason) => format!("{backend}: {}: {reason}", device.caps().name),
                     },
                 };
@@ -336,19 +361,19 @@ impl Context {
         self.device.caps()
     }
 
-    /// What [`prepare_with`](Self::prepare_with) would run, and the time that is predicted for it if the device was fitted;
+    /// What [`prepare_with`](Self::prepare_with) would run, and the time that is predicted for it if there is a profile;
     /// nothing is copied. O(rows), or O(entries) where there are few diagonals.
     ///
     /// ```
     /// use spmv::{BackendKind, Context, Csr, Options};
     /// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?;
     /// let plan = Context::with(BackendKind::Cpu)?.plan(&a, &Options::default())?;
-    /// println!("{} s with {}", plan.seconds().expect("a profile is built in"), plan.explain());
+    /// println!("{:?} s: {}", plan.seconds(), plan.explain());
     /// # Ok::<(), spmv::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`prepare_with`](Self::prepare_with), but for memory.
+    /// As [`prepare_with`](Self::prepare_with), but for memory, and for layouts that refuse the matrix.
     pub fn plan<'a, T: Scalar, O: Offset>(
         &self,
         a: impl Into<CsrView<'a, T, O>>,
@@ -357,9 +382,15 @@ impl Context {
         Ok(T::device(&*self.device).plan(a.into().erase(), options)?)
     }
 
-    /// The times that plans on the device follow, if there are any.
-    pub fn profile(&self) -> Option<&Profile> {
-        self.device.profile()
+    /// The times that plans for values of a type follow on the device, if there are any.
+    pub fn profile(&self, value: Dtype) -> Option<&Profile> {
+        self.device.profile(value)
+    }
+
+    /// Why the profile that was kept for the device is not used, if there is one: it is damaged, or of another driver,
+    /// processor or version. `cargo xtask fit` makes it anew.
+    pub fn profile_problem(&self) -> Option<&str> {
+        self.profile_problem.as_deref()
     }
 
     /// Copies a matrix to the device, laid out by the plan that is expected to be fastest.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use spmv_backend::{Backend, DeviceCaps};
-use spmv_core::{AnyCsr, RowStats, Value, bf16, f16};
+use spmv_core::{AnyCsr, Dtype, RowStats, Value, bf16, f16};
 use spmv_exec::{
     Device, DeviceVec, Options, Pending, Plan, Prepared, Profile, Recorded, Result, RunStats, Workspace,
 };
@@ -37,7 +37,7 @@ scalar!(f16, bf16, f32, f64);
 /// A device of any backend.
 pub trait AnyDevice: DeviceOf<f16> + DeviceOf<bf16> + DeviceOf<f32> + DeviceOf<f64> + Debug {
     fn caps(&self) -> &DeviceCaps;
-    fn profile(&self) -> Option<&Profile>;
+    fn profile(&self, value: Dtype) -> Option<&Profile>;
 }
 
 /// What a device does for one value type.
@@ -128,8 +128,8 @@ impl<B: Backend> AnyDevice for Device<B> {
         Device::caps(self)
     }
 
-    fn profile(&self) -> Option<&Profile> {
-        Device::profile(self)
+    fn profile(&self, value: Dtype) -> Option<&Profile> {
+        Device::profile(self, value)
     }
 }
 

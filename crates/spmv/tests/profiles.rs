@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use spmv::{Algorithm, BackendKind, Context, Csr, Options, Profile};
+use spmv::{Algorithm, BackendKind, Context, Csr, Dtype, Options, Profile};
 
 /// Run by the other tests in a process of its own, with the folder named.
 #[test]
@@ -11,8 +11,9 @@ fn child() {
     let context = Context::with(BackendKind::Cpu).unwrap();
     let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)]).unwrap();
     let plan = context.plan(&a, &Options::default()).unwrap();
-    let built_in = context.profile().unwrap().is_built_in();
-    println!("built in {built_in}, predicts {}", plan.seconds().is_some());
+    let built_in = context.profile(Dtype::F32).unwrap().is_built_in();
+    let problem = context.profile_problem().is_some();
+    println!("built in {built_in}, problem {problem}, predicts {}", plan.seconds().is_some());
     assert_ne!(plan.algorithm, Algorithm::Auto);
     assert_eq!(context.prepare(&a).unwrap().multiply(&[1.0, 10.0]).unwrap(), [20.0, 3.0]);
 }
@@ -28,15 +29,18 @@ fn output_of_child(folder: &std::path::Path) -> String {
 #[test]
 fn a_fitted_profile_takes_the_place_of_the_built_in_one_and_a_bad_one_does_not() {
     let folder = std::env::temp_dir().join(format!("spmv-profiles-{}", std::process::id()));
-    assert!(output_of_child(&folder).contains("built in true, predicts true"));
+    assert!(output_of_child(&folder).contains("built in true, problem false, predicts true"));
     let context = Context::with(BackendKind::Cpu).unwrap();
-    let fitted = Profile::new(context.caps());
+    let mut fitted = Profile::new(context.caps());
     let name = Profile::path("cpu", context.caps()).unwrap();
     let path = folder.join(name.file_name().unwrap());
     fitted.save(&path).unwrap();
-    assert!(output_of_child(&folder).contains("built in false, predicts false"));
+    assert!(output_of_child(&folder).contains("built in true, problem false"), "it knows no type");
+    fitted.rates = Profile::cpu().rates.clone();
+    fitted.save(&path).unwrap();
+    assert!(output_of_child(&folder).contains("built in false, problem false, predicts true"));
     std::fs::write(&path, "{}").unwrap();
-    assert!(output_of_child(&folder).contains("built in true, predicts true"));
+    assert!(output_of_child(&folder).contains("built in true, problem true, predicts true"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

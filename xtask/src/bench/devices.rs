@@ -53,7 +53,7 @@ impl Place {
 
     /// Whether the device tells times of its own. The cpu backend's would be the caller's.
     pub(crate) fn has_own_clock(&self) -> bool {
-        self.context.backend() != BackendKind::Cpu
+        self.context.backend() != BackendKind::Cpu && self.context.caps().clock
     }
 }
 

@@ -43,48 +43,53 @@ pub(crate) struct FitArgs {
     built_in: bool,
 }
 
-/// Fits every device and says where the profiles are.
+/// Fits every device and says where the profiles are; one that fails does not keep the others from it.
 pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
     let backends = if args.built_in { &[BackendKind::Cpu][..] } else { &args.scope.backend };
+    let mut failed = Vec::new();
     for place in devices::open(backends)? {
-        let start = Instant::now();
-        let path = profile_path(&place)?;
-        let caps = place.context.caps();
-        let mut profile = match Profile::load(&path, caps) {
-            Ok(profile) => profile,
-            Err(ProfileError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
-                Profile::new(caps)
-            }
-            Err(e @ ProfileError::Io { .. }) => return Err(e.into()),
-            Err(e) => {
-                eprintln!("{e}; nothing of it is kept");
-                Profile::new(caps)
-            }
-        };
-        for &precision in &args.scope.precision {
-            if let Some(why) = place.obstacle(precision, Cache::Warm) {
-                println!("{why}");
-                continue;
-            }
-            match precision {
-                Dtype::F16 => of_type::<f16>(args, &place, &mut profile)?,
-                Dtype::Bf16 => of_type::<bf16>(args, &place, &mut profile)?,
-                Dtype::F32 => of_type::<f32>(args, &place, &mut profile)?,
-                Dtype::F64 => of_type::<f64>(args, &place, &mut profile)?,
-            }
-            profile.save(&path)?;
+        if let Err(e) = of_device(args, &place) {
+            eprintln!("{}: {e:#}", place.label);
+            failed.push(place.label);
         }
-        if args.built_in {
-            profile.to_built_in().save(BUILT_IN.as_ref())?;
-        }
-        println!(
-            "{}: {}, {:.0} s; {}",
-            place.label,
-            place.context.caps().name,
-            start.elapsed().as_secs_f64(),
-            path.display()
-        );
     }
+    anyhow::ensure!(failed.is_empty(), "not fitted: {}", failed.join(", "));
+    Ok(())
+}
+
+fn of_device(args: &FitArgs, place: &Place) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let path = profile_path(place)?;
+    let caps = place.context.caps();
+    let mut profile = match Profile::load(&path, caps) {
+        Ok(profile) => profile,
+        Err(ProfileError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+            Profile::new(caps)
+        }
+        Err(e @ ProfileError::Io { .. }) => return Err(e.into()),
+        Err(e) => {
+            eprintln!("{e}; nothing of it is kept");
+            Profile::new(caps)
+        }
+    };
+    for &precision in &args.scope.precision {
+        if let Some(why) = place.obstacle(precision, Cache::Warm) {
+            println!("{why}");
+            continue;
+        }
+        match precision {
+            Dtype::F16 => of_type::<f16>(args, place, &mut profile)?,
+            Dtype::Bf16 => of_type::<bf16>(args, place, &mut profile)?,
+            Dtype::F32 => of_type::<f32>(args, place, &mut profile)?,
+            Dtype::F64 => of_type::<f64>(args, place, &mut profile)?,
+        }
+        profile.save(&path)?;
+    }
+    if args.built_in {
+        profile.to_built_in().save(BUILT_IN.as_ref())?;
+    }
+    let (label, seconds) = (&place.label, start.elapsed().as_secs_f64());
+    println!("{label}: {}, {seconds:.0} s; {}", caps.name, path.display());
     Ok(())
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use spmv::{Algorithm, Csr, Dtype, Options, Profile, RowStats, Scalar, bf16, f16};
-use spmv_backend::KernelId;
 use spmv_model::{Format, Shape, Spread};
 
 use super::{Scope, timing};
@@ -63,24 +62,26 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
     }
     let mut n_predicted = 0;
     for place in devices::open(&args.scope.backend)? {
-        let Some(profile) = place.context.profile() else {
-            println!("{} is left out: no profile of it; run `cargo xtask fit`", place.label);
-            continue;
-        };
-        if profile.is_built_in() {
-            println!("{}: times are predicted by the built-in profile; run `cargo xtask fit`", place.label);
+        if let Some(problem) = place.context.profile_problem() {
+            println!("{}: {problem}", place.label);
         }
         for &precision in &args.scope.precision {
             if let Some(why) = place.obstacle(precision, Cache::Warm) {
                 println!("{why}");
                 continue;
             }
-            if profile.rates(KernelId::CsrVector, precision).is_none() {
+            let Some(profile) = place.context.profile(precision) else {
                 println!(
                     "{} has no fit of {precision}; run `cargo xtask fit --precision {precision}`",
                     place.label
                 );
                 continue;
+            };
+            if profile.is_built_in() {
+                println!(
+                    "{} has no fit of {precision}; times are predicted by the built-in profile",
+                    place.label
+                );
             }
             n_predicted += 1;
             match precision {

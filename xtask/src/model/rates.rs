@@ -11,7 +11,7 @@ use crate::bench::devices::Place;
 
 const SEED: u64 = 2019;
 /// Rows, and mean entries of a row, of the generated matrices.
-const ROWS: [usize; 6] = [100, 500, 4_000, 30_000, 200_000, 1_000_000];
+const ROWS: [usize; 8] = [10, 30, 100, 500, 4_000, 30_000, 200_000, 1_000_000];
 const MEANS: [u32; 6] = [3, 8, 20, 60, 200, 700];
 /// Entries of the largest one, and where it is to be quick.
 const MOST_ENTRIES: usize = 8_000_000;
@@ -73,7 +73,7 @@ where
 {
     let most = if quick { FEW_ENTRIES } else { MOST_ENTRIES };
     let sizes = ROWS.into_iter().flat_map(|n| MEANS.map(|mean| (n, mean)));
-    let fits = |(n, mean): &(usize, u32)| n * *mean as usize <= most && 4 * *mean as usize <= *n;
+    let fits = |(n, mean): &(usize, u32)| n * *mean as usize <= most && 2 * *mean as usize <= *n;
     let sizes: Vec<_> = sizes.filter(fits).collect();
     let bar = progress(sizes.len() * Kind::ALL.len(), format!("{} {} rates", place.label, T::DTYPE));
     let caps = place.context.caps();

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use spmv::{Algorithm, Csr, Options, Scalar, Tiling, Value};
+use spmv_backend::Error;
 use spmv_model::Format;
 
 use crate::bench::devices::Place;
@@ -45,7 +46,7 @@ pub(super) fn median(mut runs: Vec<f64>) -> f64 {
 }
 
 /// Seconds of multiplications after the first ones, by the device's clock where it has one. `None` where a layout refuses
-/// the matrix.
+/// the matrix, or the device the algorithm.
 pub(super) fn runs<T: Scalar>(
     place: &Place,
     options: &Options,
@@ -56,6 +57,12 @@ where
 {
     let matrix = match place.context.prepare_with(a, options) {
         Err(spmv::Error::Exec(spmv_exec::Error::Format(_))) => return Ok(None),
+        // What a device cannot do, plans leave out too.
+        Err(spmv::Error::Exec(spmv_exec::Error::Device(
+            Error::Unsupported { .. } | Error::OutOfMemory { .. },
+        ))) => {
+            return Ok(None);
+        }
         prepared => prepared?,
     };
     let one = <T::Accum as Value>::from_f64(1.0);

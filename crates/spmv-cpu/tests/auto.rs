@@ -1,0 +1,78 @@
+//! `Auto` with a profile that favours layouts of their own: what it picks, `prepare` takes, and the product is right.
+
+use spmv_backend::{Backend, KernelId};
+use spmv_conformance::{check, corpus};
+use spmv_core::{Csr, Dtype, Tiling, Value};
+use spmv_cpu::Cpu;
+use spmv_exec::{Algorithm, Device, Options, Profile};
+use spmv_model::{KernelRates, Rates, Work};
+
+/// In which each kernel takes ten times as long for a place as the one before.
+fn favouring(kernels: &[KernelId], cpu: &Cpu) -> Profile {
+    let mut profile = Profile::new(cpu.caps());
+    for (i, kernel) in kernels.iter().enumerate() {
+        let seconds = 1e-9 * 10f64.powi(i as i32);
+        let work = |places| Work { wakes: 0.0, places, rows: 0.0, chain: 0.0, gathers: 0.0 };
+        let rates = Rates::fit(&[1e3, 1e4].map(|places| (work(places), seconds * places)));
+        for value in Dtype::ALL {
+            let (kernel, value) = (kernel.stem().into(), value.name().into());
+            profile.put_rates(KernelRates { kernel, value, rates });
+        }
+    }
+    profile
+}
+
+fn device(kernels: &[KernelId]) -> Device<Cpu> {
+    let cpu = Cpu::open(Default::default()).unwrap();
+    let profile = favouring(kernels, &cpu);
+    Device::with_profiles(cpu, vec![profile]).unwrap()
+}
+
+const ORDERS: [[KernelId; 4]; 3] = [
+    [KernelId::Dia, KernelId::Ell, KernelId::Jad, KernelId::MergePath],
+    [KernelId::Ell, KernelId::Jad, KernelId::Dia, KernelId::MergePath],
+    [KernelId::Jad, KernelId::Dia, KernelId::Ell, KernelId::MergePath],
+];
+
+fn all_of<T: Value>() -> Vec<Algorithm> {
+    let mut taken = Vec::new();
+    for order in ORDERS {
+        let device = device(&order);
+        for (group, matrices) in corpus::groups() {
+            for case in matrices(&Tiling::new(8, 4, 2, 1).unwrap()).cases {
+                let what = || format!("{group}/{} by {order:?}", case.name);
+                let checked = check::<Cpu, T>(&device, &Options::default(), &case.matrix, case.exact);
+                assert!(
+                    checked.unwrap_or_else(|e| panic!("{}: {e}", what())).is_some(),
+                    "{}: refused",
+                    what()
+                );
+                let a: Csr<T> = case.matrix.map_values(T::from_f64);
+                taken.push(device.plan(a.view(), &Options::default()).unwrap().algorithm);
+            }
+        }
+    }
+    taken
+}
+
+#[test]
+fn what_auto_picks_is_never_refused_and_right() {
+    for taken in [all_of::<f32>(), all_of::<f64>(), all_of::<spmv_core::f16>()] {
+        for algorithm in [Algorithm::Dia, Algorithm::Ell, Algorithm::Jad, Algorithm::MergePath] {
+            assert!(taken.contains(&algorithm), "{algorithm} was never taken");
+        }
+    }
+}
+
+#[test]
+fn stored_zeros_and_repeated_entries_keep_auto_from_diagonals() {
+    let device = device(&ORDERS[0]);
+    let taken = |a: &Csr<f32>| {
+        let prepared = device.prepare(a.view(), &Options::default()).unwrap();
+        prepared.plan().algorithm
+    };
+    let of = |cols: Vec<u32>, vals: Vec<f32>| Csr::new(2, 2, vec![0u32, 2, 3], cols, vals).unwrap();
+    assert_eq!(taken(&of(vec![0, 1, 1], vec![1.0, 2.0, 3.0])), Algorithm::Dia);
+    assert_eq!(taken(&of(vec![0, 1, 1], vec![1.0, 0.0, 3.0])), Algorithm::Ell);
+    assert_eq!(taken(&of(vec![0, 0, 1], vec![1.0, 2.0, 3.0])), Algorithm::Ell);
+}
