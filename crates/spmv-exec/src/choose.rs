@@ -123,7 +123,9 @@ fn by_rule(rows: &RowStats, caps: &DeviceCaps) -> (Algorithm, &'static str) {
 
 /// Whether bunches with a row each are done at about the same time, with a lane for every step.
 fn is_even(rows: &RowStats, caps: &DeviceCaps) -> bool {
-    let lanes = u64::from(lanes_of_a_row(rows).min(most_lanes(caps)));
+    let most = most_lanes(caps);
+    // As `csr_vector` has them.
+    let lanes = u64::from(lanes_of_a_row(rows).clamp(2.min(most), most));
     let fills = rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES;
     let is_short = rows.nnz > 0 && rows.max as u64 <= SHORT_STEPS * lanes;
     is_short || (fills && rows.max as f64 <= EVEN * rows.mean)

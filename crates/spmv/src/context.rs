@@ -205,6 +205,14 @@ pub struct Tried {
     pub reason: String,
 }
 
+impl Tried {
+    /// Drivers' errors begin with the name of the backend, as lists of what was tried do.
+    fn new(backend: BackendKind, reason: String) -> Self {
+        let reason = reason.strip_prefix(&format!("{backend}: ")).map_or(reason.clone(), str::to_owned);
+        Self { backend, reason }
+    }
+}
+
 /// An opened device of the backend that was picked.
 ///
 /// ```
@@ -277,7 +285,7 @@ impl Context {
                     continue;
                 }
             };
-            tried.push(Tried { backend, reason: format!("{backend}: {}: {reason}", caps.name) });
+            tried.push(Tried { backend, reason: format!("{}: {reason}", caps.name) });
         }
         match fastest(planned) {
             Some(context) => Ok(Self { tried, ..context }),
@@ -295,7 +303,7 @@ impl Context {
     ///     println!("{}: {}", context.backend(), context.caps().name);
     /// }
     /// for tried in &tried {
-    ///     println!("{}", tried.reason);
+    ///     println!("{}: {}", tried.backend, tried.reason);
     /// }
     /// assert!(!contexts.is_empty());
     /// ```
@@ -303,7 +311,7 @@ impl Context {
         let (mut contexts, mut all_tried) = (Vec::new(), Vec::new());
         for entry in BACKENDS.iter().filter(|entry| backends.contains(&entry.kind)) {
             let backend = entry.kind;
-            let mut tried = |reason: String| all_tried.push(Tried { backend, reason });
+            let mut tried = |reason: String| all_tried.push(Tried::new(backend, reason));
             match (entry.n_devices)() {
                 Err(e) => tried(e.to_string()),
                 Ok(n) => {
@@ -328,7 +336,7 @@ impl Context {
             let n_devices = match (entry.n_devices)() {
                 Ok(n) => n,
                 Err(e) => {
-                    tried.push(Tried { backend, reason: e.to_string() });
+                    tried.push(Tried::new(backend, e.to_string()));
                     continue;
                 }
             };
@@ -337,10 +345,10 @@ impl Context {
                     Err(e) => e.to_string(),
                     Ok((device, profile_problem)) => match (entry.passes)(device.caps()) {
                         None => return Ok(Self { backend, device, profile_problem, tried }),
-                        Some(reason) => format!("{backend}: {}: {reason}", device.caps().name),
+                        Some(reason) => format!("{}: {reason}", device.caps().name),
                     },
                 };
-                tried.push(Tried { backend, reason });
+                tried.push(Tried::new(backend, reason));
             }
         }
         Err(Error::NoBackend { tried })
@@ -459,7 +467,7 @@ mod tests {
     #[test]
     fn every_backend_that_was_tried_is_named_with_its_reason() {
         let e = Context::probe(&[NO_DRIVER, NO_DEVICE]).unwrap_err();
-        assert_eq!(e.to_string(), "no backend can be opened: cpu: cpu: no driver; cpu: cpu: no device;");
+        assert_eq!(e.to_string(), "no backend can be opened: cpu: no driver; cpu: no device;");
     }
 
     #[test]

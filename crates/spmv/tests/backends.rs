@@ -37,7 +37,7 @@ fn every_device_multiplies_every_type_by_every_algorithm() -> Result<(), Error> 
         let required = std::env::var("SPMV_REQUIRE").unwrap_or_default();
         let required = required.split(',').any(|name| name.trim() == tried.backend.name());
         assert!(!required && !tried.reason.is_empty(), "{tried:?}");
-        eprintln!("not tried: {}", tried.reason);
+        eprintln!("not tried: {}: {}", tried.backend, tried.reason);
     }
     for context in &contexts {
         check::<f32>(context)?;

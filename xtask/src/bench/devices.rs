@@ -21,7 +21,7 @@ pub(crate) fn open(asked: &[BackendKind]) -> anyhow::Result<Vec<Place>> {
 fn contexts(asked: &[BackendKind]) -> anyhow::Result<Vec<Context>> {
     let (contexts, tried) = Context::every(if asked.is_empty() { &BackendKind::ALL } else { asked });
     for tried in tried {
-        anyhow::ensure!(!asked.contains(&tried.backend), "{}", tried.reason);
+        anyhow::ensure!(!asked.contains(&tried.backend), "{}: {}", tried.backend, tried.reason);
         eprintln!("{} is left out: {}", tried.backend, tried.reason);
     }
     Ok(contexts)

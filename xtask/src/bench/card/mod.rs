@@ -27,7 +27,7 @@ use indicatif::ProgressBar;
 use spmv::{Algorithm, BackendKind, Dtype, Tiling};
 use spmv_backend::Backend as _;
 use spmv_cuda::Cuda;
-use spmv_exec::Device;
+use spmv_exec::{Device, Profile};
 
 use super::inputs::{Input, Loaded};
 use super::report::{Cache, CardRow, CardRun, Report};
@@ -82,7 +82,11 @@ impl Card {
     fn with(options: spmv_cuda::Options) -> anyhow::Result<Self> {
         let names: Vec<String> = spmv_cuda::devices()?.into_iter().map(|device| device.name).collect();
         let place = place(options.device.as_deref(), &names);
-        let device = Device::new(Flushing::new(Cuda::open(options)?))?;
+        let backend = Flushing::new(Cuda::open(options)?);
+        // What the facade would plan by.
+        let profile = Profile::path(Cuda::NAME, backend.caps());
+        let profile = profile.and_then(|path| Profile::load(&path, backend.caps()).ok());
+        let device = Device::with_profiles(backend, profile.into_iter().collect())?;
         Ok(Self { device, place })
     }
 
