@@ -125,7 +125,7 @@ fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<usize> {
     if a.nnz() == 0 {
         return Some(0);
     }
-    if u32::try_from(n_rows).is_err() || n_rows.max(a.n_cols()) / SPARSEST > a.nnz() {
+    if u32::try_from(n_rows).is_err() || n_rows.saturating_add(a.n_cols()) / SPARSEST > a.nnz() {
         return None;
     }
     let mut met = vec![0u32; n_rows + a.n_cols()];

@@ -1,5 +1,4 @@
-//! Which algorithm `Auto` stands for: the one that is predicted to be fastest, or where nothing is known of the device,
-//! the one that rules of thumb say.
+//! Which algorithm `Auto` stands for: the one that rules of thumb name, unless another is predicted to be faster by far.
 
 use spmv_backend::{DeviceCaps, KernelSpec};
 use spmv_core::format::Cost;
@@ -7,7 +6,7 @@ use spmv_core::{Dtype, MatrixStats, RowStats};
 use spmv_model::{Profile, Work};
 
 use crate::options::{Algorithm, Options};
-use crate::plan::{RESIDENT_LANES, lanes_of_a_row, most_lanes, splits_subgroups};
+use crate::plan::{RESIDENT_LANES, lanes_of_a_row, splits_subgroups};
 
 /// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
 const EVEN: f64 = 8.0;
@@ -123,9 +122,7 @@ fn by_rule(rows: &RowStats, caps: &DeviceCaps) -> (Algorithm, &'static str) {
 
 /// Whether bunches with a row each are done at about the same time, with a lane for every step.
 fn is_even(rows: &RowStats, caps: &DeviceCaps) -> bool {
-    let most = most_lanes(caps);
-    // As `csr_vector` has them.
-    let lanes = u64::from(lanes_of_a_row(rows).clamp(2.min(most), most));
+    let lanes = u64::from(lanes_of_a_row(rows, caps));
     let fills = rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES;
     let is_short = rows.nnz > 0 && rows.max as u64 <= SHORT_STEPS * lanes;
     is_short || (fills && rows.max as f64 <= EVEN * rows.mean)
@@ -171,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_predicted_time_wins_and_all_are_told() {
+    fn all_predicted_times_are_told_and_what_the_rules_name_stands_where_it_is_fastest() {
         use KernelId::{CsrVector, Ipcsr, MergePath};
         let profile = profile(&[(MergePath, 3e-9), (CsrVector, 2e-9), (Ipcsr, 4e-9)]);
         let auto = planned(stats(), &profile, Options::default());

@@ -52,7 +52,7 @@ impl<B: Backend> Device<B> {
         Self::with_profiles(backend, vec![])
     }
 
-    /// Takes over an opened backend, whose plans follow the times that the first profile predicts that knows the type of
+    /// Takes over an opened backend, whose plans compare the times that the first profile predicts that knows the type of
     /// values. Whether it is a profile of this device is for [`Profile::load`] to tell.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl<B: Backend> Device<B> {
     /// # Errors
     /// As [`plan()`](crate::plan()). Whether a layout that was asked for takes the matrix is seen when it is made.
     pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
-        match self.profile(T::DTYPE) {
+        match self.profile(T::DTYPE).filter(|_| options.is_as_measured()) {
             None => plan(&RowStats::of(a), T::DTYPE, self.caps(), None, options),
             profile => plan(MatrixStats::of(a), T::DTYPE, self.caps(), profile, options),
         }

@@ -318,6 +318,13 @@ mod plans {
         }
         let tiling = plan(&long, Dtype::F64, &caps, None, &Options::default()).unwrap().kernel.tiling;
         assert_eq!(tiling.n_groups(4_002_000), 8);
+        let small = RowStats { n_rows: 10_000, n_cols: 100, nnz: 20_000, ..RowStats::default() };
+        let groups = [1, 2, 16].map(|threads| {
+            caps.compute_units = threads;
+            plan(&small, Dtype::F64, &caps, None, &Options::default()).unwrap().kernel.tiling.n_groups(30_000)
+        });
+        assert_eq!(groups[..2], [1, 1]);
+        assert!(groups[2] > 32, "{groups:?}");
     }
 
     #[test]
@@ -351,6 +358,11 @@ mod plans {
         assert_eq!(taken(800, 2000.0, 2000), vector, "32 lanes a row");
         assert_eq!(taken(799, 2000.0, 2000), speculative);
         assert_eq!(taken(0, 0.0, 0), speculative);
+        assert_eq!(
+            [taken(7_135, 4.9, 32), taken(7_135, 4.9, 33)],
+            [vector, speculative],
+            "16 steps of 2 lanes"
+        );
     }
 
     #[test]
@@ -386,6 +398,8 @@ mod plans {
         assert_eq!(planned(&caps, 3.1, 500), (blocks, "T=128,W=4,S=1,B=1".into()));
         assert_eq!(planned(&caps, 5.7, 395_259), (blocks, "T=128,W=8,S=1,B=1".into()));
         assert_eq!(planned(&caps, 2634.0, 56_181).0, speculative);
+        let few = RowStats { n_rows: 25, nnz: 129_042, mean: 5161.0, max: 10_500, ..rows() };
+        assert_eq!(plan(&few, Dtype::F32, &caps, None, &Options::default()).unwrap().algorithm, blocks);
         caps.joins = false;
         assert_eq!(planned(&caps, 5.7, 395_259), (speculative, "T=32,W=16,S=3,B=4".into()));
     }

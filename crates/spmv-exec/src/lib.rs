@@ -47,5 +47,5 @@ pub use plan::{Plan, Repair, plan};
 pub use prepared::Prepared;
 pub use recorded::Recorded;
 pub use run::{Pending, RunStats};
-pub use spmv_model::{Profile, ProfileError};
+pub use spmv_model::Profile;
 pub use workspace::Workspace;

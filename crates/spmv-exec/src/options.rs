@@ -143,6 +143,13 @@ pub struct Options {
     pub max_blow_up: f64,
 }
 
+impl Options {
+    /// Whether times were measured so: with the tilings and the repair that plans choose.
+    pub(crate) fn is_as_measured(&self) -> bool {
+        self.tiling.is_none() && self.fixup == Fixup::Auto
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         let (algorithm, tiling, fixup) = (Algorithm::Auto, None, Fixup::Auto);

@@ -54,8 +54,13 @@ impl Model {
 ///
 /// ```
 /// use spmv_model::{KernelRates, Rates};
+/// use spmv_backend::{DeviceCaps, DeviceKind, KernelId, MemoryModel};
+/// use spmv_core::Dtype;
 /// let rates = KernelRates { kernel: "ipcsr".into(), value: "f32".into(), rates: Rates::fit(&[]) };
-/// assert_eq!(rates.kernel, "ipcsr");
+/// let caps = DeviceCaps::new("some device", DeviceKind::Other, MemoryModel::Discrete);
+/// let mut profile = spmv_model::Profile::new(&caps);
+/// profile.put_rates(rates);
+/// assert!(profile.rates(KernelId::Ipcsr, Dtype::F32).is_some() && !profile.knows(Dtype::F64));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelRates {
@@ -164,7 +169,7 @@ impl Profile {
         let named = std::env::var_os("SPMV_PROFILES").filter(|name| !name.is_empty()).map(PathBuf::from);
         let of_user =
             || directories::ProjectDirs::from("", "", "spmv").map(|dirs| dirs.data_dir().join("profiles"));
-        Some(named.or_else(of_user)?.join(file_name(backend, &caps.name)))
+        Some(named.or_else(of_user)?.join(file_name(backend, caps)))
     }
 
     /// The rates of a kernel and type of values, if they were fitted.
@@ -209,8 +214,22 @@ impl Profile {
         if profile.version != VERSION {
             return Err(damaged(format!("version {}, not {VERSION}", profile.version)));
         }
+        if let Some(wrong) = profile.rates.iter().find(|r| !r.rates.is_valid()) {
+            return Err(damaged(format!("negative rates of {} {}", wrong.kernel, wrong.value)));
+        }
         let is_of_it = profile.fingerprint == fingerprint(caps) && profile.build == env!("CARGO_PKG_VERSION");
         if is_of_it { Ok(profile) } else { Err(ProfileError::Stale { path: name() }) }
+    }
+
+    /// The profile that is kept for a device, if there is one.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), but for a file that is not there.
+    pub fn kept(backend: &str, caps: &DeviceCaps) -> Result<Option<Self>, ProfileError> {
+        match Self::path(backend, caps).map(|path| Self::load(&path, caps)) {
+            Some(Err(ProfileError::Io { error, .. })) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            kept => kept.transpose(),
+        }
     }
 
     /// Writes the profile, and the folder that it is in.
@@ -227,14 +246,17 @@ impl Profile {
     }
 }
 
-/// What a profile must have been made on: the device with its driver, and its strips.
+/// What a profile must have been made on: the device with its driver, the kind of memory, and its strips.
 fn fingerprint(caps: &DeviceCaps) -> String {
-    format!("{}; strips {:?}", caps.fingerprint, Format::ALL.map(|format| format.strip_rows(caps)))
+    let strips = Format::ALL.map(|format| format.strip_rows(caps));
+    format!("{}; memory {:?}; strips {strips:?}", caps.fingerprint, caps.memory)
 }
 
-fn file_name(backend: &str, device: &str) -> String {
+/// One for each backend, device and kind of memory.
+fn file_name(backend: &str, caps: &DeviceCaps) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    format!("{backend}-{device}.json").chars().map(safe).collect()
+    let memory = format!("{:?}", caps.memory).to_lowercase();
+    format!("{backend}-{}-{memory}.json", caps.name).chars().map(safe).collect()
 }
 
 #[cfg(test)]
@@ -250,7 +272,8 @@ mod tests {
 
     #[test]
     fn names_of_devices_make_names_of_files() {
-        assert_eq!(file_name("opencl", "cpu/AMD (R) 9"), "opencl-cpu-AMD--R--9.json");
+        let named = DeviceCaps::new("cpu/AMD (R) 9", DeviceKind::Cpu, MemoryModel::UnifiedMapped);
+        assert_eq!(file_name("opencl", &named), "opencl-cpu-AMD--R--9-unifiedmapped.json");
     }
 
     #[test]
@@ -303,7 +326,11 @@ mod tests {
         assert!(matches!(Profile::load(&path, &caps()), Err(ProfileError::Stale { .. })));
         std::fs::write(&path, [0xff, 0xfe]).unwrap();
         assert!(matches!(Profile::load(&path, &caps()), Err(ProfileError::Damaged { .. })));
-        for wrong in [text.replace("\"version\": 2", "\"version\": 3"), text[..text.len() / 2].to_owned()] {
+        let mut negative = Profile::new(&caps());
+        negative.rates = Profile::cpu().rates.clone();
+        let negative = serde_json::to_string(&negative).unwrap().replacen("\"row\":", "\"row\":-", 1);
+        let other_version = text.replace("\"version\": 2", "\"version\": 3");
+        for wrong in [other_version, text[..text.len() / 2].to_owned(), negative] {
             std::fs::write(&path, wrong).unwrap();
             assert!(matches!(Profile::load(&path, &caps()), Err(ProfileError::Damaged { .. })));
         }

@@ -162,7 +162,13 @@ impl Rates {
     /// Predicted time.
     pub fn seconds(&self, work: &Work) -> f64 {
         let Self { start, wake, place, row, step, gather } = *self;
-        dot(&[start, wake, place, row, step, gather], &work.terms()).max(0.0)
+        dot(&[start, wake, place, row, step, gather], &work.terms())
+    }
+
+    /// Whether none is negative.
+    pub(crate) fn is_valid(&self) -> bool {
+        let Self { start, wake, place, row, step, gather } = *self;
+        [start, wake, place, row, step, gather].iter().all(|rate| *rate >= 0.0)
     }
 }
 

@@ -1,13 +1,12 @@
 //! Picking a backend at run time.
 
-use std::path::PathBuf;
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::{fmt, io};
 
 use spmv_backend::{DeviceCaps, DeviceKind};
 use spmv_core::{CsrView, Dtype, Offset};
-use spmv_exec::{Device, Options, Plan, Profile, ProfileError};
+use spmv_exec::{Device, Options, Plan, Profile};
 
 use crate::erased::{AnyDevice, Scalar};
 use crate::error::{Error, Result};
@@ -109,14 +108,9 @@ const BACKENDS: &[Entry] = &[
 /// Opens a device with the profile that was fitted on it, and the CPU with the one that is built in for types that were not.
 fn open<B: spmv_backend::Backend>(backend: spmv_backend::Result<B>) -> Opened {
     let backend = backend?;
-    let load = |path: PathBuf| Profile::load(&path, backend.caps());
-    let (mut profiles, problem) = match Profile::path(B::NAME, backend.caps()).map(load) {
-        Some(Ok(fitted)) => (vec![fitted], None),
-        Some(Err(ProfileError::Io { error, .. })) if error.kind() == io::ErrorKind::NotFound => {
-            (vec![], None)
-        }
-        Some(Err(e)) => (vec![], Some(e.to_string())),
-        None => (vec![], None),
+    let (mut profiles, problem) = match Profile::kept(B::NAME, backend.caps()) {
+        Ok(kept) => (Vec::from_iter(kept), None),
+        Err(e) => (vec![], Some(e.to_string())),
     };
     if B::NAME == BackendKind::Cpu.name() {
         profiles.push(Profile::cpu().clone());
@@ -132,6 +126,11 @@ fn entry(backend: BackendKind) -> &'static Entry {
 fn asked() -> Result<Option<BackendKind>> {
     let name = std::env::var("SPMV_BACKEND").ok().filter(|name| !name.is_empty());
     Ok(name.map(|name| name.parse()).transpose()?)
+}
+
+/// The predicted time, if it is by a profile of this very device.
+fn measured(profile: Option<&Profile>, plan: &Plan) -> Option<f64> {
+    plan.seconds().filter(|_| profile.is_some_and(|profile| !profile.is_built_in()))
 }
 
 /// The one with the least time; one without stands where no earlier one does, and then to the end.
@@ -280,8 +279,8 @@ impl Context {
                 (Some(reason), _) => reason.to_owned(),
                 (None, Err(e)) => e.to_string(),
                 (None, Ok(plan)) => {
-                    let is_fitted = context.profile(T::DTYPE).is_some_and(|profile| !profile.is_built_in());
-                    planned.push((context, plan.seconds().filter(|_| is_fitted)));
+                    let seconds = measured(context.profile(T::DTYPE), &plan);
+                    planned.push((context, seconds));
                     continue;
                 }
             };
@@ -490,5 +489,21 @@ mod tests {
         assert_eq!(of(&[Some(3.0), None, Some(2.0), Some(2.5)]), Some(2));
         assert_eq!(of(&[None, Some(1.0)]), Some(0));
         assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn times_of_another_processor_do_not_count() {
+        let context = Context::probe(&[CPU]).unwrap();
+        let a = spmv_core::Csr::from_coo(1, 1, &[(0, 0, 2.0f64)]).unwrap();
+        let built_in = Profile::cpu();
+        let stats = spmv_core::MatrixStats::of(a.view());
+        let plan =
+            spmv_exec::plan(stats, Dtype::F64, context.caps(), Some(built_in), &Options::default()).unwrap();
+        assert!(plan.seconds().is_some());
+        assert_eq!(measured(Some(built_in), &plan), None);
+        let mut fitted = Profile::new(context.caps());
+        fitted.rates = built_in.rates.clone();
+        assert_eq!(measured(Some(&fitted), &plan), plan.seconds());
+        assert_eq!(measured(None, &plan), None);
     }
 }

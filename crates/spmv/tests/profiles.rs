@@ -43,10 +43,3 @@ fn a_fitted_profile_takes_the_place_of_the_built_in_one_and_a_bad_one_does_not()
     assert!(output_of_child(&folder).contains("built in true, problem true, predicts true"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
-
-#[test]
-fn the_fastest_device_for_a_matrix_multiplies_it() {
-    let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f64), (1, 0, 3.0)]).unwrap();
-    let context = Context::fastest_for(&a, &Options::default()).unwrap();
-    assert_eq!(context.prepare(&a).unwrap().multiply(&[1.0, 10.0]).unwrap(), [20.0, 3.0]);
-}

@@ -24,6 +24,11 @@ fn contexts(asked: &[BackendKind]) -> anyhow::Result<Vec<Context>> {
         anyhow::ensure!(!asked.contains(&tried.backend), "{}: {}", tried.backend, tried.reason);
         eprintln!("{} is left out: {}", tried.backend, tried.reason);
     }
+    for context in &contexts {
+        if let Some(problem) = context.profile_problem() {
+            eprintln!("{}: {problem}", context.backend());
+        }
+    }
     Ok(contexts)
 }
 

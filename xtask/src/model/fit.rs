@@ -61,11 +61,8 @@ fn of_device(args: &FitArgs, place: &Place) -> anyhow::Result<()> {
     let start = Instant::now();
     let path = profile_path(place)?;
     let caps = place.context.caps();
-    let mut profile = match Profile::load(&path, caps) {
-        Ok(profile) => profile,
-        Err(ProfileError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
-            Profile::new(caps)
-        }
+    let mut profile = match Profile::kept(place.context.backend().name(), caps) {
+        Ok(kept) => kept.unwrap_or_else(|| Profile::new(caps)),
         Err(e @ ProfileError::Io { .. }) => return Err(e.into()),
         Err(e) => {
             eprintln!("{e}; nothing of it is kept");

@@ -62,9 +62,6 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
     }
     let mut n_predicted = 0;
     for place in devices::open(&args.scope.backend)? {
-        if let Some(problem) = place.context.profile_problem() {
-            println!("{}: {problem}", place.label);
-        }
         for &precision in &args.scope.precision {
             if let Some(why) = place.obstacle(precision, Cache::Warm) {
                 println!("{why}");
@@ -115,18 +112,22 @@ where
     }
     let Found { lines, errors, by_rates, off_by_rates, refused } = found;
     let name = &place.context.caps().name;
-    println!("{} on {} ({name}): measured and predicted time of one multiplication", T::DTYPE, place.label);
     if !lines.is_empty() {
+        println!(
+            "{} on {} ({name}): measured and predicted time of one multiplication",
+            T::DTYPE,
+            place.label
+        );
         println!("{}\n", aligned(header.collect(), lines));
+        println!(
+            "D_r = |predicted - measured| / measured, percent, mean (median) over the matrices, and over those (how many) \
+             that fill a strip with rows of up to twice the mean; the paper's beside"
+        );
+        println!("{}\n", averages(&errors));
     }
     if !refused.is_empty() {
         println!("refused by the layout: {}\n", refused.join(", "));
     }
-    println!(
-        "D_r = |predicted - measured| / measured, percent, mean (median) over the matrices, and over those (how many) that fill a \
-         strip with rows of up to twice the mean; the paper's beside"
-    );
-    println!("{}\n", averages(&errors));
     println!(
         "{} on {} ({name}): measured (predicted) us of every algorithm as planned; * is what auto takes",
         T::DTYPE,
@@ -184,7 +185,7 @@ where
     let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
     by_rates(place, &loaded.name, &a, found)?;
     let is_fitted =
-        |format: &Format| Spread::ALL.iter().any(|s| profile.model(*format, *s, T::DTYPE).is_some());
+        |format: &Format| args.scope.model.iter().any(|s| profile.model(*format, *s, T::DTYPE).is_some());
     for format in Format::ALL.into_iter().filter(is_fitted) {
         let Some(measured) = timing::seconds(place, format, &a, spmv::format::MAX_BLOW_UP)? else {
             found.refused.push(format!("{} {}", loaded.name, format.name()));

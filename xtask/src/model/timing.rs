@@ -58,9 +58,7 @@ where
     let matrix = match place.context.prepare_with(a, options) {
         Err(spmv::Error::Exec(spmv_exec::Error::Format(_))) => return Ok(None),
         // What a device cannot do, plans leave out too.
-        Err(spmv::Error::Exec(spmv_exec::Error::Device(
-            Error::Unsupported { .. } | Error::OutOfMemory { .. },
-        ))) => {
+        Err(spmv::Error::Exec(spmv_exec::Error::Device(Error::Unsupported { .. }))) => {
             return Ok(None);
         }
         prepared => prepared?,

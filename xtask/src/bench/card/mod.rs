@@ -84,9 +84,8 @@ impl Card {
         let place = place(options.device.as_deref(), &names);
         let backend = Flushing::new(Cuda::open(options)?);
         // What the facade would plan by.
-        let profile = Profile::path(Cuda::NAME, backend.caps());
-        let profile = profile.and_then(|path| Profile::load(&path, backend.caps()).ok());
-        let device = Device::with_profiles(backend, profile.into_iter().collect())?;
+        let kept = Profile::kept(Cuda::NAME, backend.caps()).unwrap_or_default();
+        let device = Device::with_profiles(backend, Vec::from_iter(kept))?;
         Ok(Self { device, place })
     }
 
