@@ -29,12 +29,13 @@ const GRAPH: [(&str, &[&str]); 17] = [
 
 /// What tests, examples and benches of a crate may name beyond that, and what is below it: the suite,
 /// and a device for code that is generic over devices.
-const DEV: [(&str, &[&str]); 6] = [
+const DEV: [(&str, &[&str]); 7] = [
     ("spmv-cpu", &["spmv-conformance"]),
     ("spmv-cuda", &["spmv-conformance"]),
     ("spmv-opencl", &["spmv-conformance"]),
     ("spmv-wgpu", &["spmv-conformance"]),
     ("spmv-exec", &["spmv-cpu"]),
+    ("spmv-hetero", &["spmv-cpu"]),
     ("spmv", &["spmv-conformance"]),
 ];
 
