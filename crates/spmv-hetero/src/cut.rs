@@ -38,7 +38,7 @@ pub enum Cut {
 
 impl Cut {
     /// Where the paper's search begins: what is regular, as far as it holds 80% of the entries; of a general matrix the first rows
-    /// that do. O(rows + columns + entries).
+    /// that do. O(rows + entries log entries).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
         match Pattern::of(a) {
             Pattern::QuasiDiagonal => Cut::Diagonals { half_width: band(a).0 },

@@ -2,7 +2,8 @@
 //!
 //! Tan et al. 2019 cut a matrix in two by its [`Pattern`]: what is regular goes to the device, the rest to the cores of the CPU. A
 //! [`Cut`] says where, [`Pair::prepare`] copies each part to its device, and [`Pair::apply`] starts the device, multiplies on the
-//! other side meanwhile, and joins the sums.
+//! other side meanwhile, and joins the sums. The cores are the other side: runs of the cpu backend are done when they are started,
+//! so nothing overlaps where they are the device, as in this example.
 //!
 //! ```
 //! use spmv_core::Csr;

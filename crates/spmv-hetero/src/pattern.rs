@@ -32,7 +32,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Counts entries by their distance from the diagonal, then by their place in the row. O(rows + columns + entries).
+    /// Counts entries by their distance from the diagonal, then by their place in the row. O(rows + entries log entries).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
         let is_full = |places: f64, entries: usize| entries > 0 && places <= FULL * entries as f64;
         let (half_width, in_band) = band(a);
@@ -64,24 +64,30 @@ pub(crate) fn distance(row: usize, col: u32) -> usize {
     row.abs_diff(col as usize)
 }
 
-/// The least distance from the diagonal within which [`SHARE`] of the entries lie, and how many do.
+/// The least distance from the diagonal within which [`SHARE`] of the entries lie, and how many do. O(entries), four bytes
+/// of scratch for each.
 pub(crate) fn band<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
-    let mut at = vec![0usize; a.n_rows().max(a.n_cols())];
-    for row in 0..a.n_rows() {
-        a.cols()[a.row_range(row)].iter().for_each(|col| at[distance(row, *col)] += 1);
+    let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| distance(row, *col));
+    let mut distances: Vec<usize> = (0..a.n_rows()).flat_map(of_row).collect();
+    let wanted = (SHARE * distances.len() as f64).ceil() as usize;
+    if wanted == 0 {
+        return (0, 0);
     }
-    reached(&at, a.nnz())
+    let half_width = *distances.select_nth_unstable(wanted - 1).1;
+    (half_width, distances.iter().filter(|distance| **distance <= half_width).count())
 }
 
-/// Different diagonals with an entry at most so far from the main one.
+/// Different diagonals with an entry at most so far from the main one. O(entries log entries), and eight bytes of scratch
+/// for each.
 fn diagonals_within<T: Value, O: Offset>(a: CsrView<'_, T, O>, half_width: usize) -> usize {
-    let mut has = vec![false; a.n_rows() + a.n_cols()];
-    for row in 0..a.n_rows() {
-        for &col in a.cols()[a.row_range(row)].iter().filter(|col| distance(row, **col) <= half_width) {
-            has[col as usize + a.n_rows() - 1 - row] = true;
-        }
-    }
-    has.iter().filter(|has| **has).count()
+    let in_band = |row: usize| {
+        let cols = a.cols()[a.row_range(row)].iter().filter(move |col| distance(row, **col) <= half_width);
+        cols.map(move |col| i64::from(*col) - row as i64)
+    };
+    let mut diagonals: Vec<i64> = (0..a.n_rows()).flat_map(in_band).collect();
+    diagonals.sort_unstable();
+    diagonals.dedup();
+    diagonals.len()
 }
 
 /// The least K whose first K entries of each row are [`SHARE`] of all, and how many those are.
@@ -145,6 +151,11 @@ mod tests {
         let row = |r: u32| [r, r + 1, r + 2, r + 3, r + 9].map(|c| (r, c, 1.0f32));
         let a = Csr::<f32>::from_coo(20, 40, &(0..20).flat_map(row).collect::<Vec<_>>()).unwrap();
         assert_eq!((band(a.view()), first_places(a.view())), ((3, 80), (4, 80)));
+        // Of which a claim alone must not take memory.
+        let wide =
+            Csr::<f32>::new(1, u32::MAX as usize, vec![0u32, 1], vec![u32::MAX - 1], vec![1.0]).unwrap();
+        assert_eq!(band(wide.view()), (u32::MAX as usize - 1, 1));
+        assert_eq!(Pattern::of(wide.view()), Pattern::QuasiDiagonal, "one diagonal");
         let none = Csr::<f32>::from_coo(3, 3, &[]).unwrap();
         assert_eq!((band(none.view()), first_places(none.view())), ((0, 0), (0, 0)));
     }

@@ -48,10 +48,18 @@ fn check<T: Value>(gpu: &Device<OpenCl>, cores: &Device<Cpu>) {
         let number = <T::Accum as Value>::from_f64;
         let n_rows = a.n_rows();
         let others = [Cut::Rows { n_rows: 700 }, Cut::Places { width: 3 }, Cut::Diagonals { half_width: 2 }];
-        for cut in [Cut::of(a.view())].into_iter().chain(others) {
+        let own = Cut::of(a.view());
+        let is_its = match own {
+            Cut::Diagonals { .. } => pattern == Pattern::QuasiDiagonal,
+            Cut::Places { .. } => pattern == Pattern::Tetris,
+            Cut::Rows { .. } => pattern == Pattern::General,
+        };
+        assert!(is_its && own.parts(a.view())[0].nnz() * 10 >= a.nnz() * 8, "{pattern}: {own:?}");
+        for cut in [own].into_iter().chain(others) {
             let pair = Pair::prepare(gpu, cores, a.view(), &cut).unwrap();
+            assert!(cut != own || !pair.explain().contains("not as cut"), "{}", pair.explain());
             let mut workspace = pair.workspace().unwrap();
-            for (alpha, beta) in [(1.0, 0.0), (-2.0, 3.0), (0.5, 1.0)] {
+            for (alpha, beta) in [(1.0, 0.0), (-2.0, 3.0), (0.5, 1.0), (1.0, 0.0)] {
                 let old = vec![number(if beta == 0.0 { f64::NAN } else { 1.5 }); n_rows];
                 let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
                 let mut y = old;
