@@ -121,13 +121,13 @@ impl From<&RowStats> for MatrixStats {
 
 fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<usize> {
     let (n_rows, most) = (a.n_rows(), a.nnz().saturating_mul(MOST_PLACES));
-    // The row, and one, that each diagonal was last met in.
     if a.nnz() == 0 {
         return Some(0);
     }
     if u32::try_from(n_rows).is_err() || n_rows.saturating_add(a.n_cols()) / SPARSEST > a.nnz() {
         return None;
     }
+    // The row, and one, that each diagonal was last met in.
     let mut met = vec![0u32; n_rows + a.n_cols()];
     let mut n_diags = 0usize;
     for row in 0..n_rows {

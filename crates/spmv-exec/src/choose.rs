@@ -67,7 +67,7 @@ pub(crate) fn candidates(
             },
             other => return *other != Algorithm::Auto,
         };
-        cost.blow_up() <= options.max_blow_up
+        cost.check(algorithm.name(), options.max_blow_up).is_ok()
     };
     let candidate = |algorithm| {
         let kernel = kernel(algorithm)?;

@@ -1,7 +1,7 @@
 //! Matrices in the layouts of `spmv_core::format`, as kernels take them.
 
 use spmv_backend::{Backend, KernelId};
-use spmv_core::format::{Dia, Ell, Jad};
+use spmv_core::format::{Cost, Dia, Ell, Jad};
 use spmv_core::{CsrView, Offset, Value};
 
 use crate::device::Device;
@@ -19,7 +19,7 @@ pub(crate) struct Arrays<B: Backend> {
 }
 
 /// Refuses a matrix whose layout takes more than `max_blow_up` times the bytes of CSR; returns how many rows a launch
-/// may take. O(rows), for `dia` as [`Dia::cost`].
+/// may take. O(1), for `dia` as [`Dia::cost`].
 pub(crate) fn check<T: Value, O: Offset>(
     a: CsrView<'_, T, O>,
     plan: &Plan,
@@ -27,8 +27,8 @@ pub(crate) fn check<T: Value, O: Offset>(
 ) -> Result<usize> {
     let id = plan.kernel.id;
     let cost = match id {
-        KernelId::Ell => Ell::<T>::cost(a),
-        KernelId::Jad => Jad::<T>::cost(a),
+        KernelId::Ell => Cost::ell(&plan.rows, T::DTYPE),
+        KernelId::Jad => Cost::jad(&plan.rows, T::DTYPE),
         KernelId::Dia => Dia::<T>::cost(a),
         _ => return Ok(plan.max_rows),
     };

@@ -3,7 +3,7 @@
 use spmv_core::{Csr, CsrView, Offset, Value};
 use spmv_exec::Algorithm;
 
-use crate::pattern::{Pattern, SHARE, band, distance, first_places};
+use crate::pattern::{Pattern, SHARE, distance, recognised};
 
 /// Which entries the device multiplies; the other side has the rest.
 ///
@@ -40,10 +40,10 @@ impl Cut {
     /// Where the paper's search begins: what is regular, as far as it holds 80% of the entries; of a general matrix the first rows
     /// that do. O(rows + entries log entries).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        match Pattern::of(a) {
-            Pattern::QuasiDiagonal => Cut::Diagonals { half_width: band(a).0 },
-            Pattern::Tetris => Cut::Places { width: first_places(a).0 },
-            Pattern::General => {
+        match recognised(a) {
+            (Pattern::QuasiDiagonal, half_width) => Cut::Diagonals { half_width },
+            (Pattern::Tetris, width) => Cut::Places { width },
+            (Pattern::General, _) => {
                 let wanted = SHARE * a.nnz() as f64;
                 Cut::Rows {
                     n_rows: a

@@ -34,13 +34,7 @@ pub enum Pattern {
 impl Pattern {
     /// Counts entries by their distance from the diagonal, then by their place in the row. O(rows + entries log entries).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        let is_full = |places: f64, entries: usize| entries > 0 && places <= FULL * entries as f64;
-        let (half_width, in_band) = band(a);
-        if is_full(diagonals_within(a, half_width) as f64 * a.n_rows() as f64, in_band) {
-            return Pattern::QuasiDiagonal;
-        }
-        let (k, first) = first_places(a);
-        if is_full(k as f64 * a.n_rows() as f64, first) { Pattern::Tetris } else { Pattern::General }
+        recognised(a).0
     }
 
     /// As in reports.
@@ -59,6 +53,19 @@ impl fmt::Display for Pattern {
     }
 }
 
+/// The pattern, and how wide its regular part is: columns on either side of the diagonal, or K.
+pub(crate) fn recognised<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (Pattern, usize) {
+    let is_full = |places: f64, entries: usize| entries > 0 && places <= FULL * entries as f64;
+    let (half_width, in_band) = band(a);
+    if is_full(diagonals_within(a, half_width) as f64 * a.n_rows() as f64, in_band) {
+        return (Pattern::QuasiDiagonal, half_width);
+    }
+    let (k, first) = first_places(a);
+    let pattern =
+        if is_full(k as f64 * a.n_rows() as f64, first) { Pattern::Tetris } else { Pattern::General };
+    (pattern, k)
+}
+
 /// Columns between an entry and the diagonal.
 pub(crate) fn distance(row: usize, col: u32) -> usize {
     row.abs_diff(col as usize)
@@ -66,7 +73,7 @@ pub(crate) fn distance(row: usize, col: u32) -> usize {
 
 /// The least distance from the diagonal within which [`SHARE`] of the entries lie, and how many do. O(entries), four bytes
 /// of scratch for each.
-pub(crate) fn band<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
+fn band<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
     let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| distance(row, *col));
     let mut distances: Vec<usize> = (0..a.n_rows()).flat_map(of_row).collect();
     let wanted = (SHARE * distances.len() as f64).ceil() as usize;
@@ -91,7 +98,7 @@ fn diagonals_within<T: Value, O: Offset>(a: CsrView<'_, T, O>, half_width: usize
 }
 
 /// The least K whose first K entries of each row are [`SHARE`] of all, and how many those are.
-pub(crate) fn first_places<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
+fn first_places<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
     let longest = RowStats::of(a).max;
     // Rows with an entry at each place.
     let mut at = vec![0usize; longest + 1];

@@ -207,7 +207,7 @@ pub struct Tried {
 impl Tried {
     /// Drivers' errors begin with the name of the backend, as lists of what was tried do.
     fn new(backend: BackendKind, reason: String) -> Self {
-        let reason = reason.strip_prefix(&format!("{backend}: ")).map_or(reason.clone(), str::to_owned);
+        let reason = reason.strip_prefix(&format!("{backend}: ")).unwrap_or(&reason).to_owned();
         Self { backend, reason }
     }
 }
@@ -274,17 +274,18 @@ impl Context {
         let mut planned = Vec::new();
         for context in contexts {
             let (backend, caps) = (context.backend, context.caps());
-            let passed_over = (entry(backend).passes)(caps).filter(|_| asked.is_none());
-            let reason = match (passed_over, context.plan(a, options)) {
-                (Some(reason), _) => reason.to_owned(),
-                (None, Err(e)) => e.to_string(),
-                (None, Ok(plan)) => {
+            let passed_over = (entry(backend).passes)(caps).filter(|_| asked.is_none()).map(str::to_owned);
+            let plan = passed_over.map_or_else(|| context.plan(a, options).map_err(|e| e.to_string()), Err);
+            match plan {
+                Ok(plan) => {
                     let seconds = measured(context.profile(T::DTYPE), &plan);
                     planned.push((context, seconds));
-                    continue;
                 }
-            };
-            tried.push(Tried { backend, reason: format!("{}: {reason}", caps.name) });
+                Err(reason) => {
+                    let reason = format!("{}: {reason}", caps.name);
+                    tried.push(Tried { backend, reason });
+                }
+            }
         }
         match fastest(planned) {
             Some(context) => Ok(Self { tried, ..context }),

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use spmv::{BackendKind, Csr, Dtype, Profile, Scalar, Value, bf16, f16};
-use spmv_io::generate::{self, ColumnModel, RowLengths};
+use spmv_io::generate::{ColumnModel, RowLengths};
 use spmv_model::{Fitted, Format, Grid, Model, Point, ProfileError, Sample, Spread};
 
-use super::{Scope, profile_path, progress, rates, timing};
+use super::{Scope, profile_path, progress, rates, square, timing};
 use crate::bench::devices::{self, Place};
 use crate::bench::report::Cache;
 
@@ -135,9 +135,9 @@ where
             grids.iter().filter(|(_, (rows, grid))| *rows == strip_rows && grid.points.contains(&point))
         {
             // The paper's layouts refuse nothing.
-            let Some(seconds) = timing::seconds(place, *format, &a, f64::INFINITY)? else { continue };
+            let Some(runs) = timing::of_format(place, *format, &a, f64::INFINITY)? else { continue };
             let (strips, per_row) = (f64::from(point.strips), f64::from(point.per_row));
-            samples.push((*format, Sample { strips, per_row, seconds }));
+            samples.push((*format, Sample { strips, per_row, seconds: runs.mean() }));
         }
         bar.inc(1);
     }
@@ -173,7 +173,5 @@ fn generated<T: Value>(strip_rows: u64, point: Point, spread: Spread) -> anyhow:
         Spread::Uniform => RowLengths::Uniform { min: 1, max: 2 * mean - 1 },
         Spread::Normal => RowLengths::Normal { mean: f64::from(mean), dev: f64::from(mean) / 4.0 },
     };
-    let mut lens = lengths.draw(n, seed)?;
-    lens.iter_mut().for_each(|len| *len = (*len).min(n as u32));
-    Ok(generate::from_row_lengths(&lens, n, ColumnModel::Uniform, seed)?.map_values(T::from_f64))
+    Ok(square(lengths.draw(n, seed)?, ColumnModel::Uniform, seed)?.map_values(T::from_f64))
 }

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{BackendKind, Dtype, Profile};
+use spmv::{Algorithm, BackendKind, Csr, Dtype, Profile};
+use spmv_io::generate::{self, ColumnModel};
 use spmv_model::Spread;
 
 pub(crate) use fit::{FitArgs, fit};
@@ -31,10 +32,22 @@ struct Scope {
     model: Vec<Spread>,
 }
 
-/// Where the profile of a device is: one file for each backend and device.
+/// Where the profile of a device is: one file for each backend, device and kind of memory.
 fn profile_path(place: &Place) -> anyhow::Result<PathBuf> {
     let path = Profile::path(place.context.backend().name(), place.context.caps());
     path.context("no data folder; name one with SPMV_PROFILES")
+}
+
+/// Those that can be planned and timed.
+fn algorithms() -> impl Iterator<Item = Algorithm> + Clone {
+    Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Auto)
+}
+
+/// A matrix of as many columns as rows, none of which is longer than that.
+fn square(mut lens: Vec<u32>, columns: ColumnModel, seed: u64) -> anyhow::Result<Csr<f64>> {
+    let n = lens.len();
+    lens.iter_mut().for_each(|len| *len = (*len).min(n as u32));
+    Ok(generate::from_row_lengths(&lens, n, columns, seed)?)
 }
 
 fn progress(n_matrices: usize, of: String) -> ProgressBar {

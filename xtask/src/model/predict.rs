@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use spmv::{Algorithm, Csr, Dtype, Options, Profile, RowStats, Scalar, bf16, f16};
 use spmv_model::{Format, Shape, Spread};
 
-use super::{Scope, timing};
+use super::timing::Runs;
+use super::{Scope, algorithms, timing};
 use crate::bench::Shelf;
 use crate::bench::devices::{self, Place};
 use crate::bench::inputs::{self, Input, Loaded};
@@ -141,22 +142,18 @@ where
     Ok(())
 }
 
-fn algorithms() -> impl Iterator<Item = Algorithm> + Clone {
-    Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Auto)
-}
-
 /// Every algorithm of one matrix, as it is planned.
 fn by_rates<T: Scalar>(place: &Place, name: &str, a: &Csr<T>, found: &mut Found) -> anyhow::Result<()>
 where
     T::Accum: Scalar,
 {
-    let auto = place.context.plan(a, &Options::default())?.algorithm;
+    let auto = place.context.plan(a, &Options::default())?;
     let mut line = vec![name.to_owned()];
     for algorithm in algorithms() {
         let options = Options { algorithm, ..Options::default() };
-        let times = timing::runs(place, &options, a)?.map(timing::median).filter(|seconds| *seconds > 0.0);
-        let predicted = place.context.plan(a, &options)?.seconds();
-        let mark = if algorithm == auto { "*" } else { "" };
+        let times = timing::of(place, &options, a)?.map(Runs::median).filter(|seconds| *seconds > 0.0);
+        let predicted = auto.candidates.iter().find(|c| c.algorithm == algorithm).map(|c| c.seconds);
+        let mark = if algorithm == auto.algorithm { "*" } else { "" };
         line.push(match (times, predicted) {
             (Some(measured), Some(predicted)) => {
                 let error = 100.0 * (predicted - measured).abs() / measured;
@@ -186,17 +183,18 @@ where
     by_rates(place, &loaded.name, &a, found)?;
     let is_fitted =
         |format: &Format| args.scope.model.iter().any(|s| profile.model(*format, *s, T::DTYPE).is_some());
+    let rows = RowStats::of(a.view());
     for format in Format::ALL.into_iter().filter(is_fitted) {
-        let Some(measured) = timing::seconds(place, format, &a, spmv::format::MAX_BLOW_UP)? else {
+        let Some(runs) = timing::of_format(place, format, &a, spmv::format::MAX_BLOW_UP)? else {
             found.refused.push(format!("{} {}", loaded.name, format.name()));
             continue;
         };
+        let measured = runs.mean();
         // Some clocks do not see a matrix without entries.
         if measured <= 0.0 {
             continue;
         }
         let shape = Shape::of(format, a.view());
-        let rows = RowStats::of(a.view());
         let fills = shape.n_rows >= format.strip_rows(place.context.caps());
         let is_modelled = fills && rows.max as f64 <= EVEN * rows.mean;
         let mut line = vec![

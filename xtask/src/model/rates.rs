@@ -6,7 +6,7 @@ use spmv::{Algorithm, Csr, MatrixStats, Options, Scalar};
 use spmv_io::generate::{self, ColumnModel, RowLengths};
 use spmv_model::{KernelRates, Rates, Work};
 
-use super::{progress, timing};
+use super::{algorithms, progress, square, timing};
 use crate::bench::devices::Place;
 
 const SEED: u64 = 2019;
@@ -38,7 +38,7 @@ impl Kind {
     fn matrix(self, n: usize, mean: u32) -> anyhow::Result<Csr<f64>> {
         let band = ColumnModel::Band { half_width: 4 * mean as usize };
         let drawn = |lengths: RowLengths| lengths.draw(n, SEED ^ u64::from(mean));
-        let (mut lens, columns) = match self {
+        let (lens, columns) = match self {
             Kind::Even => (vec![mean; n], band),
             Kind::Diagonals => {
                 let lower = mean as usize / 2;
@@ -61,8 +61,7 @@ impl Kind {
                 ((0..n).map(len).collect(), band)
             }
         };
-        lens.iter_mut().for_each(|len| *len = (*len).min(n as u32));
-        Ok(generate::from_row_lengths(&lens, n, columns, SEED)?)
+        square(lens, columns, SEED)
     }
 }
 
@@ -82,13 +81,12 @@ where
         let a: Csr<T> = kind.matrix(n, mean)?.map_values(T::from_f64);
         let stats = MatrixStats::of(a.view());
         // Diagonals that were not counted say nothing.
-        let is_known =
-            |a: &Algorithm| *a != Algorithm::Auto && (*a != Algorithm::Dia || stats.diagonals.is_some());
-        for algorithm in Algorithm::ALL.into_iter().filter(is_known) {
+        let is_known = |a: &Algorithm| *a != Algorithm::Dia || stats.diagonals.is_some();
+        for algorithm in algorithms().filter(is_known) {
             let options = Options { algorithm, ..Options::default() };
-            let Some(times) = timing::runs(place, &options, &a)? else { continue };
-            let kernel = place.context.plan(&a, &options)?.kernel;
-            let sample = (Work::of(&kernel, &stats, caps), timing::median(times));
+            let Some(runs) = timing::of(place, &options, &a)? else { continue };
+            let kernel = runs.kernel;
+            let sample = (Work::of(&kernel, &stats, caps), runs.median());
             samples.entry(kernel.id.stem()).or_default().push(sample);
         }
         bar.inc(1);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use spmv::{Algorithm, Csr, Options, Scalar, Tiling, Value};
-use spmv_backend::Error;
+use spmv_backend::{Error, KernelSpec};
 use spmv_model::Format;
 
 use crate::bench::devices::Place;
@@ -24,34 +24,41 @@ fn options(place: &Place, format: Format, max_blow_up: f64) -> Options {
     Options { algorithm, tiling, max_blow_up, ..Options::default() }
 }
 
-/// Seconds of a multiplication: the mean over executions after the first ones (equation 5), by the device's clock where it
-/// has one. `None` where the layout takes more than `max_blow_up` times the bytes of CSR.
-pub(super) fn seconds<T: Scalar>(
+/// Multiplications after the first ones.
+pub(super) struct Runs {
+    /// What ran.
+    pub(super) kernel: KernelSpec,
+    /// By the device's clock where it has one; at least one.
+    seconds: Vec<f64>,
+}
+
+impl Runs {
+    /// As the paper takes them (equation 5).
+    pub(super) fn mean(&self) -> f64 {
+        self.seconds.iter().sum::<f64>() / self.seconds.len() as f64
+    }
+
+    pub(super) fn median(mut self) -> f64 {
+        self.seconds.sort_by(f64::total_cmp);
+        self.seconds[self.seconds.len() / 2]
+    }
+}
+
+/// Multiplies with a format as the paper does; `None` as for [`of`].
+pub(super) fn of_format<T: Scalar>(
     place: &Place,
     format: Format,
     a: &Csr<T>,
     max_blow_up: f64,
-) -> anyhow::Result<Option<f64>>
+) -> anyhow::Result<Option<Runs>>
 where
     T::Accum: Scalar,
 {
-    let runs = runs(place, &options(place, format, max_blow_up), a)?;
-    Ok(runs.map(|runs| runs.iter().sum::<f64>() / runs.len() as f64))
+    of(place, &options(place, format, max_blow_up), a)
 }
 
-/// The middle one of times, at least one.
-pub(super) fn median(mut runs: Vec<f64>) -> f64 {
-    runs.sort_by(f64::total_cmp);
-    runs[runs.len() / 2]
-}
-
-/// Seconds of multiplications after the first ones, by the device's clock where it has one. `None` where a layout refuses
-/// the matrix, or the device the algorithm.
-pub(super) fn runs<T: Scalar>(
-    place: &Place,
-    options: &Options,
-    a: &Csr<T>,
-) -> anyhow::Result<Option<Vec<f64>>>
+/// Multiplies several times. `None` where a layout refuses the matrix, or the device the algorithm.
+pub(super) fn of<T: Scalar>(place: &Place, options: &Options, a: &Csr<T>) -> anyhow::Result<Option<Runs>>
 where
     T::Accum: Scalar,
 {
@@ -84,5 +91,5 @@ where
             times.push(run()?);
         }
     }
-    Ok(Some(times))
+    Ok(Some(Runs { kernel: matrix.plan().kernel, seconds: times }))
 }
