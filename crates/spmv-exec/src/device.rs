@@ -199,11 +199,23 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     /// [`Error::Length`], and whatever the driver says.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         self.check_len(values.len())?;
-        self.wait_for_forgotten()?;
-        self.device
-            .copies(|s| self.device.backend().write(s, &self.buffer, 0, bytemuck::cast_slice(values)))?;
+        self.write_from(0, values)?;
         self.unrepaired = false;
         Ok(())
+    }
+
+    /// Overwrites the values from `first` on, as many as are given.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there are not as many, and whatever the driver says.
+    pub fn write_from(&mut self, first: usize, values: &[T]) -> Result<()> {
+        if first > self.len || values.len() > self.len - first {
+            let (what, found) = ("the slice", first.saturating_add(values.len()));
+            return Err(Error::Length { what, found, expected: self.len });
+        }
+        self.wait_for_forgotten()?;
+        let (at, bytes) = ((first * size_of::<T>()) as u64, bytemuck::cast_slice(values));
+        Ok(self.device.copies(|s| self.device.backend().write(s, &self.buffer, at, bytes))?)
     }
 
     /// Copies all values to the host.

@@ -38,6 +38,8 @@ pub struct RunStats {
     pub stage2_s: f64,
     /// Bytes of `y` that were copied between host and device for repair: 0 in place.
     pub y_bytes_copied: u64,
+    /// Where a device and the cores beside it multiplied: seconds of either, 0 for one without a part.
+    pub sides_s: Option<[f64; 2]>,
 }
 
 /// A run on its way. Keeps `y` borrowed, so that sums cannot be read before they are repaired.

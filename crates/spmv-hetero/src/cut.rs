@@ -1,24 +1,25 @@
 //! Where a matrix is cut in two.
 
+use std::fmt;
+use std::ops::Range;
+
 use spmv_core::{Csr, CsrView, Offset, Value};
 use spmv_exec::Algorithm;
 
 use crate::pattern::{Pattern, SHARE, distance, recognised};
 
-/// Which entries the device multiplies; the other side has the rest.
+/// The regular part of a matrix: all of it goes to the device.
 ///
 /// ```
-/// use spmv_core::Csr;
-/// use spmv_hetero::Cut;
-/// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0)])?;
-/// let [device, rest] = Cut::Diagonals { half_width: 0 }.parts(a.view());
-/// assert_eq!((device.nnz(), rest.nnz()), (2, 1));
-/// let [device, rest] = Cut::Rows { n_rows: 1 }.parts(a.view());
-/// assert_eq!((device.n_rows(), device.nnz(), rest.n_rows(), rest.nnz()), (1, 2, 1, 1));
-/// # Ok::<(), spmv_core::CsrError>(())
+/// use spmv_exec::Algorithm;
+/// use spmv_hetero::Regular;
+/// let t1 = Regular::Places { width: 3 };
+/// assert_eq!((t1.to_string(), t1.algorithm()), ("the first 3 entries of each row".into(), Some(Algorithm::Ell)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cut {
+pub enum Regular {
+    /// Nothing.
+    None,
     /// Q1: entries at most so many columns from the diagonal.
     Diagonals {
         /// Columns on either side.
@@ -29,69 +30,182 @@ pub enum Cut {
         /// K.
         width: usize,
     },
-    /// The first rows, whole.
-    Rows {
-        /// How many.
-        n_rows: usize,
-    },
+}
+
+impl Regular {
+    /// What the paper multiplies it by: DIA or ELL.
+    pub fn algorithm(self) -> Option<Algorithm> {
+        match self {
+            Regular::None => None,
+            Regular::Diagonals { .. } => Some(Algorithm::Dia),
+            Regular::Places { .. } => Some(Algorithm::Ell),
+        }
+    }
+
+    /// The same kind, of another width.
+    #[must_use]
+    pub fn with_width(self, width: usize) -> Self {
+        match self {
+            Regular::None => Regular::None,
+            Regular::Diagonals { .. } => Regular::Diagonals { half_width: width },
+            Regular::Places { .. } => Regular::Places { width },
+        }
+    }
+
+    /// Whether an entry is in it, by row, place in the row, and column.
+    fn holds(self, row: usize, place: usize, col: u32) -> bool {
+        match self {
+            Regular::None => false,
+            Regular::Diagonals { half_width } => distance(row, col) <= half_width,
+            Regular::Places { width } => place < width,
+        }
+    }
+}
+
+impl fmt::Display for Regular {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Regular::None => f.write_str("no regular part"),
+            Regular::Diagonals { half_width } => {
+                write!(f, "entries within {half_width} columns of the diagonal")
+            }
+            Regular::Places { width } => write!(f, "the first {width} entries of each row"),
+        }
+    }
+}
+
+/// Which entries the device multiplies: the regular part, and of the rest (Q2, T2; without a regular part all) the first
+/// rows. The cores multiply what is left.
+///
+/// Of a general matrix that is a cut by rows. Of others the rows are what Fig. 7 of the paper hands back to the device, so
+/// that both sides can be busy for as long as each other although widths come in steps.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_hetero::{Cut, Regular};
+/// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0), (1, 2, 4.0)])?;
+/// let cut = Cut::by_rows(1);
+/// assert_eq!(cut.to_string(), "no regular part, 1 rows of the rest by auto");
+/// let diagonal = Cut { regular: Regular::Diagonals { half_width: 0 }, ..cut };
+/// assert_eq!(diagonal.entries(a.view()), [2, 1, 1]);
+/// # Ok::<(), spmv_core::CsrError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cut {
+    /// All of this goes to the device.
+    pub regular: Regular,
+    /// And so many rows of the rest, from the first.
+    pub rows: usize,
+    /// Which the device multiplies by this.
+    pub algorithm: Algorithm,
 }
 
 impl Cut {
+    /// The first rows of the matrix by what `Auto` stands for, without a regular part: none for the cores alone, all for the device
+    /// alone.
+    pub fn by_rows(rows: usize) -> Self {
+        Self { regular: Regular::None, rows, algorithm: Algorithm::Auto }
+    }
+
     /// Where the paper's search begins: what is regular, as far as it holds 80% of the entries; of a general matrix the first rows
     /// that do. O(rows + entries log entries).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
+        let all_of = |regular| Cut { regular, ..Cut::by_rows(0) };
         match recognised(a) {
-            (Pattern::QuasiDiagonal, half_width) => Cut::Diagonals { half_width },
-            (Pattern::Tetris, width) => Cut::Places { width },
+            (Pattern::QuasiDiagonal, half_width) => all_of(Regular::Diagonals { half_width }),
+            (Pattern::Tetris, width) => all_of(Regular::Places { width }),
             (Pattern::General, _) => {
                 let wanted = SHARE * a.nnz() as f64;
-                Cut::Rows {
-                    n_rows: a
-                        .row_ptr()
-                        .partition_point(|entry| (entry.to_usize() as f64) < wanted)
-                        .min(a.n_rows()),
-                }
+                let rows = a.row_ptr().partition_point(|entry| (entry.to_usize() as f64) < wanted);
+                Cut::by_rows(rows.min(a.n_rows()))
             }
         }
     }
 
-    /// The device's part and the other's, which have as many columns as the matrix, and all rows or theirs.
-    /// O(rows + entries).
-    pub fn parts<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>) -> [Csr<T, O>; 2] {
-        let of = |rows: std::ops::Range<usize>, is_in: &dyn Fn(usize, usize, u32) -> bool| {
-            let rows = rows.map(|row| {
+    /// Entries of the regular part, of the device's rows, and of the cores. O(entries), without a regular part O(1).
+    pub fn entries<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>) -> [usize; 3] {
+        let cut_at = self.rows.min(a.n_rows());
+        let regular = |rows: Range<usize>| -> usize {
+            let of_row =
+                |row| a.row(row).enumerate().filter(move |(p, (c, _))| self.regular.holds(row, *p, *c));
+            if self.regular == Regular::None { 0 } else { rows.map(|row| of_row(row).count()).sum() }
+        };
+        let (above, below) = (regular(0..cut_at), regular(cut_at..a.n_rows()));
+        let entries = a.row_ptr()[cut_at].to_usize();
+        [above + below, entries - above, a.nnz() - entries - below]
+    }
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} rows of the rest by {}", self.regular, self.rows, self.algorithm)
+    }
+}
+
+/// A matrix without its regular part, and that.
+#[derive(Debug)]
+pub(crate) struct Halves<'a, T, O> {
+    a: CsrView<'a, T, O>,
+    /// The regular part and the rest, if the former has entries.
+    cut: Option<(Csr<T, O>, Csr<T, O>)>,
+}
+
+impl<'a, T: Value, O: Offset> Halves<'a, T, O> {
+    /// O(rows + entries), O(1) without a regular part.
+    pub(crate) fn of(a: CsrView<'a, T, O>, regular: Regular) -> Self {
+        if regular == Regular::None {
+            return Self { a, cut: None };
+        }
+        let filtered = |is_regular: bool| {
+            let rows = (0..a.n_rows()).map(|row| {
                 let entries = a.row(row).enumerate();
-                entries.filter(move |(place, (col, _))| is_in(row, *place, *col)).map(|(_, entry)| entry)
+                let of_it =
+                    entries.filter(move |(place, (col, _))| regular.holds(row, *place, *col) == is_regular);
+                of_it.map(|(_, entry)| entry)
             });
             Csr::from_rows(a.n_cols(), rows).expect("no more entries than the matrix has")
         };
-        let all = 0..a.n_rows();
-        match *self {
-            Cut::Diagonals { half_width } => [
-                of(all.clone(), &|row, _, col| distance(row, col) <= half_width),
-                of(all, &|row, _, col| distance(row, col) > half_width),
-            ],
-            Cut::Places { width } => {
-                [of(all.clone(), &|_, place, _| place < width), of(all, &|_, place, _| place >= width)]
-            }
-            Cut::Rows { n_rows } => {
-                let n_rows = n_rows.min(a.n_rows());
-                [of(0..n_rows, &|_, _, _| true), of(n_rows..a.n_rows(), &|_, _, _| true)]
-            }
-        }
+        let regular = filtered(true);
+        let cut = (regular.nnz() > 0).then(|| (regular, filtered(false)));
+        Self { a, cut }
     }
 
-    /// What the paper multiplies the device's part by: DIA, ELL, or speculative segmented sum.
-    pub fn algorithm(&self) -> Algorithm {
-        match self {
-            Cut::Diagonals { .. } => Algorithm::Dia,
-            Cut::Places { .. } => Algorithm::Ell,
-            Cut::Rows { .. } => Algorithm::SpeculativeSegmentedSum,
-        }
+    pub(crate) fn regular(&self) -> Option<CsrView<'_, T, O>> {
+        self.cut.as_ref().map(|(regular, _)| regular.view())
     }
 
-    /// Whether each side has rows of its own.
-    pub fn is_by_rows(&self) -> bool {
-        matches!(self, Cut::Rows { .. })
+    pub(crate) fn rest(&self) -> CsrView<'_, T, O> {
+        self.cut.as_ref().map_or(self.a, |(_, rest)| rest.view())
+    }
+}
+
+/// Some rows of a matrix, as one. O(their entries).
+pub(crate) fn rows_of<T: Value, O: Offset>(a: CsrView<'_, T, O>, rows: Range<usize>) -> Csr<T, O> {
+    let offsets = &a.row_ptr()[rows.start..=rows.end];
+    let entries = offsets[0].to_usize()..offsets[rows.len()].to_usize();
+    let from_first = |o: &O| O::try_from_usize(o.to_usize() - entries.start).expect("a smaller offset");
+    let row_ptr = offsets.iter().map(from_first).collect();
+    let (cols, vals) = (a.cols()[entries.clone()].to_vec(), a.vals()[entries].to_vec());
+    Csr::new(rows.len(), a.n_cols(), row_ptr, cols, vals).expect("rows of a matrix are one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_and_rows_hold_every_entry_once() {
+        let entries: Vec<_> = (0..60u32).map(|e| (e % 7, e * e % 11, f64::from(e))).collect();
+        let a = Csr::from_coo(7, 11, &entries).unwrap();
+        for regular in [Regular::None, Regular::Diagonals { half_width: 2 }, Regular::Places { width: 3 }] {
+            let halves = Halves::of(a.view(), regular);
+            let (first, last) = (rows_of(halves.rest(), 0..4), rows_of(halves.rest(), 4..7));
+            let regular_entries = halves.regular().map_or(0, |r| r.nnz());
+            let cut = Cut { regular, ..Cut::by_rows(4) };
+            assert_eq!(cut.entries(a.view()), [regular_entries, first.nnz(), last.nnz()], "{regular}");
+            assert_eq!(regular_entries + first.nnz() + last.nnz(), a.nnz());
+            assert_eq!(last.row(1).collect::<Vec<_>>(), halves.rest().row(5).collect::<Vec<_>>());
+        }
+        assert!(Halves::of(a.view(), Regular::Places { width: 0 }).regular().is_none());
     }
 }

@@ -27,5 +27,5 @@ mod rates;
 pub use fit::{FitError, Fitted, Line, Sample};
 pub use format::{Format, Shape};
 pub use grid::{Grid, Point, Spread};
-pub use profile::{KernelRates, Model, Profile, ProfileError};
+pub use profile::{KernelRates, Model, Profile, ProfileError, fingerprint, read, write};
 pub use rates::{Rates, Work};

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use spmv_backend::{DeviceCaps, KernelId};
 use spmv_core::Dtype;
@@ -85,7 +86,7 @@ pub struct KernelRates {
 /// assert_eq!(Profile::load(&path, &caps)?, profile);
 /// caps.fingerprint = "some device, another driver".into();
 /// let e = Profile::load(&path, &caps).unwrap_err();
-/// assert!(e.to_string().ends_with("is of another device, driver or version; fit it anew"));
+/// assert!(e.to_string().ends_with("is of another device, driver or version; make it anew"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,7 +122,7 @@ pub enum ProfileError {
         error: io::Error,
     },
     /// Not a profile of this version.
-    #[error("{path} is damaged or of another version ({why}); fit it anew")]
+    #[error("{path} is damaged or of another version ({why}); make it anew")]
     Damaged {
         /// The file.
         path: String,
@@ -129,7 +130,7 @@ pub enum ProfileError {
         why: String,
     },
     /// Made on another device, with another driver or by another version.
-    #[error("{path} is of another device, driver or version; fit it anew")]
+    #[error("{path} is of another device, driver or version; make it anew")]
     Stale {
         /// The file.
         path: String,
@@ -208,9 +209,8 @@ impl Profile {
     /// [`ProfileError`].
     pub fn load(path: &Path, caps: &DeviceCaps) -> Result<Self, ProfileError> {
         let name = || path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| ProfileError::Io { path: name(), error })?;
         let damaged = |why: String| ProfileError::Damaged { path: name(), why };
-        let profile: Self = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+        let profile: Self = read(path)?;
         if profile.version != VERSION {
             return Err(damaged(format!("version {}, not {VERSION}", profile.version)));
         }
@@ -237,17 +237,49 @@ impl Profile {
     /// # Errors
     /// [`ProfileError::Io`].
     pub fn save(&self, path: &Path) -> Result<(), ProfileError> {
-        let text = serde_json::to_string_pretty(self).expect("names, numbers and lists");
-        let write = || {
-            std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-            std::fs::write(path, text + "\n")
-        };
-        write().map_err(|error| ProfileError::Io { path: path.display().to_string(), error })
+        write(path, self)
     }
 }
 
+/// Reads what [`write`] wrote.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("new/numbers.json");
+/// spmv_model::write(&path, &[0.1, 0.2])?;
+/// assert_eq!(spmv_model::read::<Vec<f64>>(&path)?, [0.1, 0.2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`ProfileError::Io`], [`ProfileError::Damaged`].
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ProfileError> {
+    let name = || path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| ProfileError::Io { path: name(), error })?;
+    serde_json::from_slice(&bytes).map_err(|e| ProfileError::Damaged { path: name(), why: e.to_string() })
+}
+
+/// Writes names, numbers and lists as JSON, and the folder that the file is in.
+///
+/// # Errors
+/// [`ProfileError::Io`].
+pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), ProfileError> {
+    let text = serde_json::to_string_pretty(value).expect("names, numbers and lists");
+    let write = || {
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        std::fs::write(path, text + "\n")
+    };
+    write().map_err(|error| ProfileError::Io { path: path.display().to_string(), error })
+}
+
 /// What a profile must have been made on: the device with its driver, the kind of memory, and its strips.
-fn fingerprint(caps: &DeviceCaps) -> String {
+///
+/// ```
+/// use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+/// let caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+/// assert!(spmv_model::fingerprint(&caps).contains("; memory Discrete; strips ["));
+/// ```
+pub fn fingerprint(caps: &DeviceCaps) -> String {
     let strips = Format::ALL.map(|format| format.strip_rows(caps));
     format!("{}; memory {:?}; strips {strips:?}", caps.fingerprint, caps.memory)
 }

@@ -4,11 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use spmv_backend::{DeviceCaps, DeviceKind};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind};
 use spmv_core::{CsrView, Dtype, Offset};
+use spmv_cpu::Cpu;
 use spmv_exec::{Device, Options, Plan, Profile};
+use spmv_hetero::Steering;
 
-use crate::erased::{AnyDevice, Scalar};
+use crate::erased::{AnyDevice, Opened, Scalar};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::vector::Vector;
@@ -44,9 +46,6 @@ struct Entry {
     /// Why [`Context::auto`] leaves a device alone that could be opened.
     passes: fn(&DeviceCaps) -> Option<&'static str>,
 }
-
-/// A device, and why the profile that was kept for it is not used.
-type Opened = spmv_exec::Result<(Arc<dyn AnyDevice>, Option<String>)>;
 
 /// Every backend in the order of probing; device 0 is its best.
 const BACKENDS: &[Entry] = &[
@@ -106,8 +105,12 @@ const BACKENDS: &[Entry] = &[
 ];
 
 /// Opens a device with the profile that was fitted on it, and the CPU with the one that is built in for types that were not.
-fn open<B: spmv_backend::Backend>(backend: spmv_backend::Result<B>) -> Opened {
-    let backend = backend?;
+fn open<B: Backend>(backend: spmv_backend::Result<B>) -> Opened {
+    let (device, problem) = with_profiles(backend?)?;
+    Ok((Arc::new(device), problem))
+}
+
+fn with_profiles<B: Backend>(backend: B) -> spmv_exec::Result<(Device<B>, Option<String>)> {
     let (mut profiles, problem) = match Profile::kept(B::NAME, backend.caps()) {
         Ok(kept) => (Vec::from_iter(kept), None),
         Err(e) => (vec![], Some(e.to_string())),
@@ -115,7 +118,12 @@ fn open<B: spmv_backend::Backend>(backend: spmv_backend::Result<B>) -> Opened {
     if B::NAME == BackendKind::Cpu.name() {
         profiles.push(Profile::cpu().clone());
     }
-    Ok((Arc::new(Device::with_profiles(backend, profiles)?), problem))
+    Ok((Device::with_profiles(backend, profiles)?, problem))
+}
+
+/// The cores of the CPU with the threads of the pool that it is called in.
+pub(crate) fn cores() -> spmv_exec::Result<Device<Cpu>> {
+    Ok(with_profiles(Cpu::open(Default::default())?)?.0)
 }
 
 fn entry(backend: BackendKind) -> &'static Entry {
@@ -246,6 +254,80 @@ impl Context {
     /// [`Error::NoBackend`] with the reason.
     pub fn with(backend: BackendKind) -> Result<Self> {
         Self::probe(&[Entry { passes: |_| None, ..*entry(backend) }])
+    }
+
+    /// Opens the best device apart from the cores of the CPU, of the backend that `SPMV_BACKEND` names or else of the first that
+    /// opens, with [the cores beside it](Self::beside_cores).
+    ///
+    /// ```
+    /// use spmv::{Context, Csr};
+    /// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?;
+    /// match Context::hetero() {
+    ///     Ok(context) => {
+    ///         let a = context.prepare(&a)?;
+    ///         println!("{}", a.explain());
+    ///         assert_eq!(a.multiply(&[1.0, 10.0])?, [20.0, 3.0]);
+    ///     }
+    ///     Err(e) => println!("{e}"),
+    /// }
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`auto`](Self::auto); [`Error::NoBackend`] also if the cores are all there is.
+    pub fn hetero() -> Result<Self> {
+        let asked = asked()?;
+        let is_asked_for = |entry: &&Entry| asked.is_none_or(|backend| entry.kind == backend);
+        let (mut entries, mut tried) = (Vec::new(), Vec::new());
+        for entry in BACKENDS.iter().filter(is_asked_for) {
+            if entry.kind == BackendKind::Cpu {
+                let reason = "these are the cores; they need a device beside them".into();
+                tried.push(Tried::new(entry.kind, reason));
+                continue;
+            }
+            let passes = if asked.is_some() { |_: &DeviceCaps| None } else { entry.passes };
+            entries.push(Entry { passes, ..*entry });
+        }
+        match Self::probe(&entries) {
+            Ok(context) => context.beside_cores(),
+            Err(Error::NoBackend { tried: before }) => {
+                tried.splice(0..0, before);
+                Err(Error::NoBackend { tried })
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The same device with the cores of the CPU beside it: all but one, which waits for the device (Tan et al. 2019).
+    ///
+    /// Matrices are cut in two, one part for either side, or stay whole with the faster side where both together gain
+    /// nothing; [`Matrix::explain`] says which and why. To find the cut, [`prepare`](Self::prepare) runs some 20
+    /// of them ([`Steering::runs`]), after models that `cargo xtask train` keeps if there are any. Vectors are the host's,
+    /// and the parts of them that a discrete device needs are copied in every multiplication: iterations whose vectors never
+    /// leave such a device are faster on it alone.
+    ///
+    /// # Errors
+    /// Threads that cannot be started.
+    pub fn beside_cores(&self) -> Result<Self> {
+        let (device, profile_problem) = self.device.beside_cores()?;
+        Ok(Self { device, profile_problem, ..self.clone() })
+    }
+
+    /// The cores beside the device, if there are any.
+    pub fn cores(&self) -> Option<&DeviceCaps> {
+        self.device.cores()
+    }
+
+    /// How matrices are cut, if there are cores beside the device.
+    pub fn steering(&self) -> Option<&Steering> {
+        self.device.steering()
+    }
+
+    /// The same, cutting matrices in another way. Without cores beside the device there is nothing to steer.
+    #[must_use]
+    pub fn steered(&self, steering: Steering) -> Self {
+        let device = self.device.steered(steering).unwrap_or_else(|| Arc::clone(&self.device));
+        Self { device, ..self.clone() }
     }
 
     /// Opens the devices that [`auto`](Self::auto) would take and picks the one that is predicted to multiply this matrix
@@ -396,7 +478,8 @@ impl Context {
     }
 
     /// Why the profile that was kept for the device is not used, if there is one: it is damaged, or of another driver,
-    /// processor or version. `cargo xtask fit` makes it anew.
+    /// processor or version. `cargo xtask fit` makes it anew. With cores beside the device the same of models, which
+    /// `cargo xtask train` makes.
     pub fn profile_problem(&self) -> Option<&str> {
         self.profile_problem.as_deref()
     }

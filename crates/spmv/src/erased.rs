@@ -2,12 +2,16 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{AnyCsr, Dtype, RowStats, Value, bf16, f16};
 use spmv_exec::{
     Device, DeviceVec, Options, Pending, Plan, Prepared, Profile, Recorded, Result, RunStats, Workspace,
 };
+use spmv_hetero::{Partition, Steering};
+
+use crate::hetero::Hetero;
 
 /// A value type that every backend is asked for: `f16`, `bf16`, `f32` or `f64`.
 ///
@@ -38,7 +42,23 @@ scalar!(f16, bf16, f32, f64);
 pub trait AnyDevice: DeviceOf<f16> + DeviceOf<bf16> + DeviceOf<f32> + DeviceOf<f64> + Debug {
     fn caps(&self) -> &DeviceCaps;
     fn profile(&self, value: Dtype) -> Option<&Profile>;
+    /// The same device with the cores of the CPU beside it.
+    fn beside_cores(&self) -> Opened;
+    /// Those beside it.
+    fn cores(&self) -> Option<&DeviceCaps> {
+        None
+    }
+    /// How cuts are found, if there are cores beside it.
+    fn steering(&self) -> Option<&Steering> {
+        None
+    }
+    fn steered(&self, _: Steering) -> Option<Arc<dyn AnyDevice>> {
+        None
+    }
 }
+
+/// A device, and why the profile or models that were kept for it are not used.
+pub(crate) type Opened = Result<(Arc<dyn AnyDevice>, Option<String>)>;
 
 /// What a device does for one value type.
 pub trait DeviceOf<T: Value>: Send + Sync {
@@ -50,6 +70,12 @@ pub trait DeviceOf<T: Value>: Send + Sync {
 /// A prepared matrix of any backend.
 pub trait AnyMatrix<T: Value>: Debug + Send + Sync {
     fn plan(&self) -> &Plan;
+    fn explain(&self) -> String {
+        self.plan().explain().to_string()
+    }
+    fn partition(&self) -> Option<&Partition> {
+        None
+    }
     fn row_stats(&self) -> &RowStats;
     fn prepare_s(&self) -> f64;
     fn workspace(&self, timed: bool) -> Result<Box<dyn AnyWorkspace>>;
@@ -131,6 +157,10 @@ impl<B: Backend> AnyDevice for Device<B> {
     fn profile(&self, value: Dtype) -> Option<&Profile> {
         Device::profile(self, value)
     }
+
+    fn beside_cores(&self) -> Opened {
+        Hetero::open(self)
+    }
 }
 
 impl<B: Backend, T: Value> DeviceOf<T> for Device<B> {
@@ -153,11 +183,14 @@ impl<B: Backend, T: Value> DeviceOf<T> for Device<B> {
     }
 }
 
-fn own<'a, C: 'static>(of_any_backend: &'a dyn Any, what: &'static str) -> Result<&'a C, Mismatch> {
+pub(crate) fn own<'a, C: 'static>(
+    of_any_backend: &'a dyn Any,
+    what: &'static str,
+) -> Result<&'a C, Mismatch> {
     of_any_backend.downcast_ref().ok_or(Mismatch::Other(what))
 }
 
-fn own_mut<'a, C: 'static>(
+pub(crate) fn own_mut<'a, C: 'static>(
     of_any_backend: &'a mut dyn Any,
     what: &'static str,
 ) -> Result<&'a mut C, Mismatch> {

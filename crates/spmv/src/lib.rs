@@ -4,6 +4,7 @@
 mod context;
 mod erased;
 mod error;
+mod hetero;
 mod matrix;
 mod vector;
 
@@ -17,4 +18,8 @@ pub use spmv_core::{
     oracle, tiling,
 };
 pub use spmv_exec::{Algorithm, Candidate, Fixup, Options, Plan, Profile, Repair, RunStats};
+pub use spmv_hetero::{
+    By, CORES_FEATURES, Choice, Cut, DEVICE_FEATURES, Models, Partition, Pattern, Regular, Side, Steering,
+    Step, Svr,
+};
 pub use vector::Vector;

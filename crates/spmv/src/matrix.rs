@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use spmv_core::{RowStats, Value};
 use spmv_exec::{Plan, RunStats};
+use spmv_hetero::Partition;
 
 use crate::context::BackendKind;
 use crate::erased::{AnyMatrix, AnyPending, AnyRecorded, AnyWorkspace, Mismatch, Scalar};
@@ -119,9 +120,19 @@ impl<T: Scalar> Matrix<T> {
         Self { backend, erased, idle: Mutex::default() }
     }
 
-    /// What runs, and why.
+    /// What runs, and why; with cores beside the device, what multiplies the device's part, or all if the cores have it.
     pub fn plan(&self) -> &Plan {
         self.erased.plan()
+    }
+
+    /// What runs, and why; with cores beside the device, also where the matrix is cut.
+    pub fn explain(&self) -> String {
+        self.erased.explain()
+    }
+
+    /// How the cut was found, where there are cores beside the device and none was given.
+    pub fn partition(&self) -> Option<&Partition> {
+        self.erased.partition()
     }
 
     /// Row statistics of the matrix.

@@ -1,26 +1,146 @@
-//! Pairs of an OpenCL device and the cores of the CPU against the oracle, over every cut.
+//! The corpus of `spmv-conformance` on devices with the cores beside them, over every kind of cut and type of values; and
+//! cuts that are searched for, as users get them.
 
-use spmv_core::{Csr, Value, oracle};
+use std::sync::Arc;
+
+use libtest_mimic::{Failed, Trial};
+use spmv::{
+    BackendKind, Context, Csr, Cut, Dtype, Error, Regular, Scalar, Steering, Tiling, Value, bf16, f16, oracle,
+};
+use spmv_backend::Backend;
+use spmv_conformance::{corpus, is_required};
 use spmv_cpu::Cpu;
-use spmv_exec::Device;
-use spmv_hetero::{Cut, Pair, Pattern};
-use spmv_opencl::{OpenCl, Options};
+use spmv_exec::{Algorithm, Device};
+use spmv_hetero::{Pair, Sides};
 
-/// The device, or `None` where there is none and `SPMV_REQUIRE` does not name it.
-fn device() -> Option<Device<OpenCl>> {
-    match Options::from_env().and_then(OpenCl::open) {
-        Ok(device) => Some(Device::new(device).unwrap()),
-        Err(e) => {
-            let required = std::env::var("SPMV_REQUIRE").unwrap_or_default();
-            assert!(!required.split(',').any(|name| name == "opencl"), "{e}");
-            eprintln!("left out: {e}");
-            None
+const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (1.0, 1.0), (-2.0, 3.0), (0.5, 0.0)];
+
+/// Kinds of cuts, for a matrix of so many rows.
+fn cuts(n_rows: usize) -> [(&'static str, Vec<Cut>); 4] {
+    let some = [n_rows / 3, n_rows.saturating_sub(1)];
+    let rows = |regular: Regular, rows: &[usize]| -> Vec<Cut> {
+        rows.iter().map(|rows| Cut { regular, ..Cut::by_rows(*rows) }).collect()
+    };
+    let speculative =
+        some.map(|rows| Cut { algorithm: Algorithm::SpeculativeSegmentedSum, ..Cut::by_rows(rows) });
+    let widths = [0, 1, 40];
+    let of = |kind: fn(usize) -> Regular| {
+        widths.iter().flat_map(|width| rows(kind(*width), &[0, n_rows / 2])).collect()
+    };
+    [
+        ("rows", rows(Regular::None, &[some[0], some[1], n_rows, 0])),
+        ("rows-spec_segsum", speculative.to_vec()),
+        ("diagonals", of(|half_width| Regular::Diagonals { half_width })),
+        ("places", of(|width| Regular::Places { width })),
+    ]
+}
+
+fn input(i: usize, exact: bool) -> f64 {
+    let small = (i * 7 % 9) as f64 - 4.0;
+    if exact { small } else { small / 3.0 + 0.1 }
+}
+
+/// Every scaling of one matrix, twice.
+fn check<B: Backend, T: Value>(
+    sides: &Sides<B, Cpu>,
+    matrix: &Csr<f64>,
+    cut: &Cut,
+    exact: bool,
+) -> Result<(), String> {
+    let fail = |e: spmv_exec::Error| format!("{cut}: {e}");
+    let number = <T::Accum as Value>::from_f64;
+    let a = matrix.map_values(T::from_f64);
+    let pair = Pair::with_cut(sides, a.view(), cut).map_err(fail)?;
+    let mut workspace = pair.workspace().map_err(fail)?;
+    let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, exact))).collect();
+    for (alpha, beta) in SCALINGS {
+        let old = |i| if beta == 0.0 { number(f64::NAN) } else { number(input(i, exact)) };
+        let old: Vec<_> = (0..a.n_rows()).map(old).collect();
+        let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
+        let mut first = Vec::new();
+        for run in 0..2 {
+            let mut y = old.clone();
+            pair.apply(&mut workspace, number(alpha), &x, number(beta), &mut y).map_err(fail)?;
+            let case = || format!("{cut}, alpha {alpha}, beta {beta}, run {run}");
+            if let Some(row) = reference.first_difference(&y).filter(|_| exact) {
+                return Err(format!("{}: row {row} is {:?}, must be {:?}", case(), y[row], reference.y[row]));
+            }
+            let ratio = reference.error_over_bound(&y);
+            if ratio > 1.0 {
+                return Err(format!("{}: the error is {ratio:.3} times its bound", case()));
+            }
+            let bits: Vec<u64> = y.iter().map(|v| v.as_f64().to_bits()).collect();
+            if run > 0 && bits != first {
+                return Err(format!("{}: not the same bits again", case()));
+            }
+            first = bits;
+        }
+    }
+    Ok(())
+}
+
+fn of_type<B: Backend>(
+    sides: &Sides<B, Cpu>,
+    dtype: Dtype,
+    matrix: &Csr<f64>,
+    cut: &Cut,
+    exact: bool,
+) -> Result<(), String> {
+    match dtype {
+        Dtype::F16 => check::<B, f16>(sides, matrix, cut, exact),
+        Dtype::Bf16 => check::<B, bf16>(sides, matrix, cut, exact),
+        Dtype::F32 => check::<B, f32>(sides, matrix, cut, exact),
+        Dtype::F64 => check::<B, f64>(sides, matrix, cut, exact),
+    }
+}
+
+/// All kinds of cuts, types of values and groups of the corpus on one device.
+fn of_device<B: Backend>(label: &str, device: spmv_backend::Result<B>, trials: &mut Vec<Trial>) {
+    let cores = || Device::new(Cpu::open(Default::default())?);
+    let sides = device.map_err(Into::into).and_then(|device| Sides::new(Device::new(device)?, 2, cores));
+    let sides = match sides {
+        Ok(sides) => Arc::new(sides),
+        Err(e) => return trials.push(absent(label, is_required(B::NAME), e.to_string())),
+    };
+    let can = |dtype: &Dtype| {
+        let caps = sides.device().caps();
+        caps.storage.contains(*dtype) && caps.arithmetic.contains(dtype.accum())
+    };
+    let tiling = Tiling::new(32, 4, 2, 1).expect("a valid tiling");
+    for dtype in Dtype::ALL {
+        if !can(&dtype) {
+            let name = format!("hetero-{label}/{dtype} [the device has none]");
+            trials.push(Trial::test(name, || Ok(())).with_ignored_flag(true));
+            continue;
+        }
+        for (kind, (group, matrices)) in
+            (0..cuts(1).len()).flat_map(|kind| corpus::groups().into_iter().map(move |group| (kind, group)))
+        {
+            let sides = Arc::clone(&sides);
+            let name = format!("hetero-{label}/{}/{dtype}/{group}", cuts(1)[kind].0);
+            trials.push(Trial::test(name, move || {
+                for case in matrices(&tiling).cases {
+                    for cut in &cuts(case.matrix.n_rows())[kind].1 {
+                        of_type(&sides, dtype, &case.matrix, cut, case.exact)
+                            .map_err(|e| Failed::from(format!("{}: {e}", case.name)))?;
+                    }
+                }
+                Ok(())
+            }));
         }
     }
 }
 
+fn absent(label: &str, is_required: bool, reason: String) -> Trial {
+    let name = format!("hetero-{label}/opens [{reason}]");
+    if is_required {
+        return Trial::test(name, move || Err(Failed::from(reason)));
+    }
+    Trial::test(name, || Ok(())).with_ignored_flag(true)
+}
+
 /// Quasi-diagonal, Tetris and general.
-fn matrices() -> Vec<(Pattern, Csr<f64>)> {
+fn matrices() -> [Csr<f64>; 3] {
     let n = 2000u32;
     let value = |e: u32| f64::from(e % 13) / 8.0 - 0.7;
     let matrix = |cells: Vec<(u32, u32)>| {
@@ -33,50 +153,83 @@ fn matrices() -> Vec<(Pattern, Csr<f64>)> {
     let even = (0..n).flat_map(|r| (0..6).map(move |k| far(r, k)));
     let long = (0..2u32).flat_map(|r| (0..n / 2).map(move |c| (r * 70, 2 * c)));
     let uneven = (0..n / 10).flat_map(|r| (0..100).map(move |k| (r * 10, (k * 3 + r) % n)));
-    vec![
-        (Pattern::QuasiDiagonal, matrix(diagonals.collect())),
-        (Pattern::Tetris, matrix(even.chain(long).collect())),
-        (Pattern::General, matrix(uneven.collect())),
-    ]
+    [matrix(diagonals.collect()), matrix(even.chain(long).collect()), matrix(uneven.collect())]
 }
 
-fn check<T: Value>(gpu: &Device<OpenCl>, cores: &Device<Cpu>) {
-    for (pattern, a) in matrices() {
-        assert_eq!(Pattern::of(a.view()), pattern);
-        let a: Csr<T> = a.map_values(T::from_f64);
-        let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(0.25 + (i % 7) as f64)).collect();
-        let number = <T::Accum as Value>::from_f64;
-        let n_rows = a.n_rows();
-        let others = [Cut::Rows { n_rows: 700 }, Cut::Places { width: 3 }, Cut::Diagonals { half_width: 2 }];
-        let own = Cut::of(a.view());
-        let is_its = match own {
-            Cut::Diagonals { .. } => pattern == Pattern::QuasiDiagonal,
-            Cut::Places { .. } => pattern == Pattern::Tetris,
-            Cut::Rows { .. } => pattern == Pattern::General,
-        };
-        assert!(is_its && own.parts(a.view())[0].nnz() * 10 >= a.nnz() * 8, "{pattern}: {own:?}");
-        for cut in [own].into_iter().chain(others) {
-            let pair = Pair::prepare(gpu, cores, a.view(), &cut).unwrap();
-            assert!(cut != own || !pair.explain().contains("not as cut"), "{}", pair.explain());
-            let mut workspace = pair.workspace().unwrap();
-            for (alpha, beta) in [(1.0, 0.0), (-2.0, 3.0), (0.5, 1.0), (1.0, 0.0)] {
-                let old = vec![number(if beta == 0.0 { f64::NAN } else { 1.5 }); n_rows];
-                let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
-                let mut y = old;
-                pair.apply(&mut workspace, number(alpha), &x, number(beta), &mut y).unwrap();
-                assert!(reference.error_over_bound(&y) <= 1.0, "{pattern} {cut:?} {alpha} {beta}");
-            }
+/// As users have it: with cuts that are searched for, given, or where the search begins.
+fn as_users_have_it<T: Scalar>(context: &Context) -> spmv::Result<()>
+where
+    T::Accum: Scalar,
+{
+    let number = <T::Accum as Value>::from_f64;
+    for a in matrices() {
+        let a = a.map_values(T::from_f64);
+        let given = Cut { regular: Regular::Places { width: 2 }, ..Cut::by_rows(900) };
+        let ways = [
+            Steering { runs: 2, ..Steering::default() },
+            Steering { runs: 0, ..Steering::default() },
+            Steering { cut: Some(given), ..Steering::default() },
+        ];
+        for steering in ways {
+            let is_given = steering.cut.is_some();
+            let matrix = context.steered(steering).prepare(&a)?;
+            assert_eq!(matrix.partition().is_none(), is_given);
+            let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, false))).collect();
+            let (device_x, mut y) = (context.upload(&x)?, context.upload(&vec![number(1.5); a.n_rows()])?);
+            let stats = matrix.apply(number(-2.0), &device_x, number(3.0), &mut y)?;
+            let reference = oracle::multiply(a.view(), -2.0, &x, 3.0, &vec![number(1.5); a.n_rows()]);
+            assert!(reference.error_over_bound(&y.to_vec()?) <= 1.0, "{}", matrix.explain());
+            assert!(stats.sides_s.is_some_and(|[device, cores]| device + cores > 0.0));
+            let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![number(0.0); a.n_rows()]);
+            assert!(reference.error_over_bound(&matrix.multiply(&x)?) <= 1.0, "{}", matrix.explain());
+            let mut workspace = matrix.workspace()?;
+            let e = matrix.enqueue(&mut workspace, number(1.0), &device_x, number(0.0), &mut y).unwrap_err();
+            assert!(e.to_string().contains("use apply"), "{e}");
         }
     }
+    Ok(())
 }
 
-#[test]
-fn both_sides_together_are_the_oracle() {
-    let Some(gpu) = device() else { return };
-    let cores = Device::new(Cpu::open(Default::default()).unwrap()).unwrap();
-    check::<f32>(&gpu, &cores);
-    check::<spmv_core::bf16>(&gpu, &cores);
-    if gpu.caps().arithmetic.contains(spmv_core::Dtype::F64) {
-        check::<f64>(&gpu, &cores);
+fn of_context(kind: BackendKind) -> Result<(), Failed> {
+    let context = match Context::with(kind) {
+        Ok(context) => context.beside_cores().map_err(|e| e.to_string())?,
+        Err(Error::NoBackend { .. }) if !is_required(kind.name()) => return Ok(()),
+        Err(e) => return Err(e.to_string().into()),
+    };
+    assert!(context.cores().is_some() && context.beside_cores().is_ok() && context.steering().is_some());
+    as_users_have_it::<f32>(&context).map_err(|e| e.to_string())?;
+    if context.caps().storage.contains(Dtype::Bf16) {
+        as_users_have_it::<bf16>(&context).map_err(|e| e.to_string())?;
     }
+    if context.caps().arithmetic.contains(Dtype::F64) {
+        as_users_have_it::<f64>(&context).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+fn main() {
+    let mut trials = Vec::new();
+    let discrete = spmv_cpu::Mask { discrete: true, ..Default::default() };
+    of_device("cpu", Cpu::open(Default::default()), &mut trials);
+    of_device(
+        "cpu-discrete",
+        Cpu::open(spmv_cpu::Options { mask: discrete, ..Default::default() }),
+        &mut trials,
+    );
+    of_device("opencl", spmv_opencl::Options::from_env().and_then(spmv_opencl::OpenCl::open), &mut trials);
+    #[cfg(feature = "wgpu")]
+    of_device("wgpu", spmv_wgpu::Options::from_env().and_then(spmv_wgpu::Wgpu::open), &mut trials);
+    #[cfg(feature = "cuda")]
+    of_device("cuda", spmv_cuda::Options::from_env().and_then(spmv_cuda::Cuda::open), &mut trials);
+    for kind in BackendKind::ALL {
+        trials.push(Trial::test(format!("hetero-{kind}/as users have it"), move || of_context(kind)));
+    }
+    trials.push(Trial::test("hetero/the cores are no device beside themselves", || {
+        match Context::hetero() {
+            Ok(context) => assert_ne!(context.backend(), BackendKind::Cpu),
+            Err(e) => assert!(e.to_string().contains("cpu: these are the cores"), "{e}"),
+        }
+        Ok(())
+    }));
+    libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit();
 }

@@ -1,0 +1,123 @@
+//! How a cut was found.
+
+use std::fmt;
+
+use crate::cut::Cut;
+use crate::pattern::Pattern;
+
+/// Where the times of a [`Step`] are from.
+///
+/// ```
+/// use spmv_hetero::By;
+/// assert_eq!(By::Models.to_string(), "predicted");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum By {
+    /// Support vector regression.
+    Models,
+    /// Runs.
+    Runs,
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            By::Models => "predicted",
+            By::Runs => "measured",
+        })
+    }
+}
+
+/// A cut that was tried.
+///
+/// ```
+/// use spmv_hetero::{By, Cut, Step};
+/// let step = Step { cut: Cut::by_rows(5), by: By::Models, device_s: 2e-6, cores_s: 1e-6, total_s: 2e-6 };
+/// assert_eq!(step.to_string(), "no regular part, 5 rows of the rest by auto: predicted 2.0 us of the device, 1.0 of the cores, 2.0 in all");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Where.
+    pub cut: Cut,
+    /// Whether the times are predicted.
+    pub by: By,
+    /// T_GPU in seconds, copies included; 0 without a part.
+    pub device_s: f64,
+    /// T_CPU in seconds; 0 without a part.
+    pub cores_s: f64,
+    /// Of a multiplication, in seconds; if predicted, the longer of the two.
+    pub total_s: f64,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [device, cores, total] = [self.device_s, self.cores_s, self.total_s].map(|s| s * 1e6);
+        write!(
+            f,
+            "{}: {} {device:.1} us of the device, {cores:.1} of the cores, {total:.1} in all",
+            self.cut, self.by
+        )
+    }
+}
+
+/// What was tried to find a cut, and what was taken.
+///
+/// ```
+/// # fn with<B: spmv_backend::Backend>(pair: &spmv_hetero::Pair<B, B, f64>) {
+/// if let Some(partition) = pair.partition() {
+///     println!("{} steps, {}", partition.trace.len(), partition.chosen.cut);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partition {
+    /// Of the matrix.
+    pub pattern: Pattern,
+    /// Every cut that was tried, in order.
+    pub trace: Vec<Step>,
+    /// The best cut of the matrix in two, if times are known.
+    pub best: Option<Step>,
+    /// The device alone, and the cores alone, if times are known.
+    pub alone: Option<[Step; 2]>,
+    /// What was taken.
+    pub chosen: Choice,
+}
+
+/// What was taken, and why.
+///
+/// ```
+/// use spmv_hetero::{Choice, Cut};
+/// let choice = Choice { cut: Cut::by_rows(0), why: "the cores alone are faster".into() };
+/// assert_eq!(choice.to_string(), "no regular part, 0 rows of the rest by auto: the cores alone are faster");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Where it is cut; by no or all rows where one side has everything.
+    pub cut: Cut,
+    /// In words.
+    pub why: String,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.cut, self.why)
+    }
+}
+
+impl Partition {
+    /// Everything that was tried, a line each.
+    pub fn trace(&self) -> String {
+        self.trace.iter().map(|step| format!("{step}\n")).collect()
+    }
+
+    /// What models said of a cut, if they were asked.
+    pub fn predicted(&self, cut: &Cut) -> Option<&Step> {
+        self.trace.iter().find(|step| step.by == By::Models && step.cut == *cut)
+    }
+}
+
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} matrix; {}", self.pattern, self.chosen)
+    }
+}

@@ -1,0 +1,427 @@
+//! Where a matrix is cut: Algorithm 1 by models and by runs, and whether it is cut at all.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use num_traits::One;
+use spmv_backend::Backend;
+use spmv_core::{CsrView, Offset, Value};
+use spmv_exec::{Algorithm, Result};
+
+use crate::balance::Ladder;
+use crate::cut::{Cut, Halves, Regular};
+use crate::models::{Models, Side, features_of};
+use crate::pair::{Pair, PairStats, RegularPart};
+use crate::partition::{By, Choice, Partition, Step};
+use crate::pattern::Pattern;
+use crate::sides::Sides;
+
+/// Runs of each cut, unless one says otherwise.
+const RUNS: usize = 9;
+/// Runs before those that count.
+const WARM_UP: usize = 2;
+/// How many times as many the last ones get that are compared.
+const FINAL: usize = 3;
+/// A matrix is cut where that takes less than this share of the time of the faster side alone.
+const WORTH: f64 = 0.95;
+
+/// How a cut is found.
+///
+/// By default 9 runs for each of some 20 cuts, which costs the time of a few hundred multiplications and about 20 times that of
+/// preparing the matrix. With models and no runs it costs a look at all entries for each cut.
+///
+/// ```
+/// use spmv_hetero::{Cut, Steering};
+/// let by_hand = Steering { cut: Some(Cut::by_rows(100)), ..Steering::default() };
+/// assert!(by_hand.models.is_none() && by_hand.runs > 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Steering {
+    /// This one, and nothing is tried.
+    pub cut: Option<Cut>,
+    /// Predict times of cuts before any is run. [`Models::kept`] finds those that were trained.
+    pub models: Option<Arc<Models>>,
+    /// Runs of each cut that is tried; 0 leaves all to models, and without these takes the cut that the paper begins with.
+    pub runs: usize,
+}
+
+impl Default for Steering {
+    fn default() -> Self {
+        Self { cut: None, models: None, runs: RUNS }
+    }
+}
+
+impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
+    /// Finds where to cut a matrix, and copies the parts to their sides; all of it to one side where that is as fast.
+    ///
+    /// Algorithm 1 of the paper moves the width of the regular part, from where it holds 80% of the entries, until
+    /// both sides take as long as each other; then rows of the rest, as Fig. 7 has it: those go to the device that it can take
+    /// meanwhile. The same is tried without a regular part. [`Partition::trace`] says what was tried.
+    ///
+    /// # Errors
+    /// As [`with_cut`](Self::with_cut), and failures of runs.
+    pub fn prepare<O: Offset>(
+        sides: &Sides<B, C>,
+        a: CsrView<'_, T, O>,
+        steering: &Steering,
+    ) -> Result<Self> {
+        if let Some(cut) = &steering.cut {
+            return Self::with_cut(sides, a, cut);
+        }
+        let started = Instant::now();
+        let start = Cut::of(a);
+        let pattern = match start.regular {
+            Regular::None => Pattern::General,
+            Regular::Diagonals { .. } => Pattern::QuasiDiagonal,
+            Regular::Places { .. } => Pattern::Tetris,
+        };
+        let models = steering.models.as_deref().and_then(|models| models.of(T::DTYPE));
+        let mut search = Search { sides, a, models, runs: steering.runs, regular: None, trace: vec![] };
+        let mut starts = vec![start];
+        if pattern != Pattern::General {
+            starts.push(Cut::by_rows(a.n_rows() / 2));
+        }
+        let mut by = None;
+        if models.is_some() {
+            starts.iter_mut().try_for_each(|cut| search.improve(By::Models, cut))?;
+            by = Some(By::Models);
+        }
+        if steering.runs > 0 && a.nnz() > 0 {
+            starts.iter_mut().try_for_each(|cut| search.improve(By::Runs, cut))?;
+            search.speculate(&mut starts)?;
+            by = Some(By::Runs);
+        }
+        let Some(by) = by else {
+            let why = "the cut that the search would begin with; no times are known".into();
+            let chosen = Choice { cut: start, why };
+            let partition = Partition { pattern, trace: vec![], best: None, alone: None, chosen };
+            let pair = Self::with_cut(sides, a, &start)?;
+            return Ok(pair.with_partition(partition, started.elapsed().as_secs_f64()));
+        };
+        let (pair, partition) = search.choose(pattern, by)?;
+        Ok(pair.with_partition(partition, started.elapsed().as_secs_f64()))
+    }
+}
+
+/// A search on its way.
+struct Search<'a, 'm, B: Backend, C: Backend, T: Value, O> {
+    sides: &'a Sides<B, C>,
+    a: CsrView<'a, T, O>,
+    models: Option<&'m Side>,
+    runs: usize,
+    /// The regular part that was looked at last.
+    regular: Option<Part<'a, B, T, O>>,
+    trace: Vec<Step>,
+}
+
+struct Part<'a, B: Backend, T: Value, O> {
+    regular: Regular,
+    halves: Arc<Halves<'a, T, O>>,
+    /// On the device, once it was run.
+    prepared: Option<Option<Arc<RegularPart<B, T>>>>,
+}
+
+impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O> {
+    /// Algorithm 1 from a cut on: first for the width, then for rows.
+    fn improve(&mut self, by: By, cut: &mut Cut) -> Result<()> {
+        if let Regular::Diagonals { half_width: width } | Regular::Places { width } = cut.regular {
+            let ladder = Ladder::of_widths(self.a, cut.regular);
+            let kind = *cut;
+            let of_width = |width: usize| Cut { regular: kind.regular.with_width(width), rows: 0, ..kind };
+            let found = ladder.balance(width, |width| self.times(by, &of_width(width)))?;
+            if let Some(found) = found {
+                // Rows fill up what time is left on the device.
+                let width = found.idle_device.unwrap_or(found.best);
+                *cut = Cut { rows: cut.rows, ..of_width(width) };
+            }
+        }
+        let halves = self.halves(cut.regular);
+        let before = halves.regular().map_or(0, |regular| regular.nnz());
+        let ladder = Ladder::of_rows(halves.rest(), before);
+        let kind = *cut;
+        let found = ladder.balance(cut.rows, |rows| self.times(by, &Cut { rows, ..kind }))?;
+        if let Some(found) = found {
+            cut.rows = found.best;
+        }
+        Ok(())
+    }
+
+    /// The best cut by rows once more with speculative segmented sum, and on from there if that is faster.
+    fn speculate(&mut self, cuts: &mut [Cut]) -> Result<()> {
+        for cut in cuts.iter_mut().filter(|cut| cut.regular == Regular::None && cut.rows > 0) {
+            let speculative = Cut { algorithm: Algorithm::SpeculativeSegmentedSum, ..*cut };
+            let [device, _] = self.times(By::Runs, &speculative)?;
+            let before = self.trace.iter().find(|step| step.by == By::Runs && step.cut == *cut);
+            if before.is_some_and(|before| device < before.device_s) {
+                *cut = speculative;
+                self.improve(By::Runs, cut)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn halves(&mut self, regular: Regular) -> Arc<Halves<'a, T, O>> {
+        if self.regular.as_ref().is_none_or(|part| part.regular != regular) {
+            let halves = Arc::new(Halves::of(self.a, regular));
+            self.regular = Some(Part { regular, halves, prepared: None });
+        }
+        Arc::clone(&self.regular.as_ref().expect("just put there").halves)
+    }
+
+    /// Times of the device and of the cores, noted in the trace; those that are known are not taken again.
+    fn times(&mut self, by: By, cut: &Cut) -> Result<[f64; 2]> {
+        if let Some(step) = self.trace.iter().find(|step| step.by == by && step.cut == *cut) {
+            return Ok([step.device_s, step.cores_s]);
+        }
+        let step = match by {
+            By::Models => self.predicted(cut),
+            By::Runs => step(cut, &self.pair(cut)?.time(self.runs)?),
+        };
+        self.trace.push(step);
+        Ok([step.device_s, step.cores_s])
+    }
+
+    fn predicted(&mut self, cut: &Cut) -> Step {
+        let halves = self.halves(cut.regular);
+        let (device, cores) = features_of(&halves, cut);
+        let side = self.models.expect("models are asked for only where there are some");
+        let has_regular = halves.regular().is_some();
+        let entries = &halves.rest().row_ptr()[cut.rows.min(self.a.n_rows())];
+        let device_idles = !has_regular && cut.rows == 0;
+        let cores_idle = match has_regular {
+            true => entries.to_usize() == halves.rest().nnz(),
+            false => cut.rows >= self.a.n_rows(),
+        };
+        let device_s = if device_idles { 0.0 } else { side.device.seconds(&device) };
+        let cores_s = if cores_idle { 0.0 } else { side.cores.seconds(&cores) };
+        Step { cut: *cut, by: By::Models, device_s, cores_s, total_s: device_s.max(cores_s) }
+    }
+
+    fn pair(&mut self, cut: &Cut) -> Result<Pair<B, C, T>> {
+        let halves = self.halves(cut.regular);
+        let part = self.regular.as_mut().expect("put there by halves");
+        let prepared = match &part.prepared {
+            Some(prepared) => prepared.clone(),
+            None => {
+                let prepared = RegularPart::prepare(self.sides.device(), &halves, cut)?;
+                part.prepared.insert(prepared).clone()
+            }
+        };
+        Pair::with_regular(self.sides, self.a, &halves, prepared, cut)
+    }
+
+    /// The best cut, or one side alone.
+    fn choose(mut self, pattern: Pattern, by: By) -> Result<(Pair<B, C, T>, Partition)> {
+        let n_rows = self.a.n_rows();
+        let of_cut = |step: &&Step| step.by == by && step.device_s > 0.0 && step.cores_s > 0.0;
+        let best = self.trace.iter().filter(of_cut).min_by(|a, b| a.total_s.total_cmp(&b.total_s)).copied();
+        let alone = [Cut::by_rows(n_rows), Cut::by_rows(0)];
+        let cuts = [Some(alone[0]), Some(alone[1]), best.map(|step| step.cut)];
+        let mut pairs = [const { None }; 3];
+        let mut steps = [None; 3];
+        match by {
+            By::Models => {
+                for (cut, step) in cuts.iter().zip(&mut steps) {
+                    *step = cut.map(|cut| self.predicted(&cut));
+                }
+            }
+            // Once more, and in turns.
+            By::Runs => {
+                let mut times: [Vec<PairStats>; 3] = Default::default();
+                for (cut, pair) in cuts.iter().zip(&mut pairs) {
+                    *pair = cut.map(|cut| self.pair(&cut)).transpose()?;
+                }
+                for _ in 0..FINAL {
+                    for (pair, times) in pairs.iter().zip(&mut times) {
+                        times.extend(pair.as_ref().map(|pair| pair.time(self.runs)).transpose()?);
+                    }
+                }
+                for ((cut, times), step_of_it) in cuts.iter().zip(times).zip(&mut steps) {
+                    *step_of_it = cut.map(|cut| step(&cut, &median(times)));
+                }
+            }
+        }
+        let [Some(device), Some(cores), best] = steps else {
+            unreachable!("both sides alone are always there")
+        };
+        let (side, name) = if device.total_s <= cores.total_s { (0, "device") } else { (1, "cores") };
+        let least = [device, cores][side].total_s;
+        let us = |seconds: f64| seconds * 1e6;
+        let (taken, why) = match &best {
+            Some(best) if best.total_s < WORTH * least => {
+                (2, format!("{by} {:.1} us, the {name} alone {:.1}", us(best.total_s), us(least)))
+            }
+            Some(best) => {
+                let both = us(best.total_s);
+                (
+                    side,
+                    format!(
+                        "the {name} alone, {by} {:.1} us; both together gain nothing, {both:.1}",
+                        us(least)
+                    ),
+                )
+            }
+            None => (side, format!("the {name} alone, {by} {:.1} us; there is nothing to cut", us(least))),
+        };
+        let cut = cuts[taken].unwrap_or(alone[side]);
+        let pair = match pairs[taken].take() {
+            Some(pair) => pair,
+            None => self.pair(&cut)?,
+        };
+        self.trace.extend(steps.into_iter().flatten());
+        let chosen = Choice { cut, why };
+        Ok((pair, Partition { pattern, trace: self.trace, best, alone: Some([device, cores]), chosen }))
+    }
+}
+
+fn step(cut: &Cut, stats: &PairStats) -> Step {
+    let PairStats { device_s, cores_s, total_s, .. } = *stats;
+    Step { cut: *cut, by: By::Runs, device_s, cores_s, total_s }
+}
+
+/// Of each of the times by itself.
+fn median(runs: Vec<PairStats>) -> PairStats {
+    let of = |time: fn(&PairStats) -> f64| {
+        let mut times: Vec<f64> = runs.iter().map(time).collect();
+        times.sort_by(f64::total_cmp);
+        times.get(times.len() / 2).copied().unwrap_or(0.0)
+    };
+    PairStats {
+        device_s: of(|s| s.device_s),
+        cores_s: of(|s| s.cores_s),
+        join_s: of(|s| s.join_s),
+        total_s: of(|s| s.total_s),
+    }
+}
+
+impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
+    /// Median times of so many runs, after two others.
+    fn time(&self, runs: usize) -> Result<PairStats> {
+        let mut workspace = self.workspace()?;
+        let x = vec![T::from_f64(1.0); self.row_stats().n_cols];
+        let mut y = vec![T::Accum::default(); self.row_stats().n_rows];
+        let mut times = Vec::with_capacity(runs);
+        for run in 0..WARM_UP + runs.max(1) {
+            let stats = self.apply(&mut workspace, T::Accum::one(), &x, T::Accum::default(), &mut y)?;
+            if run >= WARM_UP {
+                times.push(stats);
+            }
+        }
+        Ok(median(times))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_core::{Csr, Dtype, oracle};
+    use spmv_cpu::Cpu;
+    use spmv_exec::Device;
+
+    use super::*;
+    use crate::models::{CORES_FEATURES, DEVICE_FEATURES, Svr};
+
+    fn sides() -> Sides<Cpu, Cpu> {
+        let open = || Device::new(Cpu::open(Default::default())?);
+        Sides::new(open().unwrap(), 1, open).unwrap()
+    }
+
+    /// Quasi-diagonal, Tetris and general.
+    fn matrices() -> [Csr<f64>; 3] {
+        let n = 600u32;
+        let matrix = |cells: Vec<(u32, u32)>| {
+            let entries: Vec<_> = cells.into_iter().map(|(r, c)| (r, c, f64::from(c % 5) + 0.5)).collect();
+            Csr::from_coo(n as usize, n as usize, &entries).unwrap()
+        };
+        let far = |r: u32, k: u32| (r, (r * 131 + k * k * 37 + k) % n);
+        let diagonals = (0..n)
+            .flat_map(|r| (0..5).map(move |k| (r, (r + k).min(n - 1))))
+            .chain((0..n).map(|r| far(r, 1)));
+        let even = (0..n).flat_map(|r| (0..6).map(move |k| far(r, k)));
+        let long = (0..2u32).flat_map(|r| (0..n / 2).map(move |c| (r * 70, 2 * c)));
+        let uneven = (0..n / 10).flat_map(|r| (0..100).map(move |k| (r * 10, (k * 3 + r) % n)));
+        [matrix(diagonals.collect()), matrix(even.chain(long).collect()), matrix(uneven.collect())]
+    }
+
+    fn is_right(pair: &Pair<Cpu, Cpu, f64>, a: &Csr<f64>) {
+        let x: Vec<f64> = (0..a.n_cols()).map(|i| 0.25 + (i % 7) as f64).collect();
+        let mut y = vec![f64::NAN; a.n_rows()];
+        pair.apply(&mut pair.workspace().unwrap(), 1.0, &x, 0.0, &mut y).unwrap();
+        let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &y);
+        assert!(reference.error_over_bound(&y) <= 1.0, "{}", pair.explain());
+    }
+
+    /// Models with these seconds, whatever the part is like.
+    fn models(device: f64, cores: f64) -> Models {
+        let caps = sides().device().caps().clone();
+        let svr = |n: usize, seconds: f64| Svr {
+            means: vec![0.0; n],
+            deviations: vec![1.0; n],
+            width: 1.0,
+            vectors: vec![],
+            weights: vec![],
+            bias: seconds.ln(),
+        };
+        let mut models = Models::new(&caps, &caps);
+        models.put(Side {
+            value: Dtype::F64.name().into(),
+            device: svr(DEVICE_FEATURES.len(), device),
+            cores: svr(CORES_FEATURES.len(), cores),
+        });
+        models
+    }
+
+    #[test]
+    fn by_runs_every_pattern_is_cut_or_told_why_not() {
+        for (a, pattern) in matrices().iter().zip([Pattern::QuasiDiagonal, Pattern::Tetris, Pattern::General])
+        {
+            let pair =
+                Pair::prepare(&sides(), a.view(), &Steering { runs: 2, ..Steering::default() }).unwrap();
+            let partition = pair.partition().unwrap();
+            assert_eq!(partition.pattern, pattern);
+            assert!(partition.trace.iter().all(|step| step.by == By::Runs && step.total_s > 0.0));
+            assert!(partition.trace.len() <= 60, "{}", partition.trace());
+            let starts_regular = partition.trace[0].cut.regular != Regular::None;
+            assert_eq!(starts_regular, pattern != Pattern::General, "{}", partition.trace());
+            let tried = |algorithm| partition.trace.iter().any(|step| step.cut.algorithm == algorithm);
+            assert!(tried(Algorithm::Auto) && tried(Algorithm::SpeculativeSegmentedSum));
+            let explained = pair.explain();
+            assert!(explained.contains("matrix; ") && explained.contains("measured"), "{explained}");
+            is_right(&pair, a);
+        }
+    }
+
+    #[test]
+    fn models_alone_leave_a_slow_side_out() {
+        let [a, ..] = matrices();
+        for (device, cores, rows, name) in [(1e-3, 1e-6, 0, "cores"), (1e-6, 1e-3, 600, "device")] {
+            let models = Some(Arc::new(models(device, cores)));
+            let steering = Steering { models, runs: 0, cut: None };
+            let pair = Pair::prepare(&sides(), a.view(), &steering).unwrap();
+            assert_eq!((pair.cut(), pair.is_cut()), (Cut::by_rows(rows), false));
+            assert!(pair.explain().contains(&format!("the {name} alone, predicted")), "{}", pair.explain());
+            assert!(pair.partition().unwrap().trace.iter().all(|step| step.by == By::Models));
+            is_right(&pair, &a);
+        }
+    }
+
+    #[test]
+    fn without_times_it_is_cut_where_the_search_would_begin() {
+        for a in matrices() {
+            let steering = Steering { runs: 0, ..Steering::default() };
+            let pair = Pair::prepare(&sides(), a.view(), &steering).unwrap();
+            assert_eq!(pair.cut(), Cut::of(a.view()));
+            assert!(pair.explain().contains("no times are known"), "{}", pair.explain());
+            is_right(&pair, &a);
+        }
+    }
+
+    #[test]
+    fn matrices_without_entries_or_rows_are_no_trouble() {
+        for (n_rows, n_cols) in [(0, 0), (0, 3), (3, 0), (5, 5)] {
+            let a = Csr::<f64>::from_coo(n_rows, n_cols, &[]).unwrap();
+            is_right(&Pair::prepare(&sides(), a.view(), &Steering::default()).unwrap(), &a);
+        }
+        let one = Csr::from_coo(1, 1, &[(0, 0, 2.0)]).unwrap();
+        is_right(&Pair::prepare(&sides(), one.view(), &Steering::default()).unwrap(), &one);
+    }
+}
