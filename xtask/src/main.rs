@@ -1,4 +1,4 @@
-//! Commands of the workspace: `cargo xtask bench | fit | predict | test | ci | tidy | kernels`.
+//! Commands of the workspace: `cargo xtask bench | fit | predict | train | test | ci | tidy | kernels`.
 // Not `forbid`: two commands call a vendor's library (bench/peers/mkl.rs, kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
@@ -27,6 +27,8 @@ enum Command {
     Fit(model::FitArgs),
     /// Predicts times of real matrices, and measures them.
     Predict(model::PredictArgs),
+    /// Measures cuts of matrices between every device found and the cores beside it, and keeps models of their times.
+    Train(model::TrainArgs),
     /// Says what this machine can test, and tests it.
     Test(test::Args),
     /// Everything that must hold before a change is merged.
@@ -42,6 +44,7 @@ fn main() -> anyhow::Result<()> {
         Command::Bench(args) => bench::run(&args),
         Command::Fit(args) => model::fit(&args),
         Command::Predict(args) => model::predict(&args),
+        Command::Train(args) => model::train(&args),
         Command::Test(args) => test::run(&args),
         Command::Ci(args) => ci::run(&args),
         Command::Tidy(args) => tidy::run(&args),

@@ -204,7 +204,7 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
         Ok(())
     }
 
-    /// Overwrites the values from `first` on, as many as are given.
+    /// Overwrites the values from `first` on, as many as are given; sums that were never repaired stay so.
     ///
     /// # Errors
     /// [`Error::Length`] if there are not as many, and whatever the driver says.

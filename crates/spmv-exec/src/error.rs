@@ -50,7 +50,7 @@ pub enum Error {
     Foreign {
         /// What was given.
         what: &'static str,
-        /// `device` or `prepared matrix`.
+        /// `device`, `prepared matrix` or `pair`.
         to: &'static str,
     },
 }

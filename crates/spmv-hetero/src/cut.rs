@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use spmv_core::{Csr, CsrView, Offset, Value};
-use spmv_exec::Algorithm;
+use spmv_exec::{Algorithm, Options};
 
 use crate::pattern::{Pattern, SHARE, distance, recognised};
 
@@ -90,21 +90,21 @@ impl fmt::Display for Regular {
 /// assert_eq!(diagonal.entries(a.view()), [2, 1, 1]);
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cut {
     /// All of this goes to the device.
     pub regular: Regular,
     /// And so many rows of the rest, from the first.
     pub rows: usize,
-    /// Which the device multiplies by this.
-    pub algorithm: Algorithm,
+    /// How the device multiplies these; the tiling, if one is forced, is that of the regular part too.
+    pub options: Options,
 }
 
 impl Cut {
     /// The first rows of the matrix by what `Auto` stands for, without a regular part: none for the cores alone, all for the device
     /// alone.
     pub fn by_rows(rows: usize) -> Self {
-        Self { regular: Regular::None, rows, algorithm: Algorithm::Auto }
+        Self { regular: Regular::None, rows, options: Options::default() }
     }
 
     /// Where the paper's search begins: what is regular, as far as it holds 80% of the entries; of a general matrix the first rows
@@ -138,7 +138,7 @@ impl Cut {
 
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {} rows of the rest by {}", self.regular, self.rows, self.algorithm)
+        write!(f, "{}, {} rows of the rest by {}", self.regular, self.rows, self.options.algorithm)
     }
 }
 
@@ -179,14 +179,35 @@ impl<'a, T: Value, O: Offset> Halves<'a, T, O> {
     }
 }
 
-/// Some rows of a matrix, as one. O(their entries).
-pub(crate) fn rows_of<T: Value, O: Offset>(a: CsrView<'_, T, O>, rows: Range<usize>) -> Csr<T, O> {
-    let offsets = &a.row_ptr()[rows.start..=rows.end];
-    let entries = offsets[0].to_usize()..offsets[rows.len()].to_usize();
-    let from_first = |o: &O| O::try_from_usize(o.to_usize() - entries.start).expect("a smaller offset");
-    let row_ptr = offsets.iter().map(from_first).collect();
-    let (cols, vals) = (a.cols()[entries.clone()].to_vec(), a.vals()[entries].to_vec());
-    Csr::new(rows.len(), a.n_cols(), row_ptr, cols, vals).expect("rows of a matrix are one")
+/// Some rows of a matrix, with offsets of their own.
+#[derive(Debug)]
+pub(crate) struct Rows<'a, T, O> {
+    n_cols: usize,
+    row_ptr: Vec<O>,
+    cols: &'a [u32],
+    vals: &'a [T],
+}
+
+impl<'a, T: Value, O: Offset> Rows<'a, T, O> {
+    /// O(rows).
+    pub(crate) fn of(a: CsrView<'a, T, O>, rows: Range<usize>) -> Self {
+        let offsets = &a.row_ptr()[rows.start..=rows.end];
+        let entries = offsets[0].to_usize()..offsets[rows.len()].to_usize();
+        let from_first =
+            |o: &O| O::try_from_usize(o.to_usize() - entries.start).expect("no larger than it was");
+        Self {
+            n_cols: a.n_cols(),
+            row_ptr: offsets.iter().map(from_first).collect(),
+            cols: &a.cols()[entries.clone()],
+            vals: &a.vals()[entries],
+        }
+    }
+
+    /// O(rows + entries).
+    pub(crate) fn view(&self) -> CsrView<'_, T, O> {
+        CsrView::new(self.row_ptr.len() - 1, self.n_cols, &self.row_ptr, self.cols, self.vals)
+            .expect("rows of a matrix are one")
+    }
 }
 
 #[cfg(test)]
@@ -199,7 +220,8 @@ mod tests {
         let a = Csr::from_coo(7, 11, &entries).unwrap();
         for regular in [Regular::None, Regular::Diagonals { half_width: 2 }, Regular::Places { width: 3 }] {
             let halves = Halves::of(a.view(), regular);
-            let (first, last) = (rows_of(halves.rest(), 0..4), rows_of(halves.rest(), 4..7));
+            let (first, last) = (Rows::of(halves.rest(), 0..4), Rows::of(halves.rest(), 4..7));
+            let (first, last) = (first.view(), last.view());
             let regular_entries = halves.regular().map_or(0, |r| r.nnz());
             let cut = Cut { regular, ..Cut::by_rows(4) };
             assert_eq!(cut.entries(a.view()), [regular_entries, first.nnz(), last.nnz()], "{regular}");

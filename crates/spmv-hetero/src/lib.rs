@@ -18,7 +18,7 @@
 //! // The cores also as the device, for want of another.
 //! let sides = Sides::new(cores()?, 1, cores)?;
 //! let steering = Steering { cut: Some(Cut::of(a.view())), ..Steering::default() };
-//! let pair = Pair::prepare(&sides, a.view(), &steering)?;
+//! let pair = Pair::prepare(&sides, a.view(), &Default::default(), &steering)?;
 //! let (x, mut y) = (vec![1.0; 100], vec![0.0; 100]);
 //! pair.apply(&mut pair.workspace()?, 1.0, &x, 0.0, &mut y)?;
 //! assert_eq!((y[0], y[3]), (3.0, 8.0));
@@ -36,7 +36,7 @@ mod search;
 mod sides;
 
 pub use cut::{Cut, Regular};
-pub use models::{CORES_FEATURES, DEVICE_FEATURES, Models, Side, Svr, features};
+pub use models::{CORES_FEATURES, DEVICE_FEATURES, ModelPair, Models, Svr, features};
 pub use pair::{Pair, PairStats, PairWorkspace};
 pub use partition::{By, Choice, Partition, Step};
 pub use pattern::Pattern;

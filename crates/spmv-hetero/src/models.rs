@@ -9,7 +9,7 @@ use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Value};
 use spmv_exec::Algorithm;
 use spmv_model::{Profile, ProfileError, fingerprint};
 
-use crate::cut::{Cut, Halves, Regular, rows_of};
+use crate::cut::{Cut, Halves, Regular, Rows};
 
 /// Raised whenever what the file holds, or what it means, changes.
 const VERSION: u32 = 1;
@@ -30,13 +30,14 @@ pub const DEVICE_FEATURES: [&str; 11] = [
 ];
 
 /// Names of what M_CPU looks at, in order.
-pub const CORES_FEATURES: [&str; 6] = [
+pub const CORES_FEATURES: [&str; 7] = [
     "ln(1 + entries)",
     "ln(1 + rows)",
     "ln(1 + longest row)",
     "deviation of row lengths over their mean",
     "lines of x for each entry",
     "ln(1 + columns)",
+    "1 for all cores, without the device",
 ];
 
 /// What the models look at: of the device's part, and of the cores'. O(rows + entries).
@@ -64,21 +65,21 @@ pub(crate) fn features_of<T: Value, O: Offset>(
     let rest = halves.rest();
     let cut_at = cut.rows.min(rest.n_rows());
     let [rows, cores] =
-        [0..cut_at, cut_at..rest.n_rows()].map(|rows| MatrixStats::of(rows_of(rest, rows).view()));
+        [0..cut_at, cut_at..rest.n_rows()].map(|rows| MatrixStats::of(Rows::of(rest, rows).view()));
     let uneven = |rows: &RowStats| if rows.mean > 0.0 { rows.std_dev / rows.mean } else { 0.0 };
     let (mut dia, mut ell, mut regular_rows) = (0, 0, 0);
     if let Some(regular) = halves.regular() {
         let stats = MatrixStats::of(regular);
         regular_rows = stats.rows.n_rows;
         match cut.regular {
-            // Where they are not counted the layout is refused too.
+            // Where there are too many to count, or nearly so, the layout is refused.
             Regular::Diagonals { .. } => {
                 dia = stats.diagonals.map_or(stats.rows.nnz, |n| n * stats.rows.n_rows);
             }
             _ => ell = stats.rows.max * stats.rows.n_rows,
         }
     }
-    let speculates = cut.algorithm == Algorithm::SpeculativeSegmentedSum && rows.rows.nnz > 0;
+    let speculates = cut.options.algorithm == Algorithm::SpeculativeSegmentedSum && rows.rows.nnz > 0;
     let device = [
         ln(dia),
         ln(ell),
@@ -93,6 +94,7 @@ pub(crate) fn features_of<T: Value, O: Offset>(
         ln(regular_rows.max(rows.rows.n_rows)),
     ];
     let of_cores = &cores.rows;
+    let are_alone = halves.regular().is_none() && cut_at == 0;
     let cores = [
         ln(of_cores.nnz),
         ln(of_cores.n_rows),
@@ -100,6 +102,7 @@ pub(crate) fn features_of<T: Value, O: Offset>(
         uneven(of_cores),
         cores.scatter,
         ln(of_cores.n_cols),
+        if are_alone { 1.0 } else { 0.0 },
     ];
     (device, cores)
 }
@@ -174,13 +177,13 @@ impl Svr {
 /// M_GPU and M_CPU for one type of values.
 ///
 /// ```
-/// use spmv_hetero::{Side, Svr};
+/// use spmv_hetero::{ModelPair, Svr};
 /// let constant = |n| Svr { means: vec![0.0; n], deviations: vec![1.0; n], width: 1.0, vectors: vec![], weights: vec![], bias: -9.0 };
-/// let sides = Side { value: "f32".into(), device: constant(11), cores: constant(6) };
-/// assert_eq!(sides.device.seconds(&[0.0; 11]), sides.cores.seconds(&[0.0; 6]));
+/// let pair = ModelPair { value: "f32".into(), device: constant(11), cores: constant(7) };
+/// assert_eq!(pair.device.seconds(&[0.0; 11]), pair.cores.seconds(&[0.0; 7]));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Side {
+pub struct ModelPair {
     /// Name of the type of values.
     pub value: String,
     /// M_GPU.
@@ -211,14 +214,14 @@ pub struct Models {
     build: String,
     fingerprint: String,
     /// For each type of values.
-    pub sides: Vec<Side>,
+    pub pairs: Vec<ModelPair>,
 }
 
 impl Models {
     /// Without models, for a device and the cores beside it.
     pub fn new(device: &DeviceCaps, cores: &DeviceCaps) -> Self {
         let build = env!("CARGO_PKG_VERSION").to_owned();
-        Self { version: VERSION, build, fingerprint: both(device, cores), sides: vec![] }
+        Self { version: VERSION, build, fingerprint: both(device, cores), pairs: vec![] }
     }
 
     /// Where the models of a device are kept: beside its [profile](Profile::path).
@@ -227,14 +230,14 @@ impl Models {
     }
 
     /// Those of a type of values, if there are any.
-    pub fn of(&self, value: Dtype) -> Option<&Side> {
-        self.sides.iter().find(|side| side.value == value.name())
+    pub fn of(&self, value: Dtype) -> Option<&ModelPair> {
+        self.pairs.iter().find(|pair| pair.value == value.name())
     }
 
     /// Puts models in the place of those before.
-    pub fn put(&mut self, side: Side) {
-        self.sides.retain(|old| old.value != side.value);
-        self.sides.push(side);
+    pub fn put(&mut self, pair: ModelPair) {
+        self.pairs.retain(|old| old.value != pair.value);
+        self.pairs.push(pair);
     }
 
     /// Reads models and compares device and cores.
@@ -248,10 +251,10 @@ impl Models {
         if models.version != VERSION {
             return damaged(format!("version {}, not {VERSION}", models.version));
         }
-        let is_valid = |side: &Side| {
-            side.device.is_valid(DEVICE_FEATURES.len()) && side.cores.is_valid(CORES_FEATURES.len())
+        let is_valid = |pair: &ModelPair| {
+            pair.device.is_valid(DEVICE_FEATURES.len()) && pair.cores.is_valid(CORES_FEATURES.len())
         };
-        if let Some(wrong) = models.sides.iter().find(|side| !is_valid(side)) {
+        if let Some(wrong) = models.pairs.iter().find(|pair| !is_valid(pair)) {
             return damaged(format!("the models of {}", wrong.value));
         }
         let is_of_them =
@@ -291,6 +294,7 @@ fn both(device: &DeviceCaps, cores: &DeviceCaps) -> String {
 mod tests {
     use spmv_backend::{DeviceKind, MemoryModel};
     use spmv_core::Csr;
+    use spmv_exec::Options;
 
     use super::*;
 
@@ -312,7 +316,7 @@ mod tests {
             weights: vec![1.0],
             bias: -9.0,
         };
-        let good = Side { value: "f64".into(), device: svr(11), cores: svr(6) };
+        let good = ModelPair { value: "f64".into(), device: svr(11), cores: svr(7) };
         let mut models = Models::new(&caps("gpu"), &caps("cores"));
         models.put(good.clone());
         models.put(good.clone());
@@ -330,9 +334,9 @@ mod tests {
             |svr| svr.width = -1.0,
         ];
         for damage in wrong {
-            let mut side = good.clone();
-            damage(&mut side.cores);
-            models.put(side);
+            let mut pair = good.clone();
+            damage(&mut pair.cores);
+            models.put(pair);
             models.save(&path).unwrap();
             assert!(matches!(load(), Err(ProfileError::Damaged { .. })));
         }
@@ -353,7 +357,8 @@ mod tests {
         let q1 = Cut { regular: Regular::Diagonals { half_width: 0 }, ..Cut::by_rows(0) };
         let (device, cores) = features(a.view(), &q1);
         assert_eq!((device[0], device[1], device[3], cores[0]), (ln(4.0), 0.0, 0.0, ln(2.0)));
-        let spec = Cut { algorithm: Algorithm::SpeculativeSegmentedSum, ..Cut::by_rows(9) };
+        let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
+        let spec = Cut { options, ..Cut::by_rows(9) };
         assert_eq!(features(a.view(), &spec).0[8], 1.0);
     }
 }

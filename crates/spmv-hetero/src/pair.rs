@@ -10,12 +10,14 @@ use spmv_backend::Backend;
 use spmv_core::{CsrView, Offset, RowStats, Value};
 use spmv_exec::{Device, DeviceVec, Error, Options, Pending, Plan, Prepared, Result, Workspace};
 
-use crate::cut::{Cut, Halves, rows_of};
+use crate::cut::{Cut, Halves, Rows};
 use crate::partition::Partition;
 use crate::sides::Sides;
 
 /// Sums that are added by one thread.
 const SERIAL_SUMS: usize = 1 << 15;
+/// Columns of `x` that are copied together: some devices copy whole words only.
+const COLUMNS: usize = 16;
 
 /// A matrix cut in two, a part on either side; never changes, and may be shared between threads.
 ///
@@ -67,19 +69,20 @@ impl<B: Backend, T: Value> RegularPart<B, T> {
         cut: &Cut,
     ) -> Result<Option<Arc<Self>>> {
         let (Some(a), Some(algorithm)) = (halves.regular(), cut.regular.algorithm()) else { return Ok(None) };
-        let asked = Options { algorithm, ..Options::default() };
+        let asked = Options { algorithm, ..cut.options };
         let (prepared, refused) = match device.prepare(a, &asked) {
-            Err(Error::Format(e)) => (device.prepare(a, &Options::default())?, Some(e.to_string())),
+            Err(Error::Format(e)) => (device.prepare(a, &cut.options)?, Some(e.to_string())),
             prepared => (prepared?, None),
         };
         Ok(Some(Arc::new(Self { prepared, columns: columns(a), refused })))
     }
 }
 
-/// From the first column with an entry to the last. O(entries).
+/// From the first column with an entry to the last, in whole groups of [`COLUMNS`]. O(entries).
 fn columns<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Range<usize> {
     let (first, last) = a.cols().iter().fold((u32::MAX, 0), |(lo, hi), &c| (lo.min(c), hi.max(c)));
-    if a.nnz() == 0 { 0..0 } else { first as usize..last as usize + 1 }
+    let (first, past) = (first as usize / COLUMNS * COLUMNS, (last as usize + 1).next_multiple_of(COLUMNS));
+    if a.nnz() == 0 { 0..0 } else { first..past.min(a.n_cols()) }
 }
 
 /// Both ranges and what is between them; empty ones count for nothing.
@@ -134,7 +137,7 @@ struct Staged<B: Backend, T: Value> {
 pub struct PairStats {
     /// From the start until the device's sums were there, with all copies; 0 if it has no part.
     pub device_s: f64,
-    /// From the start until those of the cores were; 0 if they have no part.
+    /// From the start until those of the cores were; 0 if they have no part, and what their device says of itself if they have all.
     pub cores_s: f64,
     /// Both sides' sums added.
     pub join_s: f64,
@@ -159,9 +162,11 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
     /// # Errors
     /// As [`Device::prepare`].
     pub fn with_cut<O: Offset>(sides: &Sides<B, C>, a: CsrView<'_, T, O>, cut: &Cut) -> Result<Self> {
+        let start = Instant::now();
         let halves = Halves::of(a, cut.regular);
         let regular = RegularPart::prepare(sides.device(), &halves, cut)?;
-        Self::with_regular(sides, a, &halves, regular, cut)
+        let pair = Self::with_regular(sides, a, &halves, regular, cut)?;
+        Ok(Self { prepare_s: start.elapsed().as_secs_f64(), ..pair })
     }
 
     /// The same, with a regular part that is prepared already.
@@ -172,7 +177,6 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         regular: Option<Arc<RegularPart<B, T>>>,
         cut: &Cut,
     ) -> Result<Self> {
-        let start = Instant::now();
         let (rest, cut_at) = (halves.rest(), cut.rows.min(a.n_rows()));
         // Without a regular part, rows without entries are to be scaled nevertheless.
         let is_needed = |rows: &Range<usize>| match &regular {
@@ -181,16 +185,15 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         };
         let (device, columns_of_rows) = match Some(0..cut_at).filter(is_needed) {
             Some(rows) => {
-                let rows = rows_of(rest, rows);
-                let options = Options { algorithm: cut.algorithm, ..Options::default() };
-                (Some(sides.device().prepare(rows.view(), &options)?), columns(rows.view()))
+                let rows = Rows::of(rest, rows);
+                (Some(sides.device().prepare(rows.view(), &cut.options)?), columns(rows.view()))
             }
             None => (None, 0..0),
         };
         let has_device = device.is_some() || regular.is_some();
         let cores = match Some(cut_at..a.n_rows()).filter(|rows| !has_device || is_needed(rows)) {
             Some(rows) => {
-                let rows = rows_of(rest, rows);
+                let rows = Rows::of(rest, rows);
                 let prepare = |cores: &Device<C>| cores.prepare(rows.view(), &Options::default());
                 Some(match has_device {
                     true => sides.pool().install(|| prepare(sides.beside()))?,
@@ -209,7 +212,7 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
             cores,
             columns: joined(columns_of_regular, columns_of_rows),
             partition: None,
-            prepare_s: start.elapsed().as_secs_f64(),
+            prepare_s: 0.0,
         })
     }
 
@@ -270,8 +273,8 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         self.cores.is_some() && (self.regular.is_some() || self.device.is_some())
     }
 
-    /// Opens streams and allocates what runs need; runs then allocate nothing, but for the first one where the cores
-    /// cannot use the host's memory.
+    /// Opens streams and allocates what runs need; runs then allocate no more than what wakes the pool, but for the first one where
+    /// the cores cannot use the host's memory.
     ///
     /// # Errors
     /// Out of memory.
@@ -318,8 +321,17 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         }
         let PairWorkspace { device: on_device, cores: on_cores, sums } = workspace;
         let has_regular = self.regular.is_some();
-        if (self.cores.is_some(), has_regular) != (on_cores.is_some(), !sums.is_empty()) {
+        let n_sums = if has_regular { n_rows } else { 0 };
+        if (self.cores.is_some(), n_sums) != (on_cores.is_some(), sums.len()) {
             return Err(Error::Foreign { what: "the workspace", to: "pair" });
+        }
+        // Of the cores alone, which are done in less time than some clocks are read in.
+        if let (Some(cores), Some(w), true) =
+            (&self.cores, &mut *on_cores, self.device.is_none() && !has_regular)
+        {
+            let run = cores.apply_slices(w, alpha, x, beta, y)?;
+            let total_s = run.stage1_s + run.stage2_s;
+            return Ok(PairStats { cores_s: total_s, total_s, ..PairStats::default() });
         }
         let start = Instant::now();
         let since = || start.elapsed().as_secs_f64();
@@ -342,8 +354,6 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
                 of_device(whole, own)
             });
             (stats.device_s, stats.cores_s) = (device?, of_cores?);
-        } else if self.cores.is_some() {
-            stats.cores_s = on_the_cores()?;
         } else {
             stats.device_s = of_device(whole, own)?;
         }
@@ -409,7 +419,9 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         // Those waited for are over, and lend their vectors no longer.
         regular.map(Pending::wait).transpose()?;
         rows.map(Pending::wait).transpose()?;
-        staged.regular.read(whole)?;
+        if self.regular.is_some() {
+            staged.regular.read(whole)?;
+        }
         if self.device.is_some() {
             staged.rows.read(own)?;
         }
@@ -453,7 +465,8 @@ mod tests {
         let places = widths.map(|width| Regular::Places { width });
         let regular = [Regular::None].into_iter().chain(diagonals).chain(places);
         let of_rows = |regular| [0, n_rows / 3, n_rows + 5].map(|rows| Cut { regular, ..Cut::by_rows(rows) });
-        let speculative = Cut { algorithm: Algorithm::SpeculativeSegmentedSum, ..Cut::by_rows(n_rows / 2) };
+        let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
+        let speculative = Cut { options, ..Cut::by_rows(n_rows / 2) };
         regular.flat_map(of_rows).chain([speculative]).collect()
     }
 
@@ -530,6 +543,11 @@ mod tests {
             let e = pair.apply(&mut workspace, 1.0, &[1.0; 2], 0.0, &mut y).unwrap_err();
             assert_eq!(e, Error::Length { what: "x", found: 2, expected: 3 });
             let places = Regular::Places { width: 1 };
+            let small = Csr::<f64>::from_coo(1, 3, &[(0, 1, 2.0), (0, 2, 3.0)]).unwrap();
+            let of_small = Pair::with_cut(&sides, small.view(), &Cut { regular: places, ..Cut::by_rows(0) });
+            let mut of_small = of_small.unwrap().workspace().unwrap();
+            let e = with(places, 1).unwrap().apply(&mut of_small, 1.0, &[1.0; 3], 0.0, &mut y).unwrap_err();
+            assert!(matches!(e, Error::Foreign { .. }), "{e}");
             for (regular, rows) in [(Regular::None, 1), (Regular::None, 0), (Regular::None, 2), (places, 0)] {
                 let other = with(regular, rows).unwrap();
                 let e = other.apply(&mut workspace, 1.0, &[1.0; 3], 0.0, &mut y).unwrap_err();
@@ -552,6 +570,9 @@ mod tests {
     fn only_columns_that_the_device_gathers_are_its() {
         let a = Csr::<f32>::from_coo(3, 9, &[(0, 4, 1.0), (1, 6, 1.0), (2, 0, 1.0)]).unwrap();
         let pair = Pair::with_cut(&sides(true), a.view(), &Cut::by_rows(2)).unwrap();
-        assert_eq!(pair.columns, 4..7);
+        assert_eq!(pair.columns, 0..9);
+        let wide = Csr::<f32>::from_coo(2, 99, &[(0, 40, 1.0), (1, 0, 1.0)]).unwrap();
+        let pair = Pair::with_cut(&sides(true), wide.view(), &Cut::by_rows(1)).unwrap();
+        assert_eq!(pair.columns, 32..48);
     }
 }

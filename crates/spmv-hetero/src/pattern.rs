@@ -71,7 +71,7 @@ pub(crate) fn distance(row: usize, col: u32) -> usize {
     row.abs_diff(col as usize)
 }
 
-/// The least distance from the diagonal within which [`SHARE`] of the entries lie, and how many do. O(entries), four bytes
+/// The least distance from the diagonal within which [`SHARE`] of the entries lie, and how many do. O(entries), eight bytes
 /// of scratch for each.
 fn band<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
     let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| distance(row, *col));

@@ -6,11 +6,11 @@ use std::time::Instant;
 use num_traits::One;
 use spmv_backend::Backend;
 use spmv_core::{CsrView, Offset, Value};
-use spmv_exec::{Algorithm, Result};
+use spmv_exec::{Algorithm, Error, Options, Result};
 
 use crate::balance::Ladder;
 use crate::cut::{Cut, Halves, Regular};
-use crate::models::{Models, Side, features_of};
+use crate::models::{ModelPair, Models, features_of};
 use crate::pair::{Pair, PairStats, RegularPart};
 use crate::partition::{By, Choice, Partition, Step};
 use crate::pattern::Pattern;
@@ -24,6 +24,10 @@ const WARM_UP: usize = 2;
 const FINAL: usize = 3;
 /// A matrix is cut where that takes less than this share of the time of the faster side alone.
 const WORTH: f64 = 0.95;
+/// The same of predicted times, which leave out that sums are joined.
+const WORTH_PREDICTED: f64 = 0.8;
+/// Rows and columns over entries from which on a matrix is left to the cores: its vectors are all there is to it.
+const SPARSEST: usize = 64;
 
 /// How a cut is found.
 ///
@@ -52,7 +56,7 @@ impl Default for Steering {
 }
 
 impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
-    /// Finds where to cut a matrix, and copies the parts to their sides; all of it to one side where that is as fast.
+    /// Finds where to cut a matrix, whose rows on the device it multiplies as `options` say, and copies the parts to their sides; all of it to one side where that is as fast.
     ///
     /// Algorithm 1 of the paper moves the width of the regular part, from where it holds 80% of the entries, until
     /// both sides take as long as each other; then rows of the rest, as Fig. 7 has it: those go to the device that it can take
@@ -63,42 +67,59 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
     pub fn prepare<O: Offset>(
         sides: &Sides<B, C>,
         a: CsrView<'_, T, O>,
+        options: &Options,
         steering: &Steering,
     ) -> Result<Self> {
-        if let Some(cut) = &steering.cut {
-            return Self::with_cut(sides, a, cut);
+        if let Some(cut) = steering.cut {
+            let asked = Some(*options).filter(|options| *options != Options::default());
+            return Self::with_cut(sides, a, &Cut { options: asked.unwrap_or(cut.options), ..cut });
         }
         let started = Instant::now();
-        let start = Cut::of(a);
+        let start = Cut { options: *options, ..Cut::of(a) };
         let pattern = match start.regular {
             Regular::None => Pattern::General,
             Regular::Diagonals { .. } => Pattern::QuasiDiagonal,
             Regular::Places { .. } => Pattern::Tetris,
         };
+        let untried = |start: Cut, why: &str| {
+            let chosen = Choice { cut: start, why: why.into() };
+            let partition = Partition { pattern, trace: vec![], best: None, alone: None, chosen };
+            Ok(Self::with_cut(sides, a, &start)?.with_partition(partition, started.elapsed().as_secs_f64()))
+        };
+        if (a.n_rows() + a.n_cols()) / SPARSEST >= a.nnz() {
+            return untried(Cut::by_rows(0), "the cores alone; there are next to no entries");
+        }
         let models = steering.models.as_deref().and_then(|models| models.of(T::DTYPE));
-        let mut search = Search { sides, a, models, runs: steering.runs, regular: None, trace: vec![] };
+        let mut search = Search {
+            sides,
+            a,
+            models,
+            runs: steering.runs,
+            x: vec![T::from_f64(1.0); a.n_cols()],
+            y: vec![T::Accum::default(); a.n_rows()],
+            regular: None,
+            trace: vec![],
+        };
         let mut starts = vec![start];
         if pattern != Pattern::General {
-            starts.push(Cut::by_rows(a.n_rows() / 2));
+            starts.push(Cut { options: *options, ..Cut::by_rows(a.n_rows() / 2) });
         }
         let mut by = None;
         if models.is_some() {
             starts.iter_mut().try_for_each(|cut| search.improve(By::Models, cut))?;
             by = Some(By::Models);
         }
-        if steering.runs > 0 && a.nnz() > 0 {
+        if steering.runs > 0 {
             starts.iter_mut().try_for_each(|cut| search.improve(By::Runs, cut))?;
-            search.speculate(&mut starts)?;
+            if options.algorithm == Algorithm::Auto {
+                search.speculate(&mut starts)?;
+            }
             by = Some(By::Runs);
         }
         let Some(by) = by else {
-            let why = "the cut that the search would begin with; no times are known".into();
-            let chosen = Choice { cut: start, why };
-            let partition = Partition { pattern, trace: vec![], best: None, alone: None, chosen };
-            let pair = Self::with_cut(sides, a, &start)?;
-            return Ok(pair.with_partition(partition, started.elapsed().as_secs_f64()));
+            return untried(start, "the cut that the search would begin with; no times are known");
         };
-        let (pair, partition) = search.choose(pattern, by)?;
+        let (pair, partition) = search.choose(pattern, by, options)?;
         Ok(pair.with_partition(partition, started.elapsed().as_secs_f64()))
     }
 }
@@ -107,8 +128,10 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
 struct Search<'a, 'm, B: Backend, C: Backend, T: Value, O> {
     sides: &'a Sides<B, C>,
     a: CsrView<'a, T, O>,
-    models: Option<&'m Side>,
+    models: Option<&'m ModelPair>,
     runs: usize,
+    x: Vec<T>,
+    y: Vec<T::Accum>,
     /// The regular part that was looked at last.
     regular: Option<Part<'a, B, T, O>>,
     trace: Vec<Step>,
@@ -149,7 +172,8 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
     /// The best cut by rows once more with speculative segmented sum, and on from there if that is faster.
     fn speculate(&mut self, cuts: &mut [Cut]) -> Result<()> {
         for cut in cuts.iter_mut().filter(|cut| cut.regular == Regular::None && cut.rows > 0) {
-            let speculative = Cut { algorithm: Algorithm::SpeculativeSegmentedSum, ..*cut };
+            let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..cut.options };
+            let speculative = Cut { options, ..*cut };
             let [device, _] = self.times(By::Runs, &speculative)?;
             let before = self.trace.iter().find(|step| step.by == By::Runs && step.cut == *cut);
             if before.is_some_and(|before| device < before.device_s) {
@@ -175,7 +199,15 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         }
         let step = match by {
             By::Models => self.predicted(cut),
-            By::Runs => step(cut, &self.pair(cut)?.time(self.runs)?),
+            By::Runs => match self.pair(cut).and_then(|pair| self.run(&pair)) {
+                Ok(stats) => step(cut, &stats),
+                Err(e) if is_of_this_cut(&e) => {
+                    // So that entries move away from the device.
+                    let (device_s, total_s) = (f64::INFINITY, f64::INFINITY);
+                    Step { cut: *cut, by, device_s, cores_s: 0.0, total_s }
+                }
+                Err(e) => return Err(e),
+            },
         };
         self.trace.push(step);
         Ok([step.device_s, step.cores_s])
@@ -210,68 +242,91 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         Pair::with_regular(self.sides, self.a, &halves, prepared, cut)
     }
 
-    /// The best cut, or one side alone.
-    fn choose(mut self, pattern: Pattern, by: By) -> Result<(Pair<B, C, T>, Partition)> {
-        let n_rows = self.a.n_rows();
-        let of_cut = |step: &&Step| step.by == by && step.device_s > 0.0 && step.cores_s > 0.0;
-        let best = self.trace.iter().filter(of_cut).min_by(|a, b| a.total_s.total_cmp(&b.total_s)).copied();
-        let alone = [Cut::by_rows(n_rows), Cut::by_rows(0)];
-        let cuts = [Some(alone[0]), Some(alone[1]), best.map(|step| step.cut)];
-        let mut pairs = [const { None }; 3];
-        let mut steps = [None; 3];
-        match by {
-            By::Models => {
-                for (cut, step) in cuts.iter().zip(&mut steps) {
-                    *step = cut.map(|cut| self.predicted(&cut));
-                }
-            }
-            // Once more, and in turns.
-            By::Runs => {
-                let mut times: [Vec<PairStats>; 3] = Default::default();
-                for (cut, pair) in cuts.iter().zip(&mut pairs) {
-                    *pair = cut.map(|cut| self.pair(&cut)).transpose()?;
-                }
-                for _ in 0..FINAL {
-                    for (pair, times) in pairs.iter().zip(&mut times) {
-                        times.extend(pair.as_ref().map(|pair| pair.time(self.runs)).transpose()?);
-                    }
-                }
-                for ((cut, times), step_of_it) in cuts.iter().zip(times).zip(&mut steps) {
-                    *step_of_it = cut.map(|cut| step(&cut, &median(times)));
-                }
+    /// Median times of some runs, after two others.
+    fn run(&mut self, pair: &Pair<B, C, T>) -> Result<PairStats> {
+        let mut workspace = pair.workspace()?;
+        let mut times = Vec::with_capacity(self.runs);
+        for run in 0..WARM_UP + self.runs {
+            let (one, zero) = (T::Accum::one(), T::Accum::default());
+            let stats = pair.apply(&mut workspace, one, &self.x, zero, &mut self.y)?;
+            if run >= WARM_UP {
+                times.push(stats);
             }
         }
-        let [Some(device), Some(cores), best] = steps else {
-            unreachable!("both sides alone are always there")
-        };
-        let (side, name) = if device.total_s <= cores.total_s { (0, "device") } else { (1, "cores") };
-        let least = [device, cores][side].total_s;
-        let us = |seconds: f64| seconds * 1e6;
-        let (taken, why) = match &best {
-            Some(best) if best.total_s < WORTH * least => {
-                (2, format!("{by} {:.1} us, the {name} alone {:.1}", us(best.total_s), us(least)))
-            }
-            Some(best) => {
-                let both = us(best.total_s);
-                (
-                    side,
-                    format!(
-                        "the {name} alone, {by} {:.1} us; both together gain nothing, {both:.1}",
-                        us(least)
-                    ),
-                )
-            }
-            None => (side, format!("the {name} alone, {by} {:.1} us; there is nothing to cut", us(least))),
-        };
-        let cut = cuts[taken].unwrap_or(alone[side]);
-        let pair = match pairs[taken].take() {
-            Some(pair) => pair,
-            None => self.pair(&cut)?,
-        };
-        self.trace.extend(steps.into_iter().flatten());
-        let chosen = Choice { cut, why };
-        Ok((pair, Partition { pattern, trace: self.trace, best, alone: Some([device, cores]), chosen }))
+        Ok(median(times))
     }
+
+    /// The best cut, or one side alone.
+    fn choose(mut self, pattern: Pattern, by: By, options: &Options) -> Result<(Pair<B, C, T>, Partition)> {
+        let [whole, none] = [self.a.n_rows(), 0].map(|rows| Cut { options: *options, ..Cut::by_rows(rows) });
+        self.times(by, &whole)?;
+        self.times(by, &none)?;
+        let fastest = |is_it: &dyn Fn(&Step) -> bool| {
+            let steps =
+                self.trace.iter().filter(|step| step.by == by && step.total_s.is_finite() && is_it(step));
+            steps.min_by(|a, b| a.total_s.total_cmp(&b.total_s)).copied()
+        };
+        // Also with a layout that has everything, or by speculative segmented sum.
+        let device = fastest(&|step| step.device_s > 0.0 && step.cores_s == 0.0);
+        let cores = fastest(&|step| step.device_s == 0.0);
+        let best = fastest(&|step| step.device_s > 0.0 && step.cores_s > 0.0);
+        let mut found = [device, cores, best];
+        let mut pairs = [const { None }; 3];
+        if by == By::Runs {
+            // Once more, and in turns. What does not fit beside the others keeps its time.
+            for (step, pair) in found.iter().zip(&mut pairs) {
+                *pair = match step.map(|step| self.pair(&step.cut)).transpose() {
+                    Err(e) if is_of_this_cut(&e) => None,
+                    pair => pair?,
+                };
+            }
+            let mut times: [Vec<PairStats>; 3] = Default::default();
+            for _ in 0..FINAL {
+                for (pair, times) in pairs.iter().zip(&mut times) {
+                    times.extend(pair.as_ref().map(|pair| self.run(pair)).transpose()?);
+                }
+            }
+            for (found, times) in found.iter_mut().zip(times).filter(|(_, times)| !times.is_empty()) {
+                *found = found.map(|found| step(&found.cut, &median(times)));
+            }
+            self.trace.extend(found.into_iter().flatten());
+        }
+        let least = |at: &usize| found[*at].map_or(f64::INFINITY, |step| step.total_s);
+        let side = if least(&0) <= least(&1) { 0 } else { 1 };
+        let name = ["device", "cores"][side];
+        let worth = if by == By::Runs { WORTH } else { WORTH_PREDICTED };
+        let [single, both] = [side, 2].map(|at| least(&at) * 1e6);
+        let (taken, why) = match (both < worth * single, both.is_finite()) {
+            (true, _) => (2, format!("both, {by} {both:.1} us; the {name} alone {single:.1}")),
+            (_, true) => (side, format!("the {name} alone, {by} {single:.1} us; cut in two {both:.1}")),
+            _ => (side, format!("the {name} alone, {by} {single:.1} us; there is nothing to cut")),
+        };
+        let cut = found[taken].map_or(none, |step| step.cut);
+        let taken = pairs[taken].take();
+        drop(pairs);
+        let pair = taken.map_or_else(|| self.pair(&cut), Ok)?;
+        let [device, cores, best] = found;
+        Ok((
+            pair,
+            Partition {
+                pattern,
+                trace: self.trace,
+                best,
+                alone: device.zip(cores).map(<[_; 2]>::from),
+                chosen: Choice { cut, why },
+            },
+        ))
+    }
+}
+
+/// Whether another cut may do nevertheless.
+fn is_of_this_cut(e: &Error) -> bool {
+    use spmv_backend::Error as Device;
+    matches!(
+        e,
+        Error::Format(_)
+            | Error::Device(Device::Unsupported { .. } | Device::Compile { .. } | Device::OutOfMemory { .. })
+    )
 }
 
 fn step(cut: &Cut, stats: &PairStats) -> Step {
@@ -291,23 +346,6 @@ fn median(runs: Vec<PairStats>) -> PairStats {
         cores_s: of(|s| s.cores_s),
         join_s: of(|s| s.join_s),
         total_s: of(|s| s.total_s),
-    }
-}
-
-impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
-    /// Median times of so many runs, after two others.
-    fn time(&self, runs: usize) -> Result<PairStats> {
-        let mut workspace = self.workspace()?;
-        let x = vec![T::from_f64(1.0); self.row_stats().n_cols];
-        let mut y = vec![T::Accum::default(); self.row_stats().n_rows];
-        let mut times = Vec::with_capacity(runs);
-        for run in 0..WARM_UP + runs.max(1) {
-            let stats = self.apply(&mut workspace, T::Accum::one(), &x, T::Accum::default(), &mut y)?;
-            if run >= WARM_UP {
-                times.push(stats);
-            }
-        }
-        Ok(median(times))
     }
 }
 
@@ -362,7 +400,7 @@ mod tests {
             bias: seconds.ln(),
         };
         let mut models = Models::new(&caps, &caps);
-        models.put(Side {
+        models.put(ModelPair {
             value: Dtype::F64.name().into(),
             device: svr(DEVICE_FEATURES.len(), device),
             cores: svr(CORES_FEATURES.len(), cores),
@@ -374,15 +412,21 @@ mod tests {
     fn by_runs_every_pattern_is_cut_or_told_why_not() {
         for (a, pattern) in matrices().iter().zip([Pattern::QuasiDiagonal, Pattern::Tetris, Pattern::General])
         {
-            let pair =
-                Pair::prepare(&sides(), a.view(), &Steering { runs: 2, ..Steering::default() }).unwrap();
+            let pair = Pair::prepare(
+                &sides(),
+                a.view(),
+                &Options::default(),
+                &Steering { runs: 2, ..Steering::default() },
+            )
+            .unwrap();
             let partition = pair.partition().unwrap();
             assert_eq!(partition.pattern, pattern);
             assert!(partition.trace.iter().all(|step| step.by == By::Runs && step.total_s > 0.0));
             assert!(partition.trace.len() <= 60, "{}", partition.trace());
             let starts_regular = partition.trace[0].cut.regular != Regular::None;
             assert_eq!(starts_regular, pattern != Pattern::General, "{}", partition.trace());
-            let tried = |algorithm| partition.trace.iter().any(|step| step.cut.algorithm == algorithm);
+            let tried =
+                |algorithm| partition.trace.iter().any(|step| step.cut.options.algorithm == algorithm);
             assert!(tried(Algorithm::Auto) && tried(Algorithm::SpeculativeSegmentedSum));
             let explained = pair.explain();
             assert!(explained.contains("matrix; ") && explained.contains("measured"), "{explained}");
@@ -393,11 +437,13 @@ mod tests {
     #[test]
     fn models_alone_leave_a_slow_side_out() {
         let [a, ..] = matrices();
-        for (device, cores, rows, name) in [(1e-3, 1e-6, 0, "cores"), (1e-6, 1e-3, 600, "device")] {
+        for (device, cores, name) in [(1e-3, 1e-6, "cores"), (1e-6, 1e-3, "device")] {
             let models = Some(Arc::new(models(device, cores)));
             let steering = Steering { models, runs: 0, cut: None };
-            let pair = Pair::prepare(&sides(), a.view(), &steering).unwrap();
-            assert_eq!((pair.cut(), pair.is_cut()), (Cut::by_rows(rows), false));
+            let pair = Pair::prepare(&sides(), a.view(), &Options::default(), &steering).unwrap();
+            let of_cores = pair.cut().entries(a.view())[2];
+            assert_eq!(of_cores, if name == "cores" { a.nnz() } else { 0 }, "{}", pair.explain());
+            assert!(!pair.is_cut());
             assert!(pair.explain().contains(&format!("the {name} alone, predicted")), "{}", pair.explain());
             assert!(pair.partition().unwrap().trace.iter().all(|step| step.by == By::Models));
             is_right(&pair, &a);
@@ -408,7 +454,7 @@ mod tests {
     fn without_times_it_is_cut_where_the_search_would_begin() {
         for a in matrices() {
             let steering = Steering { runs: 0, ..Steering::default() };
-            let pair = Pair::prepare(&sides(), a.view(), &steering).unwrap();
+            let pair = Pair::prepare(&sides(), a.view(), &Options::default(), &steering).unwrap();
             assert_eq!(pair.cut(), Cut::of(a.view()));
             assert!(pair.explain().contains("no times are known"), "{}", pair.explain());
             is_right(&pair, &a);
@@ -419,9 +465,15 @@ mod tests {
     fn matrices_without_entries_or_rows_are_no_trouble() {
         for (n_rows, n_cols) in [(0, 0), (0, 3), (3, 0), (5, 5)] {
             let a = Csr::<f64>::from_coo(n_rows, n_cols, &[]).unwrap();
-            is_right(&Pair::prepare(&sides(), a.view(), &Steering::default()).unwrap(), &a);
+            is_right(
+                &Pair::prepare(&sides(), a.view(), &Options::default(), &Steering::default()).unwrap(),
+                &a,
+            );
         }
         let one = Csr::from_coo(1, 1, &[(0, 0, 2.0)]).unwrap();
-        is_right(&Pair::prepare(&sides(), one.view(), &Steering::default()).unwrap(), &one);
+        is_right(
+            &Pair::prepare(&sides(), one.view(), &Options::default(), &Steering::default()).unwrap(),
+            &one,
+        );
     }
 }

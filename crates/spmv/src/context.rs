@@ -302,15 +302,16 @@ impl Context {
     ///
     /// Matrices are cut in two, one part for either side, or stay whole with the faster side where both together gain
     /// nothing; [`Matrix::explain`] says which and why. To find the cut, [`prepare`](Self::prepare) runs some 20
-    /// of them ([`Steering::runs`]), after models that `cargo xtask train` keeps if there are any. Vectors are the host's,
-    /// and the parts of them that a discrete device needs are copied in every multiplication: iterations whose vectors never
-    /// leave such a device are faster on it alone.
+    /// of them ([`Steering::runs`]), after models that `cargo xtask train` keeps if there are any. Vectors are the host's, and the
+    /// parts of them that the device needs are copied in every multiplication unless its kernels reach the host's memory:
+    /// iterations whose vectors never leave a discrete device are faster on it alone. [`plan`](Self::plan) tells what the device
+    /// alone would run. Options of [`prepare_with`](Self::prepare_with) are for the device's rows.
     ///
     /// # Errors
     /// Threads that cannot be started.
     pub fn beside_cores(&self) -> Result<Self> {
         let (device, profile_problem) = self.device.beside_cores()?;
-        Ok(Self { device, profile_problem, ..self.clone() })
+        Ok(Self { device, profile_problem: self.profile_problem.clone().or(profile_problem), ..self.clone() })
     }
 
     /// The cores beside the device, if there are any.

@@ -136,7 +136,7 @@ pub trait AnyRecorded {
     fn replay(&mut self) -> Result<RunStats>;
 }
 
-/// A failed run, or something that lives on another backend.
+/// A failed run, or something of another context.
 #[derive(Debug)]
 pub enum Mismatch {
     Exec(spmv_exec::Error),

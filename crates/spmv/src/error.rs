@@ -31,7 +31,7 @@ pub enum Error {
     #[error(transparent)]
     Exec(#[from] spmv_exec::Error),
     /// A vector of another backend than the matrix's.
-    #[error("{what} lives on another backend than the matrix, which is on {backend}")]
+    #[error("{what} is not of the matrix's context, which is on {backend}; make it from that")]
     OtherBackend {
         /// Which vector.
         what: &'static str,

@@ -72,18 +72,21 @@ impl<B: Backend, T: Value> DeviceOf<T> for Hetero<B> {
     }
 
     fn prepare(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>> {
-        if *options != Options::default() {
-            return Err(unsupported("options of one device", "give a cut by Context::steered, or none"));
-        }
         let pair = match a {
-            AnyCsr::U32(a) => Pair::prepare(&self.sides, a, &self.steering),
-            AnyCsr::U64(a) => Pair::prepare(&self.sides, a, &self.steering),
+            AnyCsr::U32(a) => Pair::prepare(&self.sides, a, options, &self.steering),
+            AnyCsr::U64(a) => Pair::prepare(&self.sides, a, options, &self.steering),
         };
         Ok(Box::new(pair?))
     }
 
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>> {
-        Ok(Box::new(HostVec(vec![T::default(); len])))
+        let mut values = Vec::new();
+        let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
+        values
+            .try_reserve_exact(len)
+            .map_err(|_| spmv_backend::Error::OutOfMemory { device: "the host".into(), bytes })?;
+        values.resize(len, T::default());
+        Ok(Box::new(HostVec(values)))
     }
 }
 

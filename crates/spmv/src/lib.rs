@@ -18,8 +18,5 @@ pub use spmv_core::{
     oracle, tiling,
 };
 pub use spmv_exec::{Algorithm, Candidate, Fixup, Options, Plan, Profile, Repair, RunStats};
-pub use spmv_hetero::{
-    By, CORES_FEATURES, Choice, Cut, DEVICE_FEATURES, Models, Partition, Pattern, Regular, Side, Steering,
-    Step, Svr,
-};
+pub use spmv_hetero::{By, Choice, Cut, Models, Partition, Pattern, Regular, Steering, Step};
 pub use vector::Vector;

@@ -194,7 +194,7 @@ impl<T: Scalar> Matrix<T> {
     }
 
     /// As [`workspace`](Self::workspace), with [`RunStats`] by the device's own clock. Some drivers then take
-    /// several microseconds more for each run.
+    /// several microseconds more for each run. With cores beside the device it is a plain one.
     ///
     /// # Errors
     /// Out of memory.
@@ -205,7 +205,7 @@ impl<T: Scalar> Matrix<T> {
     /// Starts `y <- alpha*A*x + beta*y` and returns while the device works. Allocates one small handle.
     ///
     /// # Errors
-    /// As [`apply`](Self::apply), and a workspace of another matrix.
+    /// As [`apply`](Self::apply), and a workspace of another matrix; `Unsupported` with cores beside the device.
     pub fn enqueue<'a>(
         &'a self,
         workspace: &'a mut Workspace,
@@ -221,8 +221,8 @@ impl<T: Scalar> Matrix<T> {
     /// Records `runs` runs of `y <- alpha*A*x + beta*y`, one after the other; starts none. On CUDA they become a graph.
     ///
     /// # Errors
-    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot record, for no runs, and for several runs
-    /// that the host must repair.
+    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot record or has cores beside it, for no runs, and for
+    /// several runs that the host must repair.
     pub fn record<'a>(
         &'a self,
         workspace: &'a mut Workspace,
@@ -240,7 +240,7 @@ impl<T: Scalar> Matrix<T> {
     /// Tiles that the device repaired in the last run with this workspace; see [`RunStats::dirty_tiles`].
     ///
     /// # Errors
-    /// A workspace of another matrix, and whatever the driver says.
+    /// A workspace of another matrix, and whatever the driver says; `Unsupported` with cores beside the device.
     pub fn dirty_tiles(&self, workspace: &Workspace) -> Result<u32> {
         self.erased.dirty_tiles(&*workspace.erased).map_err(|e| self.error(e))
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
 use spmv::{
-    BackendKind, Context, Csr, Cut, Dtype, Error, Regular, Scalar, Steering, Tiling, Value, bf16, f16, oracle,
+    BackendKind, Context, Csr, Cut, Dtype, Regular, Scalar, Steering, Tiling, Value, bf16, f16, oracle,
 };
 use spmv_backend::Backend;
 use spmv_conformance::{corpus, is_required};
 use spmv_cpu::Cpu;
-use spmv_exec::{Algorithm, Device};
+use spmv_exec::{Algorithm, Device, Options};
 use spmv_hetero::{Pair, Sides};
 
 const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (1.0, 1.0), (-2.0, 3.0), (0.5, 0.0)];
@@ -21,8 +21,8 @@ fn cuts(n_rows: usize) -> [(&'static str, Vec<Cut>); 4] {
     let rows = |regular: Regular, rows: &[usize]| -> Vec<Cut> {
         rows.iter().map(|rows| Cut { regular, ..Cut::by_rows(*rows) }).collect()
     };
-    let speculative =
-        some.map(|rows| Cut { algorithm: Algorithm::SpeculativeSegmentedSum, ..Cut::by_rows(rows) });
+    let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
+    let speculative = some.map(|rows| Cut { options, ..Cut::by_rows(rows) });
     let widths = [0, 1, 40];
     let of = |kind: fn(usize) -> Regular| {
         widths.iter().flat_map(|width| rows(kind(*width), &[0, n_rows / 2])).collect()
@@ -190,19 +190,15 @@ where
     Ok(())
 }
 
-fn of_context(kind: BackendKind) -> Result<(), Failed> {
-    let context = match Context::with(kind) {
-        Ok(context) => context.beside_cores().map_err(|e| e.to_string())?,
-        Err(Error::NoBackend { .. }) if !is_required(kind.name()) => return Ok(()),
-        Err(e) => return Err(e.to_string().into()),
-    };
+fn of_context(context: &Context) -> spmv::Result<()> {
+    let context = context.beside_cores()?;
     assert!(context.cores().is_some() && context.beside_cores().is_ok() && context.steering().is_some());
-    as_users_have_it::<f32>(&context).map_err(|e| e.to_string())?;
+    as_users_have_it::<f32>(&context)?;
     if context.caps().storage.contains(Dtype::Bf16) {
-        as_users_have_it::<bf16>(&context).map_err(|e| e.to_string())?;
+        as_users_have_it::<bf16>(&context)?;
     }
     if context.caps().arithmetic.contains(Dtype::F64) {
-        as_users_have_it::<f64>(&context).map_err(|e| e.to_string())?;
+        as_users_have_it::<f64>(&context)?;
     }
     Ok(())
 }
@@ -222,7 +218,14 @@ fn main() {
     #[cfg(feature = "cuda")]
     of_device("cuda", spmv_cuda::Options::from_env().and_then(spmv_cuda::Cuda::open), &mut trials);
     for kind in BackendKind::ALL {
-        trials.push(Trial::test(format!("hetero-{kind}/as users have it"), move || of_context(kind)));
+        match Context::with(kind) {
+            Ok(context) => trials.push(Trial::test(format!("hetero-{kind}/as users have it"), move || {
+                of_context(&context).map_err(|e| Failed::from(e.to_string()))
+            })),
+            Err(e) => {
+                trials.push(absent(&format!("{kind}-context"), is_required(kind.name()), e.to_string()))
+            }
+        }
     }
     trials.push(Trial::test("hetero/the cores are no device beside themselves", || {
         match Context::hetero() {

@@ -56,9 +56,14 @@ impl Place {
         self.context.caps().kind == DeviceKind::Cpu
     }
 
+    /// Whether it is the cores of the CPU themselves.
+    pub(crate) fn is_cores(&self) -> bool {
+        self.context.backend() == BackendKind::Cpu
+    }
+
     /// Whether the device tells times of its own. The cpu backend's would be the caller's.
     pub(crate) fn has_own_clock(&self) -> bool {
-        self.context.backend() != BackendKind::Cpu && self.context.caps().clock
+        !self.is_cores() && self.context.caps().clock
     }
 }
 

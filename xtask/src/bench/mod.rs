@@ -4,6 +4,7 @@ mod card;
 mod compare;
 pub(crate) mod devices;
 mod entrant;
+mod hetero;
 mod html;
 pub(crate) mod inputs;
 mod measure;
@@ -68,6 +69,9 @@ pub(crate) struct Args {
     /// Times spec_segsum under many tilings instead: W and S varied around the planned one.
     #[arg(long, conflicts_with_all = ["algorithm", "tiling", "peers", "html"])]
     sweep: bool,
+    /// Times each device with the cores beside it instead, against either alone: where matrices are cut, and what both gain.
+    #[arg(long, conflicts_with_all = ["sweep", "peers", "html", "cold"])]
+    hetero: bool,
     /// Writes the report as JSON (docs/bench-schema.md).
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -116,6 +120,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         sweep: vec![],
         card: None,
         cards: vec![],
+        hetero: vec![],
     };
     let mut pictures = Vec::new();
     for (at, input) in inputs.iter().enumerate() {
@@ -143,7 +148,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                     eviction: &eviction,
                     read_gbs,
                 };
-                let measure = if args.sweep { sweep::measure } else { runner::measure };
+                let measure = match (args.sweep, args.hetero) {
+                    (true, _) => sweep::measure,
+                    (_, true) => hetero::measure,
+                    _ => runner::measure,
+                };
                 measure(&way, &loaded, precision, &mut report)
                     .with_context(|| format!("{} in {precision}", loaded.name))?;
                 bar.inc(1);
@@ -211,7 +220,14 @@ fn left_out(places: &[Place], precisions: &[Dtype], caches: &[Cache]) -> Vec<Str
 }
 
 fn publish(args: &Args, report: &Report, pictures: &[html::Picture]) -> anyhow::Result<()> {
-    print!("{}", if args.sweep { sweep::text(report) } else { table::text(report) });
+    print!(
+        "{}",
+        match (args.sweep, args.hetero) {
+            (true, _) => sweep::text(report),
+            (_, true) => hetero::text(report),
+            _ => table::text(report),
+        }
+    );
     if let Some(path) = &args.json {
         let text = serde_json::to_string_pretty(report)? + "\n";
         std::fs::write(path, text).with_context(|| path.display().to_string())?;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use spmv::{DeviceCaps, Dtype, MemoryModel, RowStats};
 
+use super::hetero::HeteroRow;
+
 /// Version of the schema; changes whenever a field changes its meaning or goes away.
 pub(crate) const SCHEMA: &str = "spmv-bench/2";
 
@@ -31,6 +33,9 @@ pub(crate) struct Report {
     /// The comparison on a CUDA device; empty without one and without `--peers`.
     #[serde(default)]
     pub(crate) cards: Vec<CardRow>,
+    /// Empty but for `--hetero`, which leaves `rows` empty.
+    #[serde(default)]
+    pub(crate) hetero: Vec<HeteroRow>,
 }
 
 /// A device of the run.
@@ -189,7 +194,8 @@ impl Report {
     pub(crate) fn n_failed(&self) -> usize {
         let rows = self.rows.iter().filter(|r| !r.ok).count();
         let cards = self.cards.iter().filter(|r| r.is_ours() && !r.ok).count();
-        rows + cards + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
+        let hetero = self.hetero.iter().filter(|r| !r.ok).count();
+        rows + cards + hetero + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
     }
 
     /// Says once what was left out.
@@ -201,7 +207,8 @@ impl Report {
 
     /// Results of ours.
     pub(crate) fn n_results(&self) -> usize {
-        self.rows.len() + self.sweep.len() + self.cards.iter().filter(|r| r.is_ours()).count()
+        let cards = self.cards.iter().filter(|r| r.is_ours()).count();
+        self.rows.len() + self.sweep.len() + self.hetero.len() + cards
     }
 }
 

@@ -1,9 +1,11 @@
-//! `cargo xtask fit` and `cargo xtask predict`: performance prediction after Wang, Gu & Li 2017.
+//! `cargo xtask fit` and `cargo xtask predict`: performance prediction after Wang, Gu & Li 2017; `cargo xtask train`: after Tan
+//! et al. 2019.
 
 mod fit;
 mod predict;
 mod rates;
 mod timing;
+mod train;
 
 use std::path::PathBuf;
 
@@ -15,6 +17,7 @@ use spmv_model::Spread;
 
 pub(crate) use fit::{FitArgs, fit};
 pub(crate) use predict::{PredictArgs, predict};
+pub(crate) use train::{TrainArgs, train};
 
 use crate::bench::devices::Place;
 

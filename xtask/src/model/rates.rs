@@ -19,7 +19,7 @@ const FEW_ENTRIES: usize = 300_000;
 
 /// How row lengths and columns of a generated matrix lie.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub(super) enum Kind {
     /// Rows of the same length, near the diagonal.
     Even,
     /// Full diagonals side by side.
@@ -33,9 +33,10 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 5] = [Kind::Even, Kind::Diagonals, Kind::Scattered, Kind::Skewed, Kind::LongRows];
+    pub(super) const ALL: [Kind; 5] =
+        [Kind::Even, Kind::Diagonals, Kind::Scattered, Kind::Skewed, Kind::LongRows];
 
-    fn matrix(self, n: usize, mean: u32) -> anyhow::Result<Csr<f64>> {
+    pub(super) fn matrix(self, n: usize, mean: u32) -> anyhow::Result<Csr<f64>> {
         let band = ColumnModel::Band { half_width: 4 * mean as usize };
         let drawn = |lengths: RowLengths| lengths.draw(n, SEED ^ u64::from(mean));
         let (lens, columns) = match self {

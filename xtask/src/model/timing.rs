@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use spmv::{Algorithm, Csr, Options, Scalar, Tiling, Value};
+use anyhow::Context as _;
+use spmv::{Algorithm, Context, Csr, Options, Scalar, Tiling, Value};
 use spmv_backend::{Error, KernelSpec};
 use spmv_model::Format;
 
@@ -15,6 +16,9 @@ const FIRST_TIME: Duration = Duration::from_millis(2);
 const RUNS: usize = 50;
 const RUNS_TIME: Duration = Duration::from_millis(4);
 const ENOUGH: Duration = Duration::from_millis(40);
+/// Of two sides at once.
+const FIRST_OF_SIDES: usize = 3;
+const RUNS_OF_SIDES: usize = 11;
 
 /// The algorithm of a format, and the tiling that the paper gives it: half a warp a row, where lanes run together.
 fn options(place: &Place, format: Format, max_blow_up: f64) -> Options {
@@ -92,4 +96,26 @@ where
         }
     }
     Ok(Some(Runs { kernel: matrix.plan().kernel, seconds: times }))
+}
+
+/// Seconds of the device and of the cores beside it: medians of runs on the host's vectors.
+pub(super) fn of_sides<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[f64; 2]>
+where
+    T::Accum: Scalar,
+{
+    let matrix = context.prepare(a)?;
+    let (x, mut y) = (vec![T::from_f64(1.0); a.n_cols()], vec![T::Accum::default(); a.n_rows()]);
+    let one = <T::Accum as Value>::from_f64(1.0);
+    let mut times = [vec![], vec![]];
+    for run in 0..FIRST_OF_SIDES + RUNS_OF_SIDES {
+        let stats = matrix.apply_slices(one, &x, T::Accum::default(), &mut y)?;
+        let sides = stats.sides_s.context("no cores beside the device")?;
+        if run >= FIRST_OF_SIDES {
+            times.iter_mut().zip(sides).for_each(|(times, seconds)| times.push(seconds));
+        }
+    }
+    Ok(times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    }))
 }

@@ -70,6 +70,7 @@ pub(crate) fn sample(names: &[&str]) -> Report {
         rows,
         sweep: vec![cell()],
         card: Some(CardRun::sample()),
+        hetero: vec![super::super::hetero::tests::row()],
         cards: vec![CardRow::sample("spmv/auto", Some(10.0))],
     }
 }

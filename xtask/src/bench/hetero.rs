@@ -1,0 +1,366 @@
+//! `--hetero`: a device, the cores, and both at once, on vectors of the host (Tan et al. 2019, figures 8 to 10).
+
+use std::cell::RefCell;
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+use spmv::{By, Cut, Dtype, Matrix, Options, Pattern, Scalar, Steering, Step, Value, bf16, f16};
+
+use super::devices::Place;
+use super::entrant::{Entrant, Problem};
+use super::inputs::Loaded;
+use super::measure::{self, Clock, Run, spread};
+use super::report::{Report, geometric_mean};
+use super::runner::Way;
+use super::table::{aligned, name, number, tail};
+
+/// Mean speed-up over the device alone in the paper: quasi-diagonal and Tetris matrices (figures 8 to 10).
+const PAPER: [(Pattern, f64); 2] = [(Pattern::QuasiDiagonal, 1.74), (Pattern::Tetris, 2.15)];
+/// What both together must reach of the faster side alone.
+const FLOOR: f64 = 0.97;
+
+/// One matrix between a device and the cores beside it. Times are medians in microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HeteroRow {
+    pub(crate) matrix: String,
+    pub(crate) twin: bool,
+    pub(crate) nnz: usize,
+    pub(crate) precision: String,
+    /// Label of the device.
+    pub(crate) on: String,
+    /// `quasi-diagonal`, `tetris` or `general`.
+    pub(crate) pattern: String,
+    /// What [`together_us`](Self::together_us) is of, in words: a cut, or one side.
+    pub(crate) chosen: String,
+    /// The best cut in two.
+    pub(crate) cut: Option<String>,
+    /// Share of the entries that it gives to the device.
+    pub(crate) device_share: Option<f64>,
+    /// What models say of it, device and cores.
+    pub(crate) predicted_us: Option<[f64; 2]>,
+    /// And how long both took.
+    pub(crate) sides_us: Option<[f64; 2]>,
+    pub(crate) cut_us: Option<f64>,
+    /// The device alone, vectors on it; by its clock if it has one.
+    pub(crate) resident_us: Option<f64>,
+    /// The device alone, vectors on the host.
+    pub(crate) device_us: Option<f64>,
+    /// All cores alone.
+    pub(crate) cores_us: Option<f64>,
+    /// As the hetero context has it.
+    pub(crate) together_us: Option<f64>,
+    /// To find the cut, and to prepare it.
+    pub(crate) prepare_us: f64,
+    pub(crate) ok: bool,
+}
+
+impl HeteroRow {
+    /// |T_GPU - T_CPU| over the longer of the two.
+    fn imbalance(&self) -> Option<f64> {
+        self.sides_us.map(|[device, cores]| (device - cores).abs() / device.max(cores))
+    }
+
+    /// Speed over that of the faster side alone.
+    fn over_single(&self) -> Option<f64> {
+        Some(self.device_us?.min(self.cores_us?) / self.together_us?)
+    }
+
+    fn over_device(&self) -> Option<f64> {
+        Some(self.device_us? / self.together_us?)
+    }
+}
+
+/// Adds a row to the report for each device that is not the cores.
+pub(crate) fn measure(
+    way: &Way<'_>,
+    loaded: &Loaded,
+    precision: Dtype,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    match precision {
+        Dtype::F16 => of_type::<f16>(way, loaded, report),
+        Dtype::Bf16 => of_type::<bf16>(way, loaded, report),
+        Dtype::F32 => of_type::<f32>(way, loaded, report),
+        Dtype::F64 => of_type::<f64>(way, loaded, report),
+    }
+}
+
+/// A prepared matrix on the host's vectors.
+struct OnHost<T: Scalar> {
+    matrix: Matrix<T>,
+    y: RefCell<Vec<T::Accum>>,
+    sides: RefCell<[Vec<f64>; 2]>,
+}
+
+impl<T: Scalar> OnHost<T>
+where
+    T::Accum: Scalar,
+{
+    fn new(matrix: Matrix<T>) -> Self {
+        let y = vec![<T::Accum as Value>::from_f64(f64::NAN); matrix.row_stats().n_rows];
+        Self { matrix, y: RefCell::new(y), sides: RefCell::default() }
+    }
+
+    fn run<'a>(&'a self, x: &'a [T]) -> Run<'a> {
+        let one = <T::Accum as Value>::from_f64(1.0);
+        Box::new(move |clock| {
+            let stats = self.matrix.apply_slices(one, x, T::Accum::default(), &mut self.y.borrow_mut())?;
+            if let (Clock::Running, Some(sides)) = (clock, stats.sides_s) {
+                self.sides.borrow_mut().iter_mut().zip(sides).for_each(|(all, seconds)| all.push(seconds));
+            }
+            Ok(())
+        })
+    }
+
+    fn is_right(&self, problem: &Problem<T>) -> bool {
+        problem.reference.error_over_bound(&self.y.borrow()) <= 1.0
+    }
+}
+
+fn of_type<T: Scalar>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()>
+where
+    T::Accum: Scalar,
+{
+    let problem = Problem::<T>::of(&loaded.matrix);
+    let (cores, devices): (Vec<_>, Vec<_>) = way.places.iter().partition(|place| place.is_cores());
+    anyhow::ensure!(!cores.is_empty() && !devices.is_empty(), "--hetero needs the cpu backend and another");
+    for place in devices {
+        report.hetero.push(on_place(way, loaded, place, cores[0], &problem)?);
+    }
+    Ok(())
+}
+
+fn on_place<T: Scalar>(
+    way: &Way<'_>,
+    loaded: &Loaded,
+    place: &Place,
+    cores: &Place,
+    problem: &Problem<T>,
+) -> anyhow::Result<HeteroRow>
+where
+    T::Accum: Scalar,
+{
+    let Problem { a, x, reference } = problem;
+    let options = Options { algorithm: way.algorithms[0], tiling: way.tiling, ..Options::default() };
+    let context = place.context.beside_cores()?;
+    let together = OnHost::new(context.prepare_with(a, &options)?);
+    let partition = together.matrix.partition().expect("no cut was given").clone();
+    let in_two = match &partition.best {
+        Some(best) => {
+            let steering = Steering { cut: Some(best.cut), ..Steering::default() };
+            Some(OnHost::new(context.steered(steering).prepare(a)?))
+        }
+        None => None,
+    };
+    let device = OnHost::new(place.context.prepare_with(a, &options)?);
+    let all_cores = OnHost::new(cores.context.prepare(a)?);
+    let resident = Entrant::prepare(place, &options, a)?;
+    let device_x = place.context.upload(x)?;
+
+    let mut runs = vec![together.run(x), device.run(x), all_cores.run(x), resident.run(&device_x)];
+    runs.extend(in_two.as_ref().map(|in_two| in_two.run(x)));
+    let times = measure::interleave(&mut runs, way.cache, way.repeat, way.eviction)?;
+    drop(runs);
+    let finding = resident.finding(reference, &device_x, way.cache, times[3])?;
+    let on_host = [Some(&together), Some(&device), Some(&all_cores), in_two.as_ref()];
+    let ok = finding.ok && on_host.into_iter().flatten().all(|it| it.is_right(problem));
+    let us = |at: usize| times.get(at).filter(|_| ok).map(|time| time.median);
+    let median_us = |seconds: &Vec<f64>| spread(seconds.clone()).median;
+    let sides = in_two.as_ref().map(|in_two| in_two.sides.borrow());
+    let share = |cut: &Cut| {
+        let [regular, rows, _] = cut.entries(a.view());
+        (regular + rows) as f64 / a.nnz().max(1) as f64
+    };
+    let best = partition.best.as_ref();
+    let predicted = |step: &&Step| step.by == By::Models && best.is_some_and(|best| best.cut == step.cut);
+    let predicted =
+        partition.trace.iter().find(predicted).map(|step| [step.device_s * 1e6, step.cores_s * 1e6]);
+    Ok(HeteroRow {
+        matrix: loaded.name.clone(),
+        twin: loaded.twin,
+        nnz: a.nnz(),
+        precision: T::DTYPE.to_string(),
+        on: place.label.clone(),
+        pattern: partition.pattern.to_string(),
+        chosen: match (partition.chosen.cut.rows, best) {
+            (_, Some(best)) if best.cut == partition.chosen.cut => "both".into(),
+            (0, _) => "cores".into(),
+            _ => "device".into(),
+        },
+        cut: best.map(|best| best.cut.to_string()),
+        device_share: best.map(|best| share(&best.cut)),
+        predicted_us: predicted,
+        sides_us: sides.filter(|_| ok).map(|sides| [median_us(&sides[0]), median_us(&sides[1])]),
+        cut_us: us(4),
+        resident_us: if ok { finding.device_us.or(finding.time_us).map(|time| time.median) } else { None },
+        device_us: us(1),
+        cores_us: us(2),
+        together_us: us(0),
+        prepare_us: together.matrix.prepare_s() * 1e6,
+        ok,
+    })
+}
+
+const COLUMNS: [&str; 16] = [
+    "matrix",
+    "pattern",
+    "runs on",
+    "cut in two; share of the device",
+    "predicted us",
+    "sides us",
+    "idle us",
+    "imbalance",
+    "GF/s resident",
+    "device",
+    "cores",
+    "cut",
+    "together",
+    "x single",
+    "x device",
+    "prepare/spmv",
+];
+
+/// A table for each precision and device, then means beside the paper's.
+pub(crate) fn text(report: &Report) -> String {
+    let mut groups: Vec<(&str, &str)> =
+        report.hetero.iter().map(|row| (row.precision.as_str(), row.on.as_str())).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let mut text = String::new();
+    for (precision, on) in groups {
+        let rows: Vec<&HeteroRow> = report
+            .hetero
+            .iter()
+            .filter(|row| (row.precision.as_str(), row.on.as_str()) == (precision, on))
+            .collect();
+        let header = COLUMNS.map(str::to_owned).to_vec();
+        let table = aligned(header, rows.iter().map(|row| cells(row)).collect());
+        let _ = writeln!(text, "{precision}, {on} and the cores\n{table}");
+        means(&mut text, &rows);
+    }
+    text += "Vectors are the host's, but for `resident`: the device alone with vectors on it, by its clock if it has one. `device`\n\
+         and `cores` are either side alone, with all of the cores; `cut` is the best cut in two, `together` what the hetero\n\
+         context runs. GFlop/s = 2 nnz / t. `sides us`: device / cores in runs of the cut, the device with all copies; idle is their\n\
+         difference. `x single`: speed over the faster side alone. prepare/spmv: finding the cut over one multiplication.\n";
+    text + &tail(report)
+}
+
+fn cells(row: &HeteroRow) -> Vec<String> {
+    let both =
+        |pair: Option<[f64; 2]>| pair.map_or_else(|| "-".to_owned(), |[d, c]| format!("{d:.1} / {c:.1}"));
+    let gflops = |us: Option<f64>| match us {
+        _ if !row.ok => "FAILED".to_owned(),
+        us => number(us.map(|us| 2.0 * row.nnz as f64 / us / 1e3), 2),
+    };
+    let cut = row.cut.as_ref().zip(row.device_share);
+    vec![
+        name(&row.matrix, row.twin),
+        row.pattern.clone(),
+        row.chosen.clone(),
+        cut.map_or_else(|| "-".into(), |(cut, share)| format!("{cut}; {:.0}%", 100.0 * share)),
+        both(row.predicted_us),
+        both(row.sides_us),
+        number(row.sides_us.map(|[d, c]| (d - c).abs()), 1),
+        row.imbalance().map_or_else(|| "-".into(), |i| format!("{:.0}%", 100.0 * i)),
+        gflops(row.resident_us),
+        gflops(row.device_us),
+        gflops(row.cores_us),
+        gflops(row.cut_us),
+        gflops(row.together_us),
+        number(row.over_single(), 2),
+        number(row.over_device(), 2),
+        number(row.together_us.map(|us| row.prepare_us / us), 0),
+    ]
+}
+
+fn means(text: &mut String, rows: &[&HeteroRow]) {
+    for (pattern, paper) in PAPER {
+        let of_it = || rows.iter().filter(|row| row.pattern == pattern.name());
+        let together: Vec<f64> = of_it().filter_map(|row| row.over_device()).collect();
+        let cut: Vec<f64> = of_it().filter_map(|row| Some(row.device_us? / row.cut_us?)).collect();
+        if let (Some(together), Some(cut)) = (geometric_mean(&together), geometric_mean(&cut)) {
+            let n = of_it().count();
+            let _ = writeln!(
+                text,
+                "{n} {pattern}: together {together:.2} times as fast as the device alone, cut in two {cut:.2}; the paper: {paper} on \
+                 a GTX 1080 Ti with two Xeons"
+            );
+        }
+    }
+    let mut imbalances: Vec<f64> = rows.iter().filter_map(|row| row.imbalance()).collect();
+    imbalances.sort_by(f64::total_cmp);
+    let over_single: Vec<f64> = rows.iter().filter_map(|row| row.over_single()).collect();
+    if let Some(mean) = geometric_mean(&over_single) {
+        let least = over_single.iter().copied().fold(f64::INFINITY, f64::min);
+        let below = over_single.iter().filter(|ratio| **ratio < FLOOR).count();
+        let both = rows.iter().filter(|row| row.chosen == "both").count();
+        let _ = writeln!(
+            text,
+            "speed over the faster side alone: {mean:.2} in the geometric mean, {least:.2} at the least, below {FLOOR} on {below} of {}; \
+             both run on {both}",
+            over_single.len()
+        );
+    }
+    if !imbalances.is_empty() {
+        let median = 100.0 * imbalances[imbalances.len() / 2];
+        let _ = writeln!(
+            text,
+            "imbalance of the best cut in two: {median:.0}% at the median of {}",
+            imbalances.len()
+        );
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn row() -> HeteroRow {
+        HeteroRow {
+            matrix: "m".into(),
+            twin: false,
+            nnz: 1000,
+            precision: "f32".into(),
+            on: "gpu".into(),
+            pattern: "tetris".into(),
+            chosen: "both".into(),
+            cut: Some("some".into()),
+            device_share: Some(0.75),
+            predicted_us: None,
+            sides_us: Some([8.0, 10.0]),
+            cut_us: Some(11.0),
+            resident_us: Some(5.0),
+            device_us: Some(20.0),
+            cores_us: Some(22.0),
+            together_us: Some(10.0),
+            prepare_us: 500.0,
+            ok: true,
+        }
+    }
+
+    #[test]
+    fn ratios_are_speeds_and_idle_time_is_the_difference() {
+        let cells = cells(&row());
+        let of = |column: &str| &cells[COLUMNS.iter().position(|c| *c == column).unwrap()];
+        assert_eq!(
+            (of("idle us"), of("imbalance"), of("x single")),
+            (&"2.0".into(), &"20%".into(), &"2.00".into())
+        );
+        assert_eq!((of("together"), of("prepare/spmv")), (&"0.20".into(), &"50".into()));
+    }
+
+    #[test]
+    fn a_wrong_result_has_no_speed() {
+        let wrong = HeteroRow { ok: false, together_us: None, ..row() };
+        assert!(cells(&wrong).contains(&"FAILED".to_owned()) && wrong.over_single().is_none());
+    }
+
+    #[test]
+    fn means_stand_beside_the_papers() {
+        let mut text = String::new();
+        means(&mut text, &[&row()]);
+        assert!(text.contains("1 tetris: together 2.00 times") && text.contains("the paper: 2.15"), "{text}");
+        assert!(text.contains("below 0.97 on 0 of 1") && text.contains("20% at the median"), "{text}");
+    }
+}

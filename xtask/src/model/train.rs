@@ -1,0 +1,314 @@
+//! `cargo xtask train`: times of both sides over many cuts, and support vector regressions of them (Tan et al. 2019).
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use linfa::prelude::*;
+use linfa_svm::Svm;
+use ndarray::{Array1, Array2};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+use spmv::{
+    Algorithm, BackendKind, Context, Csr, Cut, Dtype, Models, Options, Regular, Scalar, Steering, Value,
+    bf16, f16,
+};
+use spmv_hetero::{ModelPair, Svr, features};
+
+use super::rates::Kind;
+use super::{progress, timing};
+use crate::bench::devices::{self, Place};
+use crate::bench::inputs::{self, Input};
+use crate::bench::report::Cache;
+
+/// `cargo xtask train`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TrainArgs {
+    /// Backends, with all their devices; all that open but the cpu, without it.
+    #[arg(long, value_delimiter = ',')]
+    backend: Vec<BackendKind>,
+    /// Value types: f16, bf16, f32, f64.
+    #[arg(long, value_delimiter = ',', default_value = "f32,f64")]
+    precision: Vec<Dtype>,
+    /// Matrix Market files besides generated matrices; those in tests/data and two of the suite, without it.
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    matrix: Vec<PathBuf>,
+    /// Fewer and smaller generated matrices: a look, not models to keep.
+    #[arg(long)]
+    quick: bool,
+    /// Of which matrices are held out, and of the folds.
+    #[arg(long, default_value_t = 2019)]
+    seed: u64,
+}
+
+/// Rows and mean entries of a row of generated matrices.
+const ROWS: [usize; 6] = [1_000, 5_000, 25_000, 100_000, 400_000, 1_000_000];
+const MEANS: [u32; 4] = [4, 15, 60, 250];
+/// Entries of the largest one, and where it is to be quick.
+const MOST_ENTRIES: usize = 8_000_000;
+const FEW_ENTRIES: usize = 400_000;
+
+/// Every so many-th matrix is held out; and of the others, to choose the kernel's width and C.
+const HELD_OUT: usize = 5;
+/// Widths of the kernel in numbers of features, and C.
+const WIDTHS: [f64; 3] = [1.0, 3.0, 9.0];
+const COSTS: [f64; 3] = [1.0, 10.0, 100.0];
+/// Difference of logarithms of seconds that costs nothing.
+const TUBE: f64 = 0.02;
+
+/// Features of one cut, and seconds.
+type Samples = Vec<(Vec<f64>, f64)>;
+
+/// Trains the models of every device with cores beside it.
+pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
+    let mut n_trained = 0;
+    for place in devices::open(&args.backend)?.iter().filter(|p| p.context.backend() != BackendKind::Cpu) {
+        of_device(args, place)?;
+        n_trained += 1;
+    }
+    anyhow::ensure!(n_trained > 0, "there is no device beside the cores");
+    Ok(())
+}
+
+fn of_device(args: &TrainArgs, place: &Place) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let context = place.context.beside_cores()?;
+    let cores = context.cores().expect("beside which they were put");
+    let path = Models::path(context.backend().name(), context.caps());
+    let path = path.ok_or_else(|| anyhow::anyhow!("no data folder; name one with SPMV_PROFILES"))?;
+    let kept = Models::kept(context.backend().name(), context.caps(), cores);
+    let mut models = kept.ok().flatten().unwrap_or_else(|| Models::new(context.caps(), cores));
+    for &precision in &args.precision {
+        if let Some(why) = place.obstacle(precision, Cache::Warm) {
+            println!("{why}");
+            continue;
+        }
+        models.put(match precision {
+            Dtype::F16 => of_type::<f16>(args, place, &context)?,
+            Dtype::Bf16 => of_type::<bf16>(args, place, &context)?,
+            Dtype::F32 => of_type::<f32>(args, place, &context)?,
+            Dtype::F64 => of_type::<f64>(args, place, &context)?,
+        });
+        models.save(&path)?;
+    }
+    let (label, name, seconds) = (&place.label, &context.caps().name, start.elapsed().as_secs_f64());
+    println!("{label}: {name}, {} beside it, {seconds:.0} s; {}", cores.name, path.display());
+    Ok(())
+}
+
+/// A matrix to be made or read when its turn comes.
+enum Source {
+    Generated(Kind, usize, u32),
+    File(Input),
+}
+
+impl Source {
+    fn all(args: &TrainArgs) -> anyhow::Result<Vec<Self>> {
+        let most = if args.quick { FEW_ENTRIES } else { MOST_ENTRIES };
+        let sizes = ROWS.into_iter().flat_map(|n| MEANS.map(|mean| (n, mean)));
+        let fits = |(n, mean): &(usize, u32)| n * *mean as usize <= most && 2 * *mean as usize <= *n;
+        let kinds = |(n, mean)| Kind::ALL.map(|kind| Source::Generated(kind, n, mean));
+        let files = inputs::select(&args.matrix, false, None)?.into_iter().map(Source::File);
+        Ok(sizes.filter(fits).flat_map(kinds).chain(files).collect())
+    }
+
+    fn matrix(&self) -> anyhow::Result<Csr<f64>> {
+        match self {
+            Source::Generated(kind, n, mean) => kind.matrix(*n, *mean),
+            Source::File(input) => Ok(input.load()?.matrix),
+        }
+    }
+}
+
+/// One type of values: measures every cut of every matrix, and fits four fifths of the matrices.
+fn of_type<T: Scalar>(args: &TrainArgs, place: &Place, context: &Context) -> anyhow::Result<ModelPair>
+where
+    T::Accum: Scalar,
+{
+    let sources = Source::all(args)?;
+    let bar = progress(sources.len(), format!("{} {} cuts", place.label, T::DTYPE));
+    let mut matrices = Vec::new();
+    for source in &sources {
+        let a: Csr<T> = source.matrix()?.map_values(T::from_f64);
+        if a.nnz() > 0 {
+            matrices.push(of_matrix(context, &a)?);
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    matrices.shuffle(&mut Pcg64Mcg::seed_from_u64(args.seed));
+    let side = |name: &str, of: fn(&[Samples; 2]) -> &Samples| {
+        let matrices: Vec<&Samples> = matrices.iter().map(of).collect();
+        let (held, kept): (Vec<_>, Vec<_>) =
+            matrices.iter().enumerate().partition(|(i, _)| i % HELD_OUT == 0);
+        let [held, kept] =
+            [held, kept].map(|part| part.into_iter().map(|(_, samples)| *samples).collect::<Vec<_>>());
+        let svr = fit(&kept)?;
+        let errors = errors(&svr, &held);
+        let n = |matrices: &[&Samples]| matrices.iter().map(|samples| samples.len()).sum::<usize>();
+        println!(
+            "{} {} {name}: {} support vectors of {} cuts of {} matrices; {} cuts of {} held out: off by {:.1}% at the median, \
+             {:.1}% in the mean",
+            place.label,
+            T::DTYPE,
+            svr.vectors.len(),
+            n(&kept),
+            kept.len(),
+            n(&held),
+            held.len(),
+            100.0 * errors[errors.len() / 2],
+            100.0 * errors.iter().sum::<f64>() / errors.len() as f64,
+        );
+        anyhow::Ok(svr)
+    };
+    let (device, cores) = (side("M_GPU", |m| &m[0])?, side("M_CPU", |m| &m[1])?);
+    Ok(ModelPair { value: T::DTYPE.name().into(), device, cores })
+}
+
+/// Times of the device and of the cores for many cuts of a matrix.
+fn of_matrix<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[Samples; 2]>
+where
+    T::Accum: Scalar,
+{
+    let mut samples = [vec![], vec![]];
+    for cut in cuts(a) {
+        let steering = Steering { cut: Some(cut), ..Steering::default() };
+        let [device_s, cores_s] = timing::of_sides(&context.steered(steering), a)?;
+        let (device, cores) = features(a.view(), &cut);
+        for (samples, (features, seconds)) in
+            samples.iter_mut().zip([(device.to_vec(), device_s), (cores.to_vec(), cores_s)])
+        {
+            if seconds > 0.0 {
+                samples.push((features, seconds));
+            }
+        }
+    }
+    Ok(samples)
+}
+
+/// By rows in several places, and with a regular part of several widths, with and without rows of the rest.
+fn cuts<T: Value>(a: &Csr<T>) -> Vec<Cut> {
+    let rows_with = |share: f64| {
+        let wanted = share * a.nnz() as f64;
+        a.row_ptr().partition_point(|entry| f64::from(*entry) < wanted).min(a.n_rows())
+    };
+    let mut cuts: Vec<Cut> = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0].map(|s| Cut::by_rows(rows_with(s))).to_vec();
+    let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
+    cuts.extend([0.4, 0.8].map(|share| Cut { options, ..Cut::by_rows(rows_with(share)) }));
+    let start = Cut::of(a.view());
+    if let Regular::Diagonals { half_width: width } | Regular::Places { width } = start.regular {
+        for width in [width, width.div_ceil(2), width.div_ceil(4), width + width.div_ceil(2)] {
+            let regular = start.regular.with_width(width);
+            cuts.extend([0.0, 0.4].map(|share| Cut { regular, ..Cut::by_rows(rows_with(share)) }));
+        }
+    }
+    cuts.dedup();
+    cuts
+}
+
+/// The regression with the width and C that predict a part best which is left out first.
+fn fit(matrices: &[&Samples]) -> anyhow::Result<Svr> {
+    let (left_out, others): (Vec<_>, Vec<_>) =
+        matrices.iter().enumerate().partition(|(i, _)| i % HELD_OUT == 0);
+    let [left_out, others] =
+        [left_out, others].map(|part| part.into_iter().map(|(_, m)| *m).collect::<Vec<_>>());
+    anyhow::ensure!(!left_out.is_empty() && !others.is_empty(), "too few matrices to train with");
+    let mut best: Option<(f64, f64, f64)> = None;
+    for (width, cost) in WIDTHS.into_iter().flat_map(|width| COSTS.map(|cost| (width, cost))) {
+        let errors = errors(&fit_with(&others, width, cost)?, &left_out);
+        let mean = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
+        if best.is_none_or(|(least, ..)| mean < least) {
+            best = Some((mean, width, cost));
+        }
+    }
+    let (_, width, cost) = best.expect("several were tried");
+    fit_with(matrices, width, cost)
+}
+
+fn fit_with(matrices: &[&Samples], width: f64, cost: f64) -> anyhow::Result<Svr> {
+    let samples: Vec<&(Vec<f64>, f64)> = matrices.iter().flat_map(|samples| samples.iter()).collect();
+    anyhow::ensure!(!samples.is_empty(), "no times to train with");
+    let (n, n_features) = (samples.len(), samples[0].0.len());
+    let of = |i: usize| samples.iter().map(move |sample| sample.0[i]);
+    let means: Vec<f64> = (0..n_features).map(|i| of(i).sum::<f64>() / n as f64).collect();
+    let deviation = |i: usize| (of(i).map(|f| (f - means[i]).powi(2)).sum::<f64>() / n as f64).sqrt();
+    // What never differs says nothing.
+    let deviations =
+        (0..n_features).map(|i| Some(deviation(i)).filter(|dev| *dev > 1e-12).unwrap_or(1.0)).collect();
+    let mean_ln = samples.iter().map(|(_, seconds)| seconds.ln()).sum::<f64>() / n as f64;
+    let width = width * n_features as f64;
+    let mut svr = Svr { means, deviations, width, vectors: vec![], weights: vec![], bias: mean_ln };
+    let scaled: Vec<Vec<f64>> = samples.iter().map(|(features, _)| svr.scaled(features)).collect();
+    let records = Array2::from_shape_vec((n, n_features), scaled.concat())?;
+    let targets = Array1::from_iter(samples.iter().map(|(_, seconds)| seconds.ln() - mean_ln));
+    let params = Svm::<f64, f64>::params().c_svr(cost, Some(TUBE)).gaussian_kernel(width);
+    let fitted = params.fit(&Dataset::new(records, targets))?;
+    let is_support = |(_, weight): &(Vec<f64>, f64)| *weight != 0.0;
+    (svr.vectors, svr.weights) =
+        scaled.into_iter().zip(fitted.alpha.iter().copied()).filter(is_support).unzip();
+    svr.bias -= fitted.rho;
+    Ok(svr)
+}
+
+/// Relative errors in rising order.
+fn errors(svr: &Svr, matrices: &[&Samples]) -> Vec<f64> {
+    let samples = matrices.iter().flat_map(|samples| samples.iter());
+    let mut errors: Vec<f64> =
+        samples.map(|(features, seconds)| (svr.seconds(features) - seconds).abs() / seconds).collect();
+    errors.sort_by(f64::total_cmp);
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds that are a product of powers of two features, times a step of a third.
+    fn samples(n: usize, from: usize) -> Vec<Samples> {
+        let one = |i: usize| {
+            let (a, b) = ((i * 37 % 101) as f64 / 10.0, (i * 53 % 89) as f64 / 10.0);
+            let seconds = (0.8 * a + 0.1 * b - 14.0 + if i.is_multiple_of(2) { 0.5 } else { 0.0 }).exp();
+            (vec![a, b, (i % 2) as f64, 7.0], seconds)
+        };
+        (from..from + n).map(|matrix| (0..8).map(|cut| one(matrix * 8 + cut)).collect()).collect()
+    }
+
+    #[test]
+    fn a_regression_predicts_what_it_has_not_seen_and_comes_out_the_same_again() {
+        let (known, unknown) = (samples(40, 0), samples(10, 40));
+        let [known, unknown] = [&known, &unknown].map(|list| list.iter().collect::<Vec<_>>());
+        let svr = fit(&known).unwrap();
+        let errors = errors(&svr, &unknown);
+        assert!(errors[errors.len() / 2] < 0.05 && errors[errors.len() * 9 / 10] < 0.15, "{errors:?}");
+        assert_eq!(fit(&known).unwrap(), svr);
+    }
+
+    #[test]
+    fn ours_predicts_as_the_library_does() {
+        let known = samples(10, 0);
+        let known: Vec<&Samples> = known.iter().collect();
+        let svr = fit_with(&known, 2.0, 10.0).unwrap();
+        let all: Vec<_> = known.iter().flat_map(|samples| samples.iter()).collect();
+        let scaled: Vec<f64> = all.iter().flat_map(|(features, _)| svr.scaled(features)).collect();
+        let mean_ln = all.iter().map(|(_, s)| s.ln()).sum::<f64>() / all.len() as f64;
+        let records = Array2::from_shape_vec((all.len(), 4), scaled).unwrap();
+        let targets = Array1::from_iter(all.iter().map(|(_, s)| s.ln() - mean_ln));
+        let params = Svm::<f64, f64>::params().c_svr(10.0, Some(TUBE)).gaussian_kernel(8.0);
+        let fitted = params.fit(&Dataset::new(records.clone(), targets)).unwrap();
+        for (record, (features, _)) in records.outer_iter().zip(all) {
+            let theirs = (fitted.predict(record.to_owned()) + mean_ln).exp();
+            let ours = svr.seconds(features);
+            assert!((ours - theirs).abs() < 1e-9 * theirs, "{ours} {theirs}");
+        }
+    }
+
+    #[test]
+    fn cuts_of_every_kind_are_trained_with() {
+        let diagonals = (0..200u32).flat_map(|r| (0..4).map(move |k| (r, (r + k).min(199), 1.0f32)));
+        let a = Csr::from_coo(200, 200, &diagonals.collect::<Vec<_>>()).unwrap();
+        let cuts = cuts(&a);
+        assert!(cuts.iter().any(|cut| cut.rows == 0) && cuts.iter().any(|cut| cut.rows == 200));
+        assert!(cuts.iter().any(|cut| cut.regular != Regular::None && cut.rows > 0));
+        assert!(cuts.iter().any(|cut| cut.options.algorithm == Algorithm::SpeculativeSegmentedSum));
+    }
+}
