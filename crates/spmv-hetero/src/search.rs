@@ -1,7 +1,7 @@
 //! Where a matrix is cut: Algorithm 1 by models and by runs, and whether it is cut at all.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use num_traits::One;
 use spmv_backend::Backend;
@@ -18,8 +18,11 @@ use crate::sides::Sides;
 
 /// Runs of each cut, unless one says otherwise.
 const RUNS: usize = 9;
-/// Runs before those that count.
+/// Time that the runs of a cut take at the least, and runs before them and their time: threads and clocks that sleep are slow at
+/// first.
+const RUNS_TIME: Duration = Duration::from_millis(4);
 const WARM_UP: usize = 2;
+const WARM_UP_TIME: Duration = Duration::from_millis(1);
 /// How many times as many the last ones get that are compared.
 const FINAL: usize = 3;
 /// A matrix is cut where that takes less than this share of the time of the faster side alone.
@@ -31,8 +34,8 @@ const SPARSEST: usize = 64;
 
 /// How a cut is found.
 ///
-/// By default 9 runs for each of some 20 cuts, which costs the time of a few hundred multiplications and about 20 times that of
-/// preparing the matrix. With models and no runs it costs a look at all entries for each cut.
+/// By default some 20 cuts, each prepared and run 9 times and for 5 milliseconds at the least. With models and no runs it costs a
+/// look at all entries for each cut.
 ///
 /// ```
 /// use spmv_hetero::{Cut, Steering};
@@ -45,7 +48,7 @@ pub struct Steering {
     pub cut: Option<Cut>,
     /// Predict times of cuts before any is run. [`Models::kept`] finds those that were trained.
     pub models: Option<Arc<Models>>,
-    /// Runs of each cut that is tried; 0 leaves all to models, and without these takes the cut that the paper begins with.
+    /// Runs of each cut that is tried, at the least; 0 leaves all to models, and without these takes the cut that the paper begins with.
     pub runs: usize,
 }
 
@@ -242,15 +245,16 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         Pair::with_regular(self.sides, self.a, &halves, prepared, cut)
     }
 
-    /// Median times of some runs, after two others.
+    /// Median times of some runs, after others.
     fn run(&mut self, pair: &Pair<B, C, T>) -> Result<PairStats> {
         let mut workspace = pair.workspace()?;
-        let mut times = Vec::with_capacity(self.runs);
-        for run in 0..WARM_UP + self.runs {
-            let (one, zero) = (T::Accum::one(), T::Accum::default());
-            let stats = pair.apply(&mut workspace, one, &self.x, zero, &mut self.y)?;
-            if run >= WARM_UP {
-                times.push(stats);
+        let mut times = Vec::new();
+        for (least, time) in [(WARM_UP, WARM_UP_TIME), (self.runs, RUNS_TIME)] {
+            times.clear();
+            let start = Instant::now();
+            while times.len() < least || start.elapsed() < time {
+                let (one, zero) = (T::Accum::one(), T::Accum::default());
+                times.push(pair.apply(&mut workspace, one, &self.x, zero, &mut self.y)?);
             }
         }
         Ok(median(times))

@@ -51,6 +51,8 @@ pub(crate) struct HeteroRow {
     pub(crate) together_us: Option<f64>,
     /// To find the cut, and to prepare it.
     pub(crate) prepare_us: f64,
+    /// What was tried, a sentence each.
+    pub(crate) trace: Vec<String>,
     pub(crate) ok: bool,
 }
 
@@ -197,6 +199,7 @@ where
         cores_us: us(2),
         together_us: us(0),
         prepare_us: together.matrix.prepare_s() * 1e6,
+        trace: partition.trace.iter().map(Step::to_string).collect(),
         ok,
     })
 }
@@ -221,7 +224,7 @@ const COLUMNS: [&str; 16] = [
 ];
 
 /// A table for each precision and device, then means beside the paper's.
-pub(crate) fn text(report: &Report) -> String {
+pub(crate) fn text(report: &Report, with_traces: bool) -> String {
     let mut groups: Vec<(&str, &str)> =
         report.hetero.iter().map(|row| (row.precision.as_str(), row.on.as_str())).collect();
     groups.sort_unstable();
@@ -237,6 +240,9 @@ pub(crate) fn text(report: &Report) -> String {
         let table = aligned(header, rows.iter().map(|row| cells(row)).collect());
         let _ = writeln!(text, "{precision}, {on} and the cores\n{table}");
         means(&mut text, &rows);
+        for row in rows.iter().filter(|_| with_traces) {
+            let _ = writeln!(text, "{}:\n  {}\n", name(&row.matrix, row.twin), row.trace.join("\n  "));
+        }
     }
     text += "Vectors are the host's, but for `resident`: the device alone with vectors on it, by its clock if it has one. `device`\n\
          and `cores` are either side alone, with all of the cores; `cut` is the best cut in two, `together` what the hetero\n\
@@ -335,6 +341,7 @@ pub(crate) mod tests {
             cores_us: Some(22.0),
             together_us: Some(10.0),
             prepare_us: 500.0,
+            trace: vec!["a step".into()],
             ok: true,
         }
     }

@@ -72,6 +72,9 @@ pub(crate) struct Args {
     /// Times each device with the cores beside it instead, against either alone: where matrices are cut, and what both gain.
     #[arg(long, conflicts_with_all = ["sweep", "peers", "html", "cold"])]
     hetero: bool,
+    /// Prints every cut that was tried.
+    #[arg(long, requires = "hetero")]
+    trace: bool,
     /// Writes the report as JSON (docs/bench-schema.md).
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -224,7 +227,7 @@ fn publish(args: &Args, report: &Report, pictures: &[html::Picture]) -> anyhow::
         "{}",
         match (args.sweep, args.hetero) {
             (true, _) => sweep::text(report),
-            (_, true) => hetero::text(report),
+            (_, true) => hetero::text(report, args.trace),
             _ => table::text(report),
         }
     );
