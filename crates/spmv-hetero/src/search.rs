@@ -25,6 +25,8 @@ const WARM_UP: usize = 2;
 const WARM_UP_TIME: Duration = Duration::from_millis(1);
 /// How many times as many the last ones get that are compared.
 const FINAL: usize = 3;
+/// Times of cuts over that of the fastest up to which the most balanced of them is taken.
+const ALIKE: f64 = 1.03;
 /// A matrix is cut where that takes less than this share of the time of the faster side alone.
 const WORTH: f64 = 0.95;
 /// The same of predicted times, which leave out that sums are joined.
@@ -273,7 +275,17 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         // Also with a layout that has everything, or by speculative segmented sum.
         let device = fastest(&|step| step.device_s > 0.0 && step.cores_s == 0.0);
         let cores = fastest(&|step| step.device_s == 0.0);
-        let best = fastest(&|step| step.device_s > 0.0 && step.cores_s > 0.0);
+        let in_two = |step: &Step| step.device_s > 0.0 && step.cores_s > 0.0;
+        let best = fastest(&in_two).and_then(|best| {
+            let as_fast =
+                |step: &&Step| step.by == by && in_two(step) && step.total_s <= ALIKE * best.total_s;
+            let imbalance =
+                |step: &Step| (step.device_s - step.cores_s).abs() / step.device_s.max(step.cores_s);
+            self.trace.iter().filter(as_fast).min_by(|a, b| imbalance(a).total_cmp(&imbalance(b))).copied()
+        });
+        if let (Some(best), true, By::Runs) = (best, self.models.is_some(), by) {
+            self.times(By::Models, &best.cut)?;
+        }
         let mut found = [device, cores, best];
         let mut pairs = [const { None }; 3];
         if by == By::Runs {

@@ -91,24 +91,25 @@ pub(crate) fn measure(
 struct OnHost<T: Scalar> {
     matrix: Matrix<T>,
     y: RefCell<Vec<T::Accum>>,
-    sides: RefCell<[Vec<f64>; 2]>,
+    /// Seconds of both in timed runs, where they are looked at.
+    sides: Option<RefCell<[Vec<f64>; 2]>>,
 }
 
 impl<T: Scalar> OnHost<T>
 where
     T::Accum: Scalar,
 {
-    fn new(matrix: Matrix<T>) -> Self {
+    fn new(matrix: Matrix<T>, looks_at_sides: bool) -> Self {
         let y = vec![<T::Accum as Value>::from_f64(f64::NAN); matrix.row_stats().n_rows];
-        Self { matrix, y: RefCell::new(y), sides: RefCell::default() }
+        Self { matrix, y: RefCell::new(y), sides: looks_at_sides.then(RefCell::default) }
     }
 
     fn run<'a>(&'a self, x: &'a [T]) -> Run<'a> {
         let one = <T::Accum as Value>::from_f64(1.0);
         Box::new(move |clock| {
             let stats = self.matrix.apply_slices(one, x, T::Accum::default(), &mut self.y.borrow_mut())?;
-            if let (Clock::Running, Some(sides)) = (clock, stats.sides_s) {
-                self.sides.borrow_mut().iter_mut().zip(sides).for_each(|(all, seconds)| all.push(seconds));
+            if let (Clock::Running, Some(all), Some(sides)) = (clock, &self.sides, stats.sides_s) {
+                all.borrow_mut().iter_mut().zip(sides).for_each(|(all, seconds)| all.push(seconds));
             }
             Ok(())
         })
@@ -145,17 +146,17 @@ where
     let Problem { a, x, reference } = problem;
     let options = Options { algorithm: way.algorithms[0], tiling: way.tiling, ..Options::default() };
     let context = place.context.beside_cores()?;
-    let together = OnHost::new(context.prepare_with(a, &options)?);
+    let together = OnHost::new(context.prepare_with(a, &options)?, false);
     let partition = together.matrix.partition().expect("no cut was given").clone();
     let in_two = match &partition.best {
         Some(best) => {
             let steering = Steering { cut: Some(best.cut), ..Steering::default() };
-            Some(OnHost::new(context.steered(steering).prepare(a)?))
+            Some(OnHost::new(context.steered(steering).prepare(a)?, true))
         }
         None => None,
     };
-    let device = OnHost::new(place.context.prepare_with(a, &options)?);
-    let all_cores = OnHost::new(cores.context.prepare(a)?);
+    let device = OnHost::new(place.context.prepare_with(a, &options)?, false);
+    let all_cores = OnHost::new(cores.context.prepare(a)?, false);
     let resident = Entrant::prepare(place, &options, a)?;
     let device_x = place.context.upload(x)?;
 
@@ -168,7 +169,7 @@ where
     let ok = finding.ok && on_host.into_iter().flatten().all(|it| it.is_right(problem));
     let us = |at: usize| times.get(at).filter(|_| ok).map(|time| time.median);
     let median_us = |seconds: &Vec<f64>| spread(seconds.clone()).median;
-    let sides = in_two.as_ref().map(|in_two| in_two.sides.borrow());
+    let sides = in_two.as_ref().and_then(|in_two| Some(in_two.sides.as_ref()?.borrow()));
     let share = |cut: &Cut| {
         let [regular, rows, _] = cut.entries(a.view());
         (regular + rows) as f64 / a.nnz().max(1) as f64
@@ -293,8 +294,6 @@ fn means(text: &mut String, rows: &[&HeteroRow]) {
             );
         }
     }
-    let mut imbalances: Vec<f64> = rows.iter().filter_map(|row| row.imbalance()).collect();
-    imbalances.sort_by(f64::total_cmp);
     let over_single: Vec<f64> = rows.iter().filter_map(|row| row.over_single()).collect();
     if let Some(mean) = geometric_mean(&over_single) {
         let least = over_single.iter().copied().fold(f64::INFINITY, f64::min);
@@ -307,12 +306,36 @@ fn means(text: &mut String, rows: &[&HeteroRow]) {
             over_single.len()
         );
     }
-    if !imbalances.is_empty() {
-        let median = 100.0 * imbalances[imbalances.len() / 2];
+    for (which, both) in [("", false), (" that both run on", true)] {
+        let is_one = |row: &&&HeteroRow| !both || row.chosen == "both";
+        let mut imbalances: Vec<f64> = rows.iter().filter(is_one).filter_map(|row| row.imbalance()).collect();
+        imbalances.sort_by(f64::total_cmp);
+        if !imbalances.is_empty() {
+            let (median, n) = (100.0 * imbalances[imbalances.len() / 2], imbalances.len());
+            let _ = writeln!(
+                text,
+                "imbalance of the best cut in two: {median:.0}% at the median of {n} matrices{which}"
+            );
+        }
+    }
+    let (mut off, n) = (Vec::new(), rows.len());
+    for row in rows {
+        off.extend(
+            row.predicted_us
+                .zip(row.sides_us)
+                .map(|(predicted, sides)| [0, 1].map(|s| (predicted[s] - sides[s]).abs() / sides[s])),
+        );
+    }
+    if !off.is_empty() {
+        let [device, cores] = [0, 1].map(|side| {
+            let mut off: Vec<f64> = off.iter().map(|off| off[side]).collect();
+            off.sort_by(f64::total_cmp);
+            100.0 * off[off.len() / 2]
+        });
         let _ = writeln!(
             text,
-            "imbalance of the best cut in two: {median:.0}% at the median of {}",
-            imbalances.len()
+            "predicted times of it: off by {device:.0}% (device) and {cores:.0}% (cores) at the median of {} of {n} matrices",
+            off.len()
         );
     }
     text.push('\n');
@@ -368,6 +391,10 @@ pub(crate) mod tests {
         let mut text = String::new();
         means(&mut text, &[&row()]);
         assert!(text.contains("1 tetris: together 2.00 times") && text.contains("the paper: 2.15"), "{text}");
-        assert!(text.contains("below 0.97 on 0 of 1") && text.contains("20% at the median"), "{text}");
+        assert!(
+            text.contains("below 0.97 on 0 of 1")
+                && text.contains("20% at the median of 1 matrices that both run on"),
+            "{text}"
+        );
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct TrainArgs {
 const ROWS: [usize; 6] = [1_000, 5_000, 25_000, 100_000, 400_000, 1_000_000];
 const MEANS: [u32; 4] = [4, 15, 60, 250];
 /// Entries of the largest one, and where it is to be quick.
-const MOST_ENTRIES: usize = 8_000_000;
+const MOST_ENTRIES: usize = 4_000_000;
 const FEW_ENTRIES: usize = 400_000;
 
 /// Every so many-th matrix is held out; and of the others, to choose the kernel's width and C.
@@ -54,7 +54,7 @@ const HELD_OUT: usize = 5;
 const WIDTHS: [f64; 3] = [1.0, 3.0, 9.0];
 const COSTS: [f64; 3] = [1.0, 10.0, 100.0];
 /// Difference of logarithms of seconds that costs nothing.
-const TUBE: f64 = 0.02;
+const TUBE: f64 = 0.05;
 
 /// Features of one cut, and seconds.
 type Samples = Vec<(Vec<f64>, f64)>;
