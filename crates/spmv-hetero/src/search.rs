@@ -18,12 +18,12 @@ use crate::sides::Sides;
 
 /// Runs of each cut, unless one says otherwise.
 const RUNS: usize = 9;
-/// Time that the runs of a cut take at the least, and runs before them and their time: threads and clocks that sleep are slow at
-/// first.
-const RUNS_TIME: Duration = Duration::from_millis(4);
+/// Runs before those that count.
 const WARM_UP: usize = 2;
-const WARM_UP_TIME: Duration = Duration::from_millis(1);
-/// How many times as many the last ones get that are compared.
+/// Time of both at the least: threads and clocks that sleep are slow at first. Where it is decided between sides more is taken.
+const TRIAL: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(4)];
+const DECISION: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(10)];
+/// How often those are run that it is decided between, in turns.
 const FINAL: usize = 3;
 /// Times of cuts over that of the fastest up to which the most balanced of them is taken.
 const ALIKE: f64 = 1.03;
@@ -36,8 +36,8 @@ const SPARSEST: usize = 64;
 
 /// How a cut is found.
 ///
-/// By default some 20 cuts, each prepared and run 9 times and for 5 milliseconds at the least. With models and no runs it costs a
-/// look at all entries for each cut.
+/// By default some 20 cuts, each prepared and run 9 times and for 6 milliseconds at the least; in the end the best one and
+/// either side alone for 60. With models and no runs it costs a look at all entries for each cut.
 ///
 /// ```
 /// use spmv_hetero::{Cut, Steering};
@@ -204,7 +204,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         }
         let step = match by {
             By::Models => self.predicted(cut),
-            By::Runs => match self.pair(cut).and_then(|pair| self.run(&pair)) {
+            By::Runs => match self.pair(cut).and_then(|pair| self.run(&pair, TRIAL)) {
                 Ok(stats) => step(cut, &stats),
                 Err(e) if is_of_this_cut(&e) => {
                     // So that entries move away from the device.
@@ -248,10 +248,10 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
     }
 
     /// Median times of some runs, after others.
-    fn run(&mut self, pair: &Pair<B, C, T>) -> Result<PairStats> {
+    fn run(&mut self, pair: &Pair<B, C, T>, [warm_up, timed]: [Duration; 2]) -> Result<PairStats> {
         let mut workspace = pair.workspace()?;
         let mut times = Vec::new();
-        for (least, time) in [(WARM_UP, WARM_UP_TIME), (self.runs, RUNS_TIME)] {
+        for (least, time) in [(WARM_UP, warm_up), (self.runs, timed)] {
             times.clear();
             let start = Instant::now();
             while times.len() < least || start.elapsed() < time {
@@ -299,7 +299,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
             let mut times: [Vec<PairStats>; 3] = Default::default();
             for _ in 0..FINAL {
                 for (pair, times) in pairs.iter().zip(&mut times) {
-                    times.extend(pair.as_ref().map(|pair| self.run(pair)).transpose()?);
+                    times.extend(pair.as_ref().map(|pair| self.run(pair, DECISION)).transpose()?);
                 }
             }
             for (found, times) in found.iter_mut().zip(times).filter(|(_, times)| !times.is_empty()) {
