@@ -246,7 +246,7 @@ impl Models {
     /// As [`Profile::load`].
     pub fn load(path: &Path, device: &DeviceCaps, cores: &DeviceCaps) -> Result<Self, ProfileError> {
         let name = || path.display().to_string();
-        let models: Self = spmv_model::read(path)?;
+        let models: Self = spmv_model::read_json(path)?;
         let damaged = |why: String| Err(ProfileError::Damaged { path: name(), why });
         if models.version != VERSION {
             return damaged(format!("version {}, not {VERSION}", models.version));
@@ -282,7 +282,7 @@ impl Models {
     /// # Errors
     /// [`ProfileError::Io`].
     pub fn save(&self, path: &Path) -> Result<(), ProfileError> {
-        spmv_model::write(path, self)
+        spmv_model::write_json(path, self)
     }
 }
 

@@ -210,7 +210,7 @@ impl Profile {
     pub fn load(path: &Path, caps: &DeviceCaps) -> Result<Self, ProfileError> {
         let name = || path.display().to_string();
         let damaged = |why: String| ProfileError::Damaged { path: name(), why };
-        let profile: Self = read(path)?;
+        let profile: Self = read_json(path)?;
         if profile.version != VERSION {
             return Err(damaged(format!("version {}, not {VERSION}", profile.version)));
         }
@@ -237,23 +237,23 @@ impl Profile {
     /// # Errors
     /// [`ProfileError::Io`].
     pub fn save(&self, path: &Path) -> Result<(), ProfileError> {
-        write(path, self)
+        write_json(path, self)
     }
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write_json`] wrote.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("new/numbers.json");
-/// spmv_model::write(&path, &[0.1, 0.2])?;
-/// assert_eq!(spmv_model::read::<Vec<f64>>(&path)?, [0.1, 0.2]);
+/// spmv_model::write_json(&path, &[0.1, 0.2])?;
+/// assert_eq!(spmv_model::read_json::<Vec<f64>>(&path)?, [0.1, 0.2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// [`ProfileError::Io`], [`ProfileError::Damaged`].
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ProfileError> {
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, ProfileError> {
     let name = || path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| ProfileError::Io { path: name(), error })?;
     serde_json::from_slice(&bytes).map_err(|e| ProfileError::Damaged { path: name(), why: e.to_string() })
@@ -263,7 +263,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ProfileError> {
 ///
 /// # Errors
 /// [`ProfileError::Io`].
-pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), ProfileError> {
+pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ProfileError> {
     let text = serde_json::to_string_pretty(value).expect("names, numbers and lists");
     let write = || {
         std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
