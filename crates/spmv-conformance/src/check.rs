@@ -3,7 +3,7 @@
 use num_traits::{Float, NumCast};
 use spmv_backend::{Backend, KernelId};
 use spmv_core::tiling::{TileSpan, split_rows};
-use spmv_core::{Csr, Value, oracle};
+use spmv_core::{Accum, Csr, Value, oracle};
 use spmv_exec::{Algorithm, Device, DeviceVec, Options, Prepared, Repair, Workspace};
 
 use crate::refusals;
@@ -14,8 +14,8 @@ pub type Check = Result<u32, String>;
 /// The same, or nothing for a matrix that the algorithm's layout refuses.
 pub type Checked = Result<Option<u32>, String>;
 
-/// Scalings to try: `y` unread, `y` kept, both scaled, and a sum that is only scaled.
-const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (1.0, 1.0), (-2.0, 3.0), (0.5, 0.0)];
+/// Alpha and beta to try: `y` unread, `y` kept, both scaled, and a sum that is only scaled.
+pub const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (1.0, 1.0), (-2.0, 3.0), (0.5, 0.0)];
 
 /// Multiplies `matrix` (converted to `T`) in every scaling, on device vectors and on host slices.
 ///
@@ -48,8 +48,8 @@ pub fn check<B: Backend, T: Value>(
     Ok(Some(dirty))
 }
 
-/// Small integers, or values whose products round.
-fn input(i: usize, exact: bool) -> f64 {
+/// The value at a place of `x` or `y`: small integers, or values whose products round.
+pub fn input(i: usize, exact: bool) -> f64 {
     let small = (i * 7 % 9) as f64 - 4.0;
     if exact { small } else { small / 3.0 + 0.1 }
 }
@@ -78,7 +78,7 @@ impl<T: Value> Case<'_, T> {
         let mut y = device.upload(&old).map_err(fail)?;
         let stats = prepared.apply(workspace, alpha, &x, beta, &mut y).map_err(fail)?;
         let first = y.to_vec().map_err(fail)?;
-        self.compare(&reference, &first)?;
+        compare(&reference, self.exact, &first)?;
 
         let dirty = match prepared.plan().repair {
             Repair::Device => workspace.dirty_tiles(prepared).map_err(fail)?,
@@ -146,22 +146,28 @@ impl<T: Value> Case<'_, T> {
         prepared.apply(workspace, alpha, x, beta, &mut y).map_err(fail)?;
         same_bits("the run after recorded ones", first, &y.to_vec().map_err(fail)?)
     }
-
-    fn compare(&self, reference: &oracle::Reference, y: &[T::Accum]) -> Result<(), String> {
-        if self.exact {
-            return match reference.first_difference(y) {
-                None => Ok(()),
-                Some(row) => {
-                    Err(format!("row {row} is {:?}, must be {:?}", y.get(row), reference.y.get(row)))
-                }
-            };
-        }
-        let ratio = reference.error_over_bound(y);
-        if ratio <= 1.0 { Ok(()) } else { Err(format!("the error is {ratio:.3} times its bound")) }
-    }
 }
 
-fn same_bits<A: Value>(what: &str, first: &[A], second: &[A]) -> Result<(), String> {
+/// Compares with the oracle: the very numbers if they are exact, else within their rounding error bound.
+///
+/// # Errors
+/// What differs, in words.
+pub fn compare<A: Accum>(reference: &oracle::Reference, exact: bool, y: &[A]) -> Result<(), String> {
+    if exact {
+        return match reference.first_difference(y) {
+            None => Ok(()),
+            Some(row) => Err(format!("row {row} is {:?}, must be {:?}", y.get(row), reference.y.get(row))),
+        };
+    }
+    let ratio = reference.error_over_bound(y);
+    if ratio <= 1.0 { Ok(()) } else { Err(format!("the error is {ratio:.3} times its bound")) }
+}
+
+/// Compares a result with that of an earlier run.
+///
+/// # Errors
+/// The first row that differs, in words.
+pub fn same_bits<A: Value>(what: &str, first: &[A], second: &[A]) -> Result<(), String> {
     let bits = |v: &A| v.as_f64().to_bits();
     match first.iter().zip(second).position(|(a, b)| bits(a) != bits(b)) {
         None => Ok(()),

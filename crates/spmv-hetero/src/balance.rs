@@ -104,7 +104,7 @@ impl Ladder {
             let longer = device.max(cores);
             if longer < least {
                 (best, least, worse) = (at, longer, 0);
-            } else {
+            } else if longer.is_finite() {
                 worse += 1;
             }
             if device <= cores {
@@ -113,11 +113,14 @@ impl Ladder {
             } else {
                 to = to.min(at);
             }
-            if (device - cores).abs() <= EPSILON * longer || worse > MOST_WORSE || from >= to {
+            let is_even = longer.is_finite() && (device - cores).abs() <= EPSILON * longer;
+            if is_even || worse > MOST_WORSE || from >= to {
                 break;
             }
             let (has, left) = (entries as f64, (self.all - entries) as f64);
             let wanted = match has > 0.0 && left > 0.0 && device > 0.0 && cores > 0.0 {
+                // Half of what a side cannot do.
+                _ if device.is_infinite() => has / 2.0,
                 true => self.all as f64 * (has / device) / (has / device + left / cores),
                 // A side without entries has no speed yet.
                 false if device < cores => has + left * (cores - device) / (2.0 * cores),
@@ -184,6 +187,20 @@ mod tests {
             let least = (0..=3000).map(longer).fold(f64::INFINITY, f64::min);
             assert!(steps <= MOST_STEPS && longer(found.best) < 1.05 * least, "{start}: {least} {found:?}");
         }
+    }
+
+    #[test]
+    fn what_the_device_cannot_hold_moves_away_from_it() {
+        let a = of_lengths(&vec![10; 1000]);
+        let times = |rows: usize| {
+            let device = if rows > 90 { f64::INFINITY } else { seconds(10 * rows, 0.0, 1e-9) };
+            Ok::<_, Infallible>([
+                device,
+                if rows > 90 { 0.0 } else { seconds(10_000 - 10 * rows, 0.0, 1e-9) },
+            ])
+        };
+        let found = Ladder::of_rows(a.view(), 0).balance(800, times).unwrap().unwrap();
+        assert!((40..=90).contains(&found.best), "{found:?}");
     }
 
     proptest! {

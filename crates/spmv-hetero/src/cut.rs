@@ -107,6 +107,13 @@ impl Cut {
         Self { regular: Regular::None, rows, options: Options::default() }
     }
 
+    /// The first rows that hold a share of the entries, 0 to 1. O(log rows).
+    pub fn by_share<T: Value, O: Offset>(a: CsrView<'_, T, O>, share: f64) -> Self {
+        let wanted = share * a.nnz() as f64;
+        let rows = a.row_ptr().partition_point(|entry| (entry.to_usize() as f64) < wanted);
+        Cut::by_rows(rows.min(a.n_rows()))
+    }
+
     /// Where the paper's search begins: what is regular, as far as it holds 80% of the entries; of a general matrix the first rows
     /// that do. O(rows + entries log entries).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
@@ -114,11 +121,7 @@ impl Cut {
         match recognised(a) {
             (Pattern::QuasiDiagonal, half_width) => all_of(Regular::Diagonals { half_width }),
             (Pattern::Tetris, width) => all_of(Regular::Places { width }),
-            (Pattern::General, _) => {
-                let wanted = SHARE * a.nnz() as f64;
-                let rows = a.row_ptr().partition_point(|entry| (entry.to_usize() as f64) < wanted);
-                Cut::by_rows(rows.min(a.n_rows()))
-            }
+            (Pattern::General, _) => Cut::by_share(a, SHARE),
         }
     }
 

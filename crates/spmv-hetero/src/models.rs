@@ -1,6 +1,5 @@
 //! M_GPU and M_CPU: times of both sides by support vector regression.
 
-use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -271,10 +270,7 @@ impl Models {
         device: &DeviceCaps,
         cores: &DeviceCaps,
     ) -> Result<Option<Self>, ProfileError> {
-        match Self::path(backend, device).map(|path| Self::load(&path, device, cores)) {
-            Some(Err(ProfileError::Io { error, .. })) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            kept => kept.transpose(),
-        }
+        spmv_model::kept(Self::path(backend, device), |path| Self::load(path, device, cores))
     }
 
     /// Writes the models, and the folder that they are in.

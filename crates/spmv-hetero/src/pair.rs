@@ -11,7 +11,7 @@ use spmv_core::{CsrView, Offset, RowStats, Value};
 use spmv_exec::{Device, DeviceVec, Error, Options, Pending, Plan, Prepared, Result, Workspace};
 
 use crate::cut::{Cut, Halves, Rows};
-use crate::partition::Partition;
+use crate::partition::{Partition, imbalance};
 use crate::sides::Sides;
 
 /// Sums that are added by one thread.
@@ -62,7 +62,7 @@ pub(crate) struct RegularPart<B: Backend, T: Value> {
 }
 
 impl<B: Backend, T: Value> RegularPart<B, T> {
-    /// In the layout of its kind, or as `Auto` has it if that refuses it; `None` without entries.
+    /// In the layout of its kind, or as the cut's rows if that refuses it; `None` without entries.
     pub(crate) fn prepare<O: Offset>(
         device: &Device<B>,
         halves: &Halves<'_, T, O>,
@@ -148,15 +148,14 @@ pub struct PairStats {
 impl PairStats {
     /// |T_GPU - T_CPU| / max: the share of the time for which the side that was done first waited for the other.
     pub fn imbalance(&self) -> f64 {
-        let longer = self.device_s.max(self.cores_s);
-        if longer > 0.0 { (self.device_s - self.cores_s).abs() / longer } else { 0.0 }
+        imbalance(self.device_s, self.cores_s)
     }
 }
 
 impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
     /// Copies the parts of a matrix to their sides. O(rows + entries), and the cost of preparing both.
     ///
-    /// A regular part takes its layout; where that refuses it, what `Auto` stands for, and [`explain`](Self::explain) says so. The
+    /// A regular part takes its layout; where that refuses it, what its rows take, and [`explain`](Self::explain) says so. The
     /// cores take what `Auto` stands for.
     ///
     /// # Errors

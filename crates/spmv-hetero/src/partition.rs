@@ -49,6 +49,18 @@ pub struct Step {
     pub total_s: f64,
 }
 
+impl Step {
+    /// |T_GPU - T_CPU| over the longer of both.
+    pub fn imbalance(&self) -> f64 {
+        imbalance(self.device_s, self.cores_s)
+    }
+}
+
+pub(crate) fn imbalance(device_s: f64, cores_s: f64) -> f64 {
+    let longer = device_s.max(cores_s);
+    if longer > 0.0 { (device_s - cores_s).abs() / longer } else { 0.0 }
+}
+
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [device, cores, total] = [self.device_s, self.cores_s, self.total_s].map(|s| s * 1e6);
@@ -75,7 +87,7 @@ pub struct Partition {
     pub pattern: Pattern,
     /// Every cut that was tried, in order.
     pub trace: Vec<Step>,
-    /// The best cut of the matrix in two, if times are known.
+    /// Of the cuts in two that take at most 1.03 times as long as the fastest the most balanced, if times are known.
     pub best: Option<Step>,
     /// The device alone, and the cores alone, if times are known.
     pub alone: Option<[Step; 2]>,
@@ -92,7 +104,7 @@ pub struct Partition {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// Where it is cut; by no or all rows where one side has everything.
+    /// Where it is cut; so that one side has everything, where that is as fast.
     pub cut: Cut,
     /// In words.
     pub why: String,
@@ -108,11 +120,6 @@ impl Partition {
     /// Everything that was tried, a line each.
     pub fn trace(&self) -> String {
         self.trace.iter().map(|step| format!("{step}\n")).collect()
-    }
-
-    /// What models said of a cut, if they were asked.
-    pub fn predicted(&self, cut: &Cut) -> Option<&Step> {
-        self.trace.iter().find(|step| step.by == By::Models && step.cut == *cut)
     }
 }
 

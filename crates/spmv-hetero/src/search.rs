@@ -46,7 +46,7 @@ const SPARSEST: usize = 64;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Steering {
-    /// This one, and nothing is tried.
+    /// This one, and nothing is tried; options that are given to `prepare` and not the default replace its own.
     pub cut: Option<Cut>,
     /// Predict times of cuts before any is run. [`Models::kept`] finds those that were trained.
     pub models: Option<Arc<Models>>,
@@ -107,7 +107,7 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         };
         let mut starts = vec![start];
         if pattern != Pattern::General {
-            starts.push(Cut { options: *options, ..Cut::by_rows(a.n_rows() / 2) });
+            starts.push(Cut { options: *options, ..Cut::by_share(a, 0.5) });
         }
         let mut by = None;
         if models.is_some() {
@@ -299,7 +299,10 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
             let mut times: [Vec<PairStats>; 3] = Default::default();
             for _ in 0..FINAL {
                 for (pair, times) in pairs.iter().zip(&mut times) {
-                    times.extend(pair.as_ref().map(|pair| self.run(pair, DECISION)).transpose()?);
+                    match pair.as_ref().map(|pair| self.run(pair, DECISION)).transpose() {
+                        Err(e) if is_of_this_cut(&e) => {}
+                        stats => times.extend(stats?),
+                    }
                 }
             }
             for (found, times) in found.iter_mut().zip(times).filter(|(_, times)| !times.is_empty()) {
@@ -464,6 +467,20 @@ mod tests {
             assert!(pair.partition().unwrap().trace.iter().all(|step| step.by == By::Models));
             is_right(&pair, &a);
         }
+    }
+
+    #[test]
+    fn runs_go_on_where_models_end() {
+        let [a, ..] = matrices();
+        let steering = Steering { models: Some(Arc::new(models(1e-6, 1e-6))), runs: 2, cut: None };
+        let pair = Pair::prepare(&sides(), a.view(), &Options::default(), &steering).unwrap();
+        let partition = pair.partition().unwrap();
+        let first_run = partition.trace.iter().position(|step| step.by == By::Runs).unwrap();
+        assert!(first_run > 0 && partition.trace[..first_run].iter().all(|step| step.by == By::Models));
+        let best = partition.best.unwrap();
+        let of_best = |by| partition.trace.iter().any(|step| step.by == by && step.cut == best.cut);
+        assert!(of_best(By::Models) && of_best(By::Runs), "{}", partition.trace());
+        is_right(&pair, &a);
     }
 
     #[test]

@@ -27,5 +27,5 @@ mod rates;
 pub use fit::{FitError, Fitted, Line, Sample};
 pub use format::{Format, Shape};
 pub use grid::{Grid, Point, Spread};
-pub use profile::{KernelRates, Model, Profile, ProfileError, fingerprint, read_json, write_json};
+pub use profile::{KernelRates, Model, Profile, ProfileError, fingerprint, kept, read_json, write_json};
 pub use rates::{Rates, Work};

@@ -226,10 +226,7 @@ impl Profile {
     /// # Errors
     /// As [`load`](Self::load), but for a file that is not there.
     pub fn kept(backend: &str, caps: &DeviceCaps) -> Result<Option<Self>, ProfileError> {
-        match Self::path(backend, caps).map(|path| Self::load(&path, caps)) {
-            Some(Err(ProfileError::Io { error, .. })) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            kept => kept.transpose(),
-        }
+        kept(Self::path(backend, caps), |path| Self::load(path, caps))
     }
 
     /// Writes the profile, and the folder that it is in.
@@ -238,6 +235,26 @@ impl Profile {
     /// [`ProfileError::Io`].
     pub fn save(&self, path: &Path) -> Result<(), ProfileError> {
         write_json(path, self)
+    }
+}
+
+/// Loads what is kept in a file, if there is one.
+///
+/// ```
+/// let load = |path: &std::path::Path| spmv_model::read_json::<u32>(path);
+/// assert_eq!(spmv_model::kept(Some("no/such/file".into()), load)?, None);
+/// # Ok::<(), spmv_model::ProfileError>(())
+/// ```
+///
+/// # Errors
+/// As `load`, but for a file that is not there.
+pub fn kept<T>(
+    path: Option<PathBuf>,
+    load: impl FnOnce(&Path) -> Result<T, ProfileError>,
+) -> Result<Option<T>, ProfileError> {
+    match path.map(|path| load(&path)) {
+        Some(Err(ProfileError::Io { error, .. })) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        kept => kept.transpose(),
     }
 }
 

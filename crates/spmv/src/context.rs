@@ -306,6 +306,7 @@ impl Context {
     /// parts of them that the device needs are copied in every multiplication unless its kernels reach the host's memory:
     /// iterations whose vectors never leave a discrete device are faster on it alone. [`plan`](Self::plan) tells what the device
     /// alone would run. Options of [`prepare_with`](Self::prepare_with) are for the device's rows.
+    /// A context of the cpu backend gets cores beside it too, the same ones, which is of use in tests alone.
     ///
     /// # Errors
     /// Threads that cannot be started.

@@ -124,6 +124,7 @@ fn of_type<T: Scalar>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> an
 where
     T::Accum: Scalar,
 {
+    anyhow::ensure!(way.algorithms.len() == 1, "--hetero takes one algorithm, for rows on the device");
     let problem = Problem::<T>::of(&loaded.matrix);
     let (cores, devices): (Vec<_>, Vec<_>) = way.places.iter().partition(|place| place.is_cores());
     anyhow::ensure!(!cores.is_empty() && !devices.is_empty(), "--hetero needs the cpu backend and another");
@@ -185,10 +186,10 @@ where
         precision: T::DTYPE.to_string(),
         on: place.label.clone(),
         pattern: partition.pattern.to_string(),
-        chosen: match (partition.chosen.cut.rows, best) {
-            (_, Some(best)) if best.cut == partition.chosen.cut => "both".into(),
-            (0, _) => "cores".into(),
-            _ => "device".into(),
+        chosen: match (best, &partition.alone) {
+            (Some(best), _) if best.cut == partition.chosen.cut => "both".into(),
+            (_, Some([device, _])) if device.cut == partition.chosen.cut => "device".into(),
+            _ => "cores".into(),
         },
         cut: best.map(|best| best.cut.to_string()),
         device_share: best.map(|best| share(&best.cut)),
@@ -286,7 +287,7 @@ fn means(text: &mut String, rows: &[&HeteroRow]) {
         let together: Vec<f64> = of_it().filter_map(|row| row.over_device()).collect();
         let cut: Vec<f64> = of_it().filter_map(|row| Some(row.device_us? / row.cut_us?)).collect();
         if let (Some(together), Some(cut)) = (geometric_mean(&together), geometric_mean(&cut)) {
-            let n = of_it().count();
+            let n = of_it().filter(|row| row.ok).count();
             let _ = writeln!(
                 text,
                 "{n} {pattern}: together {together:.2} times as fast as the device alone, cut in two {cut:.2}; the paper: {paper} on \

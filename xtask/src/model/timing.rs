@@ -16,8 +16,7 @@ const FIRST_TIME: Duration = Duration::from_millis(2);
 const RUNS: usize = 50;
 const RUNS_TIME: Duration = Duration::from_millis(4);
 const ENOUGH: Duration = Duration::from_millis(40);
-/// Of two sides at once.
-const FIRST_OF_SIDES: usize = 3;
+/// Those of two sides at once.
 const RUNS_OF_SIDES: usize = 11;
 
 /// The algorithm of a format, and the tiling that the paper gives it: half a warp a row, where lanes run together.
@@ -42,9 +41,8 @@ impl Runs {
         self.seconds.iter().sum::<f64>() / self.seconds.len() as f64
     }
 
-    pub(super) fn median(mut self) -> f64 {
-        self.seconds.sort_by(f64::total_cmp);
-        self.seconds[self.seconds.len() / 2]
+    pub(super) fn median(self) -> f64 {
+        median(self.seconds)
     }
 }
 
@@ -107,15 +105,20 @@ where
     let (x, mut y) = (vec![T::from_f64(1.0); a.n_cols()], vec![T::Accum::default(); a.n_rows()]);
     let one = <T::Accum as Value>::from_f64(1.0);
     let mut times = [vec![], vec![]];
-    for run in 0..FIRST_OF_SIDES + RUNS_OF_SIDES {
-        let stats = matrix.apply_slices(one, &x, T::Accum::default(), &mut y)?;
-        let sides = stats.sides_s.context("no cores beside the device")?;
-        if run >= FIRST_OF_SIDES {
+    for (least, time) in [(FIRST, FIRST_TIME), (RUNS_OF_SIDES, RUNS_TIME)] {
+        times.iter_mut().for_each(Vec::clear);
+        let start = Instant::now();
+        while times[0].len() < least || start.elapsed() < time {
+            let stats = matrix.apply_slices(one, &x, T::Accum::default(), &mut y)?;
+            let sides = stats.sides_s.context("no cores beside the device")?;
             times.iter_mut().zip(sides).for_each(|(times, seconds)| times.push(seconds));
         }
     }
-    Ok(times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    }))
+    Ok(times.map(median))
+}
+
+/// The middle one of several times.
+fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
 }

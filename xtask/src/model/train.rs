@@ -36,7 +36,7 @@ pub(crate) struct TrainArgs {
     /// Fewer and smaller generated matrices: a look, not models to keep.
     #[arg(long)]
     quick: bool,
-    /// Of which matrices are held out, and of the folds.
+    /// Which matrices are held out follows from it.
     #[arg(long, default_value_t = 2019)]
     seed: u64,
 }
@@ -139,10 +139,7 @@ where
     matrices.shuffle(&mut Pcg64Mcg::seed_from_u64(args.seed));
     let side = |name: &str, of: fn(&[Samples; 2]) -> &Samples| {
         let matrices: Vec<&Samples> = matrices.iter().map(of).collect();
-        let (held, kept): (Vec<_>, Vec<_>) =
-            matrices.iter().enumerate().partition(|(i, _)| i % HELD_OUT == 0);
-        let [held, kept] =
-            [held, kept].map(|part| part.into_iter().map(|(_, samples)| *samples).collect::<Vec<_>>());
+        let [held, kept] = split(&matrices);
         let svr = fit(&kept)?;
         let errors = errors(&svr, &held);
         let n = |matrices: &[&Samples]| matrices.iter().map(|samples| samples.len()).sum::<usize>();
@@ -188,30 +185,36 @@ where
 
 /// By rows in several places, and with a regular part of several widths, with and without rows of the rest.
 fn cuts<T: Value>(a: &Csr<T>) -> Vec<Cut> {
-    let rows_with = |share: f64| {
-        let wanted = share * a.nnz() as f64;
-        a.row_ptr().partition_point(|entry| f64::from(*entry) < wanted).min(a.n_rows())
-    };
-    let mut cuts: Vec<Cut> = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0].map(|s| Cut::by_rows(rows_with(s))).to_vec();
+    let by_share = |share| Cut::by_share(a.view(), share);
+    let mut cuts: Vec<Cut> = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0].map(by_share).to_vec();
     let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
-    cuts.extend([0.4, 0.8].map(|share| Cut { options, ..Cut::by_rows(rows_with(share)) }));
+    cuts.extend([0.4, 0.8].map(|share| Cut { options, ..by_share(share) }));
     let start = Cut::of(a.view());
     if let Regular::Diagonals { half_width: width } | Regular::Places { width } = start.regular {
         for width in [width, width.div_ceil(2), width.div_ceil(4), width + width.div_ceil(2)] {
             let regular = start.regular.with_width(width);
-            cuts.extend([0.0, 0.4].map(|share| Cut { regular, ..Cut::by_rows(rows_with(share)) }));
+            cuts.extend([0.0, 0.4].map(|share| Cut { regular, ..by_share(share) }));
         }
     }
-    cuts.dedup();
-    cuts
+    let mut unlike: Vec<Cut> = Vec::new();
+    for cut in cuts {
+        if !unlike.contains(&cut) {
+            unlike.push(cut);
+        }
+    }
+    unlike
+}
+
+/// Every so many-th matrix, and the others.
+fn split<'a>(matrices: &[&'a Samples]) -> [Vec<&'a Samples>; 2] {
+    let (held_out, others): (Vec<_>, Vec<_>) =
+        matrices.iter().enumerate().partition(|(i, _)| i % HELD_OUT == 0);
+    [held_out, others].map(|part| part.into_iter().map(|(_, samples)| *samples).collect())
 }
 
 /// The regression with the width and C that predict a part best which is left out first.
 fn fit(matrices: &[&Samples]) -> anyhow::Result<Svr> {
-    let (left_out, others): (Vec<_>, Vec<_>) =
-        matrices.iter().enumerate().partition(|(i, _)| i % HELD_OUT == 0);
-    let [left_out, others] =
-        [left_out, others].map(|part| part.into_iter().map(|(_, m)| *m).collect::<Vec<_>>());
+    let [left_out, others] = split(matrices);
     anyhow::ensure!(!left_out.is_empty() && !others.is_empty(), "too few matrices to train with");
     let mut best: Option<(f64, f64, f64)> = None;
     for (width, cost) in WIDTHS.into_iter().flat_map(|width| COSTS.map(|cost| (width, cost))) {
