@@ -61,7 +61,8 @@ impl Default for Steering {
 }
 
 impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
-    /// Finds where to cut a matrix, whose rows on the device it multiplies as `options` say, and copies the parts to their sides; all of it to one side where that is as fast.
+    /// Finds where to cut a matrix and copies the parts to their sides; all of it to one side where that is as fast. The device
+    /// multiplies rows as `options` say.
     ///
     /// Algorithm 1 of the paper moves the width of the regular part, from where it holds 80% of the entries, until
     /// both sides take as long as each other; then rows of the rest, as Fig. 7 has it: those go to the device that it can take
@@ -279,9 +280,8 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         let best = fastest(&in_two).and_then(|best| {
             let as_fast =
                 |step: &&Step| step.by == by && in_two(step) && step.total_s <= ALIKE * best.total_s;
-            let imbalance =
-                |step: &Step| (step.device_s - step.cores_s).abs() / step.device_s.max(step.cores_s);
-            self.trace.iter().filter(as_fast).min_by(|a, b| imbalance(a).total_cmp(&imbalance(b))).copied()
+            let balance = |a: &&Step, b: &&Step| a.imbalance().total_cmp(&b.imbalance());
+            self.trace.iter().filter(as_fast).min_by(balance).copied()
         });
         if let (Some(best), true, By::Runs) = (best, self.models.is_some(), by) {
             self.times(By::Models, &best.cut)?;

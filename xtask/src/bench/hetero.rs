@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
-use spmv::{By, Cut, Dtype, Matrix, Options, Pattern, Scalar, Steering, Step, Value, bf16, f16};
+use spmv::{By, Cut, Dtype, Matrix, Options, Pattern, Scalar, Steering, Step, Value};
 
 use super::devices::Place;
 use super::entrant::{Entrant, Problem};
@@ -79,12 +79,7 @@ pub(crate) fn measure(
     precision: Dtype,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    match precision {
-        Dtype::F16 => of_type::<f16>(way, loaded, report),
-        Dtype::Bf16 => of_type::<bf16>(way, loaded, report),
-        Dtype::F32 => of_type::<f32>(way, loaded, report),
-        Dtype::F64 => of_type::<f64>(way, loaded, report),
-    }
+    by_type!(precision, of_type(way, loaded, report))
 }
 
 /// A prepared matrix on the host's vectors.

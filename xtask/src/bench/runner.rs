@@ -31,12 +31,7 @@ pub(crate) fn measure(
     precision: Dtype,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    match precision {
-        Dtype::F16 => of_type::<f16>(way, loaded, report),
-        Dtype::Bf16 => of_type::<bf16>(way, loaded, report),
-        Dtype::F32 => of_type::<f32>(way, loaded, report),
-        Dtype::F64 => of_type::<f64>(way, loaded, report),
-    }
+    by_type!(precision, of_type(way, loaded, report))
 }
 
 /// A value type of a bench.

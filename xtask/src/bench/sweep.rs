@@ -4,7 +4,7 @@ mod table;
 
 pub(crate) use table::text;
 
-use spmv::{Algorithm, Dtype, Options, Scalar, Tiling, bf16, f16};
+use spmv::{Algorithm, Dtype, Options, Scalar, Tiling};
 
 use super::devices::Place;
 use super::entrant::{Entrant, Finding, Problem};
@@ -27,12 +27,7 @@ pub(crate) fn measure(
     precision: Dtype,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    match precision {
-        Dtype::F16 => of_type::<f16>(way, loaded, report),
-        Dtype::Bf16 => of_type::<bf16>(way, loaded, report),
-        Dtype::F32 => of_type::<f32>(way, loaded, report),
-        Dtype::F64 => of_type::<f64>(way, loaded, report),
-    }
+    by_type!(precision, of_type(way, loaded, report))
 }
 
 fn of_type<T: Scalar>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()>

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use spmv::{BackendKind, Csr, Dtype, Profile, Scalar, Value, bf16, f16};
+use spmv::{BackendKind, Csr, Profile, Scalar, Value};
 use spmv_io::generate::{ColumnModel, RowLengths};
 use spmv_model::{Fitted, Format, Grid, Model, Point, ProfileError, Sample, Spread};
 
@@ -74,12 +74,7 @@ fn of_device(args: &FitArgs, place: &Place) -> anyhow::Result<()> {
             println!("{why}");
             continue;
         }
-        match precision {
-            Dtype::F16 => of_type::<f16>(args, place, &mut profile)?,
-            Dtype::Bf16 => of_type::<bf16>(args, place, &mut profile)?,
-            Dtype::F32 => of_type::<f32>(args, place, &mut profile)?,
-            Dtype::F64 => of_type::<f64>(args, place, &mut profile)?,
-        }
+        by_type!(precision, of_type(args, place, &mut profile))?;
         profile.save(&path)?;
     }
     if args.built_in {

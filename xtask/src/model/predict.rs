@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use spmv::{Algorithm, Csr, Dtype, Options, Profile, RowStats, Scalar, bf16, f16};
+use spmv::{Algorithm, Csr, Options, Profile, RowStats, Scalar};
 use spmv_model::{Format, Shape, Spread};
 
 use super::timing::Runs;
@@ -82,12 +82,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
                 );
             }
             n_predicted += 1;
-            match precision {
-                Dtype::F16 => of_type::<f16>(args, &place, profile, &inputs, &shelf)?,
-                Dtype::Bf16 => of_type::<bf16>(args, &place, profile, &inputs, &shelf)?,
-                Dtype::F32 => of_type::<f32>(args, &place, profile, &inputs, &shelf)?,
-                Dtype::F64 => of_type::<f64>(args, &place, profile, &inputs, &shelf)?,
-            }
+            by_type!(precision, of_type(args, &place, profile, &inputs, &shelf))?;
         }
     }
     anyhow::ensure!(n_predicted > 0, "nothing was predicted; run `cargo xtask fit` first");

@@ -11,7 +11,6 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use spmv::{
     Algorithm, BackendKind, Context, Csr, Cut, Dtype, Models, Options, Regular, Scalar, Steering, Value,
-    bf16, f16,
 };
 use spmv_hetero::{ModelPair, Svr, features};
 
@@ -83,12 +82,7 @@ fn of_device(args: &TrainArgs, place: &Place) -> anyhow::Result<()> {
             println!("{why}");
             continue;
         }
-        models.put(match precision {
-            Dtype::F16 => of_type::<f16>(args, place, &context)?,
-            Dtype::Bf16 => of_type::<bf16>(args, place, &context)?,
-            Dtype::F32 => of_type::<f32>(args, place, &context)?,
-            Dtype::F64 => of_type::<f64>(args, place, &context)?,
-        });
+        models.put(by_type!(precision, of_type(args, place, &context))?);
         models.save(&path)?;
     }
     let (label, name, seconds) = (&place.label, &context.caps().name, start.elapsed().as_secs_f64());
