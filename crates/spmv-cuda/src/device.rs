@@ -1,5 +1,6 @@
 //! The verbs: copies, maps, launches, events.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -7,14 +8,15 @@ use std::ptr;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
-use cust::sys::{self, CUevent, CUgraph, CUgraphExec, CUresult, CUstream, CUstreamCaptureMode_enum};
 use spmv_backend::{Arg, Backend, DeviceCaps, Error, KernelSpec, MemoryModel, Result, Scalar};
 
+use crate::device_driver::{self as sys, Answer, CUevent, CUgraph, CUgraphExec, CUstream};
 use crate::device_memory::{Buffer, Staging};
 use crate::device_module::{Kernel, Modules};
 use crate::device_owned::{Manners, Owned, Shared};
 use crate::error::During;
-use crate::{Memory, Options, probe};
+use crate::options::{Memory, Options};
+use crate::probe::{self, Found};
 
 /// Most parameters of a kernel.
 const MAX_PARAMS: usize = 20;
@@ -38,6 +40,16 @@ const MAX_PARAMS: usize = 20;
 pub struct Cuda {
     caps: DeviceCaps,
     modules: Modules,
+    /// The stream that all work goes to, where the caller brought one.
+    callers: Option<CallersStream>,
+}
+
+/// A stream that the caller made and goes on using.
+#[derive(Clone, Debug)]
+pub(crate) struct CallersStream {
+    pub(crate) stream: CUstream,
+    /// Keeps it.
+    pub(crate) owner: Arc<dyn Any + Send + Sync>,
 }
 
 /// A stream of the driver, and pinned memory for its copies.
@@ -46,13 +58,15 @@ pub struct Stream {
     staging: RefCell<Option<Staging>>,
     timed: bool,
     stream: Owned<CUstream>,
+    /// Keeps a stream that was not made here.
+    owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A point in a stream's work.
 #[derive(Debug)]
 pub struct Event {
     timed: bool,
-    event: Handle,
+    event: CUevent,
     shared: Arc<Shared>,
 }
 
@@ -89,15 +103,9 @@ impl Drop for Look<'_> {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Handle(CUevent);
-
-// SAFETY: handles of the driver may be used from any thread (CUDA driver API, "Initialization").
-unsafe impl Send for Handle {}
-
 impl Drop for Event {
     fn drop(&mut self) {
-        self.shared.keep_event(self.event.0, self.timed);
+        self.shared.keep_event(self.event, self.timed);
     }
 }
 
@@ -120,14 +128,14 @@ impl Stream {
     fn finish(&self) -> Result<()> {
         let _current = self.shared().enter()?;
         // SAFETY: the stream lives.
-        let code = unsafe { sys::cuStreamSynchronize(self.get()) };
-        self.shared().check(During::Kernel("stream"), code)
+        let answer = unsafe { sys::cuStreamSynchronize(self.get()) };
+        self.shared().check(During::Kernel("stream"), answer)
     }
 
     /// The driver's handle, for other libraries' calls in the order of this stream's work. Good as long as the stream
     /// lives.
     pub fn raw(&self) -> *mut c_void {
-        self.get().cast()
+        self.get().0
     }
 }
 
@@ -138,7 +146,10 @@ impl Cuda {
     /// [`Error::Unavailable`] without a driver or such a device, [`Error::Unsupported`] for a device older than Pascal
     /// or a kind of memory that it does not have, and whatever the driver says.
     pub fn open(options: Options) -> Result<Self> {
-        let found = probe::choose(&options)?;
+        Self::of(probe::choose(&options)?, &options, None)
+    }
+
+    pub(crate) fn of(found: &Found, options: &Options, callers: Option<CallersStream>) -> Result<Self> {
         found.check_compute()?;
         let memory = found.memory(options.memory)?;
         let caps = found.caps(memory, options.mask);
@@ -146,7 +157,8 @@ impl Cuda {
         let shared = Shared::new(found.device, &found.info.name, memory, concurrent)?;
         let oldest = spmv_kernels_cuda::TARGETS[0].compute;
         let compute = if options.mask.baseline { oldest } else { found.info.compute };
-        Ok(Self { caps, modules: Modules::new(shared, compute, found.driver, options.kernels) })
+        let modules = Modules::new(shared, compute, found.driver, options.kernels.clone());
+        Ok(Self { caps, modules, callers })
     }
 
     /// The kind of memory in use.
@@ -154,7 +166,7 @@ impl Cuda {
         self.shared().memory
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.modules.shared
     }
 
@@ -166,7 +178,7 @@ impl Cuda {
     }
 
     /// Gives work to the device: in its context, and not while the host looks at memory that it must not share.
-    fn work(&self, during: During<'_>, give: impl FnOnce() -> CUresult) -> Result<()> {
+    fn work(&self, during: During<'_>, give: impl FnOnce() -> Answer) -> Result<()> {
         let shared = self.shared();
         let _current = shared.enter()?;
         let _working = self.working()?;
@@ -186,7 +198,7 @@ impl Cuda {
         Ok(Some(shared.manners.working.read().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    fn unsupported(&self, what: &str, way_out: &str) -> Error {
+    pub(crate) fn unsupported(&self, what: &str, way_out: &str) -> Error {
         Error::unsupported(&*self.caps.name, what, way_out)
     }
 
@@ -204,7 +216,7 @@ impl Cuda {
     /// After a look at managed memory: pages that went to the host come back before the next kernel asks for them.
     fn bring_back(&self, stream: &Stream, buffer: &Buffer, bytes: usize) {
         if self.shared().concurrent_access && bytes > 0 {
-            let device = self.shared().device.as_raw();
+            let device = self.shared().device;
             // A hint: without it, pages come when they are touched.
             // SAFETY: the range lies in the buffer, which is managed memory.
             let _ = unsafe { sys::cuMemPrefetchAsync(buffer.start(), bytes, device, stream.get()) };
@@ -226,15 +238,19 @@ impl Backend for Cuda {
 
     fn open_stream(&self, timed: bool) -> Result<Stream> {
         let shared = self.shared();
+        if let Some(CallersStream { stream, owner }) = &self.callers {
+            let (stream, owner) = (Owned::borrowed(*stream, shared), Some(Arc::clone(owner)));
+            return Ok(Stream { staging: RefCell::default(), timed, stream, owner });
+        }
         let _current = shared.enter()?;
         /// `CU_STREAM_NON_BLOCKING`: the default stream's work is no concern of this one's.
         const ALONE: u32 = 1;
-        let mut stream: CUstream = ptr::null_mut();
+        let mut stream = CUstream::NULL;
         // SAFETY: writes a new stream of the thread's context to `stream`.
-        let code = unsafe { sys::cuStreamCreate(&mut stream, ALONE) };
-        shared.check(During::Other("stream"), code)?;
+        let answer = unsafe { sys::cuStreamCreate(&mut stream, ALONE) };
+        shared.check(During::Other("stream"), answer)?;
         let stream = Owned::new(stream, sys::cuStreamDestroy_v2, shared);
-        Ok(Stream { staging: RefCell::default(), timed, stream })
+        Ok(Stream { staging: RefCell::default(), timed, stream, owner: None })
     }
 
     fn alloc(&self, bytes: u64) -> Result<Buffer> {
@@ -296,8 +312,8 @@ impl Backend for Cuda {
             (shared.is_exclusive() && !shared.manners.looks()).then(|| Look::begin(shared)).transpose()?;
         if !shared.is_exclusive() {
             // SAFETY: the stream lives.
-            let code = unsafe { sys::cuStreamSynchronize(stream.get()) };
-            shared.check(During::Kernel("stream"), code)?;
+            let answer = unsafe { sys::cuStreamSynchronize(stream.get()) };
+            shared.check(During::Kernel("stream"), answer)?;
         }
         // SAFETY: managed memory is at the same address for the host, which may look: the stream's work is done, no
         // other stream uses the buffer, and where no kernel at all may be at work, none is. Bytes may have any value.
@@ -345,7 +361,7 @@ impl Backend for Cuda {
         // as large as the kernel was made for.
         self.work(During::Kernel(kernel.label), || unsafe {
             sys::cuLaunchKernel(
-                kernel.function.0,
+                kernel.function,
                 groups,
                 1,
                 1,
@@ -366,22 +382,28 @@ impl Backend for Cuda {
         work: impl FnOnce() -> Result<(), E>,
     ) -> Result<Graph, E> {
         self.own(stream, &[]);
+        if stream.owner.is_some() {
+            // What others put on the stream meanwhile would be recorded instead of done.
+            let what = "recorded runs on a stream of the caller";
+            return Err(self.unsupported(what, "open it without one").into());
+        }
         let shared = self.shared();
         let _current = shared.enter()?;
-        let check = |code| shared.check(During::Other("capture"), code);
+        let check = |answer| shared.check(During::Other("capture"), answer);
         let _nobody_waits = shared.manners.recording.read().unwrap_or_else(PoisonError::into_inner);
-        let by_thread = CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`.
+        const BY_THREAD: i32 = 1;
         // SAFETY: the stream lives; other threads' calls are no part of this, and none waits for the whole context.
-        check(unsafe { sys::cuStreamBeginCapture_v2(stream.get(), by_thread) })?;
+        check(unsafe { sys::cuStreamBeginCapture_v2(stream.get(), BY_THREAD) })?;
         let worked = work();
-        let mut graph: CUgraph = ptr::null_mut();
+        let mut graph = CUgraph::NULL;
         // SAFETY: ends what was begun above; writes a new graph, or null, to `graph`.
-        let code = unsafe { sys::cuStreamEndCapture(stream.get(), &mut graph) };
-        let graph = (!graph.is_null()).then(|| Owned::new(graph, sys::cuGraphDestroy, shared));
+        let answer = unsafe { sys::cuStreamEndCapture(stream.get(), &mut graph) };
+        let graph = (graph != CUgraph::NULL).then(|| Owned::new(graph, sys::cuGraphDestroy, shared));
         worked?;
-        check(code)?;
+        check(answer)?;
         let Some(graph) = graph else { unreachable!("a capture that succeeds gives a graph") };
-        let mut ready: CUgraphExec = ptr::null_mut();
+        let mut ready = CUgraphExec::NULL;
         // SAFETY: the graph lives; writes a new executable one, which needs it no longer, to `ready`.
         check(unsafe { sys::cuGraphInstantiateWithFlags(&mut ready, graph.get(), 0) })?;
         Ok(Graph { graph: Owned::new(ready, sys::cuGraphExecDestroy, shared), by_one_thread: PhantomData })
@@ -400,10 +422,10 @@ impl Backend for Cuda {
         let shared = self.shared();
         let _current = shared.enter()?;
         let event = shared.take_event(stream.timed)?;
-        let event = Event { timed: stream.timed, event: Handle(event), shared: Arc::clone(shared) };
+        let event = Event { timed: stream.timed, event, shared: Arc::clone(shared) };
         // SAFETY: event and stream live, in the same context.
-        let code = unsafe { sys::cuEventRecord(event.event.0, stream.get()) };
-        shared.check(During::Other("event"), code)?;
+        let answer = unsafe { sys::cuEventRecord(event.event, stream.get()) };
+        shared.check(During::Other("event"), answer)?;
         Ok(event)
     }
 
@@ -415,17 +437,13 @@ impl Backend for Cuda {
     fn wait(&self, event: &Event) -> Result<()> {
         let _current = event.shared.enter()?;
         // SAFETY: the event lives.
-        let code = unsafe { sys::cuEventSynchronize(event.event.0) };
-        event.shared.check(During::Kernel("stream"), code)
+        let answer = unsafe { sys::cuEventSynchronize(event.event) };
+        event.shared.check(During::Kernel("stream"), answer)
     }
 
     fn wait_all(&self) -> Result<()> {
-        let shared = self.shared();
-        let _current = shared.enter()?;
-        let _nothing_recorded = shared.manners.recording.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: waits for all work of the thread's context.
-        let code = unsafe { sys::cuCtxSynchronize() };
-        shared.check(During::Kernel("device"), code)
+        let _current = self.shared().enter()?;
+        self.shared().wait_for_all()
     }
 
     fn elapsed_s(&self, from: &Event, to: &Event) -> Result<f64> {
@@ -433,8 +451,8 @@ impl Backend for Cuda {
         let _current = shared.enter()?;
         let mut ms = 0f32;
         // SAFETY: both events live, were made with time (`timed`), and have come to pass (contract of the verb).
-        let code = unsafe { sys::cuEventElapsedTime(&mut ms, from.event.0, to.event.0) };
-        shared.check(During::Other("event"), code)?;
+        let answer = unsafe { sys::cuEventElapsedTime(&mut ms, from.event, to.event) };
+        shared.check(During::Other("event"), answer)?;
         Ok(f64::from(ms) * 1e-3)
     }
 }

@@ -1,15 +1,15 @@
 //! Buffers, and the pinned memory that copies go through.
 
-use std::ffi::c_void;
+use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
 
-use cust::sys::{self, CUdeviceptr, CUevent, CUresult, CUstream};
 use spmv_backend::{Addressed, Error, Lent, Result};
 
-use crate::Memory;
+use crate::device_driver::{self as sys, Answer, CUdeviceptr, CUevent, CUstream, Pinned};
 use crate::device_owned::{Owned, Shared};
 use crate::error::During;
+use crate::options::Memory;
 
 /// Bytes of each half of the pinned memory: large enough for the bus's full speed.
 const HALF: usize = 1 << 20;
@@ -21,7 +21,12 @@ pub struct Buffer {
     pub(crate) bytes: u64,
     /// Set while `map` lends the memory out.
     pub(crate) lent: Lent,
+    /// Keeps memory that was not allocated here.
+    owner: Option<Owner>,
 }
+
+/// What keeps memory of the caller alive.
+pub(crate) type Owner = Box<dyn Any + Send + Sync>;
 
 impl Buffer {
     pub(crate) fn alloc(shared: &Arc<Shared>, bytes: u64) -> Result<Self> {
@@ -29,7 +34,7 @@ impl Buffer {
         let full = || Error::OutOfMemory { device: shared.name.clone(), bytes };
         let size = usize::try_from(bytes.max(1)).map_err(|_| full())?;
         let mut start: CUdeviceptr = 0;
-        let code = match shared.memory {
+        let answer = match shared.memory {
             // SAFETY: writes the address of new memory of the thread's context to `start`.
             Memory::Device => unsafe { sys::cuMemAlloc_v2(&mut start, size) },
             Memory::Managed => {
@@ -39,17 +44,45 @@ impl Buffer {
                 unsafe { sys::cuMemAllocManaged(&mut start, size, ANY_STREAM) }
             }
         };
-        shared.check(During::Memory { bytes }, code)?;
+        shared.check(During::Memory { bytes }, answer)?;
         // Freeing waits for the device's work (CUDA driver API, cuMemFree).
         let memory = Owned::new(start, sys::cuMemFree_v2, shared);
         if shared.memory == Memory::Managed && shared.concurrent_access {
-            let device = shared.device.as_raw();
-            let home = sys::CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
+            /// `CU_MEM_ADVISE_SET_PREFERRED_LOCATION`.
+            const HOME: i32 = 3;
             // Advice: where it is not taken, pages move when they are touched.
             // SAFETY: the range was allocated above.
-            let _ = unsafe { sys::cuMemAdvise(start, size, home, device) };
+            let _ = unsafe { sys::cuMemAdvise(start, size, HOME, shared.device) };
         }
-        Ok(Self { memory, bytes, lent: Lent::default() })
+        Ok(Self { memory, bytes, lent: Lent::default(), owner: None })
+    }
+
+    /// Memory of the caller, which is not released here.
+    pub(crate) fn of_caller(shared: &Arc<Shared>, start: CUdeviceptr, bytes: u64, owner: Owner) -> Self {
+        let memory = Owned::borrowed(start, shared);
+        Self { memory, bytes, lent: Lent::default(), owner: Some(owner) }
+    }
+
+    /// Gives back what was handed over with memory of the caller; `None` for memory of this crate, which is freed.
+    ///
+    /// Does not wait: work that uses the memory may still be under way.
+    ///
+    /// ```
+    /// use spmv_backend::Backend;
+    /// use spmv_cuda::{Cuda, Options};
+    /// if let Ok(device) = Cuda::open(Options::default()) {
+    ///     assert!(device.alloc(16)?.into_owner().is_none());
+    /// }
+    /// # Ok::<(), spmv_backend::Error>(())
+    /// ```
+    pub fn into_owner(mut self) -> Option<Box<dyn Any + Send + Sync>> {
+        self.owner.take()
+    }
+
+    /// Whether it was handed over with an owner of this type.
+    #[cfg(feature = "cust")]
+    pub(crate) fn owner_is<T: Any>(&self) -> bool {
+        self.owner.as_ref().is_some_and(|owner| owner.is::<T>())
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -62,6 +95,18 @@ impl Buffer {
     }
 }
 
+impl Drop for Buffer {
+    /// The caller's memory may be freed with its owner: the device's work is waited for, and the context is the thread's.
+    fn drop(&mut self) {
+        let Some(owner) = self.owner.take() else { return };
+        let current = self.shared().enter();
+        if current.is_ok() {
+            let _ = self.shared().wait_for_all();
+        }
+        drop(owner);
+    }
+}
+
 impl Addressed for Buffer {
     fn address(&self) -> u64 {
         self.start()
@@ -71,40 +116,35 @@ impl Addressed for Buffer {
 /// Page-locked host memory in two halves, so that one is filled or emptied while the other is copied.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    memory: Owned<*mut c_void>,
+    memory: Owned<Pinned>,
     /// One for each half: the copy from or to it is over.
     over: [Owned<CUevent>; 2],
-}
-
-unsafe extern "C" fn free_pinned(start: *mut c_void) -> CUresult {
-    // SAFETY: `Owned` passes what `Staging::new` allocated, once.
-    unsafe { sys::cuMemFreeHost(start) }
 }
 
 impl Staging {
     /// The context is the thread's.
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
-        let mut start = ptr::null_mut();
+        let mut start = Pinned(ptr::null_mut());
         // SAFETY: writes the address of new memory to `start`.
-        let code = unsafe { sys::cuMemHostAlloc(&mut start, 2 * HALF, 0) };
-        shared.check(During::Memory { bytes: 2 * HALF as u64 }, code)?;
-        let memory = Owned::new(start, free_pinned, shared);
+        let answer = unsafe { sys::cuMemHostAlloc(&mut start, 2 * HALF, 0) };
+        shared.check(During::Memory { bytes: 2 * HALF as u64 }, answer)?;
+        let memory = Owned::new(start, sys::cuMemFreeHost, shared);
         let event = || Ok(Owned::new(shared.new_event(false)?, sys::cuEventDestroy_v2, shared));
         Ok(Self { memory, over: [event()?, event()?] })
     }
 
     fn half(&self, i: usize) -> *mut u8 {
         // SAFETY: both halves lie in the allocation of `2 * HALF` bytes.
-        unsafe { self.memory.get().cast::<u8>().add(i % 2 * HALF) }
+        unsafe { self.memory.get().0.cast::<u8>().add(i % 2 * HALF) }
     }
 
-    fn mark(&self, i: usize, stream: CUstream) -> CUresult {
+    fn mark(&self, i: usize, stream: CUstream) -> Answer {
         // SAFETY: event and stream live, in the same context.
         unsafe { sys::cuEventRecord(self.over[i % 2].get(), stream) }
     }
 
     /// Waits until nothing reads or writes half `i % 2`; an event that was never recorded is over.
-    fn wait(&self, i: usize) -> CUresult {
+    fn wait(&self, i: usize) -> Answer {
         // SAFETY: the event lives.
         unsafe { sys::cuEventSynchronize(self.over[i % 2].get()) }
     }
@@ -114,7 +154,7 @@ impl Staging {
     /// # Safety
     /// `to` begins device memory of that many bytes.
     pub(crate) unsafe fn write(&self, stream: CUstream, to: CUdeviceptr, bytes: &[u8]) -> Result<()> {
-        let check = |code| self.memory.shared.check(During::Kernel("write"), code);
+        let check = |answer| self.memory.shared.check(During::Kernel("write"), answer);
         for (i, chunk) in bytes.chunks(HALF).enumerate() {
             check(self.wait(i))?;
             // SAFETY: the half holds `HALF` bytes, and no copy uses it now.
@@ -132,7 +172,7 @@ impl Staging {
     /// # Safety
     /// `from` begins device memory of that many bytes.
     pub(crate) unsafe fn read(&self, stream: CUstream, from: CUdeviceptr, bytes: &mut [u8]) -> Result<()> {
-        let check = |code| self.memory.shared.check(During::Kernel("read"), code);
+        let check = |answer| self.memory.shared.check(During::Kernel("read"), answer);
         let total = bytes.len();
         let len = |i: usize| (total - i * HALF).min(HALF);
         let n = total.div_ceil(HALF);

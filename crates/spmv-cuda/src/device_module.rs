@@ -6,15 +6,12 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cust::sys::{
-    self, CUfunction, CUfunction_attribute_enum, CUjit_option, CUmodule,
-    CUresult::{CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_SUCCESS},
-};
 use spmv_backend::{Error, KernelId, KernelSpec, Lanes, Result};
 use spmv_core::Dtype;
 
+use crate::device_driver::{self as sys, CUfunction, CUmodule, Code, Refusal};
 use crate::device_owned::{Owned, Shared};
-use crate::error::{self, During};
+use crate::error::During;
 
 /// Bytes of the driver's compiler messages that are kept.
 const LOG_BYTES: usize = 4096;
@@ -25,7 +22,7 @@ type Module = Arc<Owned<CUmodule>>;
 #[derive(Debug)]
 pub struct Kernel {
     pub(crate) label: &'static str,
-    pub(crate) function: Function,
+    pub(crate) function: CUfunction,
     pub(crate) group_lanes: u32,
     pub(crate) local_bytes: u32,
     /// The function is part of it.
@@ -37,15 +34,6 @@ impl Kernel {
         &self.module.shared
     }
 }
-
-/// A function's handle.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Function(pub(crate) CUfunction);
-
-// SAFETY: handles of the driver may be used from any thread (CUDA driver API, "Initialization").
-unsafe impl Send for Function {}
-// SAFETY: as above.
-unsafe impl Sync for Function {}
 
 /// Modules of a device, each loaded at most once.
 #[derive(Debug)]
@@ -85,17 +73,16 @@ impl Modules {
         let _current = self.shared.enter()?;
         let module = self.module(spec)?;
         let name = CString::new(entry).expect("names of entries are identifiers");
-        let mut function: CUfunction = ptr::null_mut();
+        let mut function = CUfunction::NULL;
         // SAFETY: the module lives; writes a handle that is good as long as it does.
-        let code = unsafe { sys::cuModuleGetFunction(&mut function, module.get(), name.as_ptr()) };
-        if code != CUDA_SUCCESS {
-            return Err(self.does_not_compile(spec, format!("no entry {name:?}: {}", error::text(code))));
-        }
+        unsafe { sys::cuModuleGetFunction(&mut function, module.get(), name.as_ptr()) }
+            .map_err(|refusal| self.does_not_compile(spec, format!("no entry {name:?}: {refusal}")))?;
+        /// `CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK`.
+        const MAX_THREADS: i32 = 0;
         let mut most = 0;
-        let attribute = CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
         // SAFETY: the function was found above.
-        let code = unsafe { sys::cuFuncGetAttribute(&mut most, attribute, function) };
-        self.shared.check(During::Kernel(stem), code)?;
+        let answer = unsafe { sys::cuFuncGetAttribute(&mut most, MAX_THREADS, function) };
+        self.shared.check(During::Kernel(stem), answer)?;
         let lanes = tiling.group_lanes();
         if i64::from(lanes) > i64::from(most) {
             let what = format!("groups of {lanes} lanes for {stem} (at most {most})");
@@ -103,7 +90,7 @@ impl Modules {
         }
         Ok(Kernel {
             label: stem,
-            function: Function(function),
+            function,
             group_lanes: lanes,
             local_bytes: u32::try_from(spec.local_bytes()).expect("checked by `plan`"),
             module,
@@ -126,12 +113,13 @@ impl Modules {
         let version = ptx.lines().find_map(|line| line.strip_prefix(".version ")).unwrap_or("?").to_owned();
         let text = CString::new(ptx).map_err(|e| self.does_not_compile(spec, e.to_string()))?;
         let mut log = vec![0u8; LOG_BYTES];
-        let mut options =
-            [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        /// `CU_JIT_ERROR_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`.
+        const ERROR_LOG: [i32; 2] = [5, 6];
+        let mut options = ERROR_LOG;
         let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES)];
-        let mut module: CUmodule = ptr::null_mut();
+        let mut module = CUmodule::NULL;
         // SAFETY: the text ends with a zero; the options are two, the log has the size given.
-        let code = unsafe {
+        let answer = unsafe {
             sys::cuModuleLoadDataEx(
                 &mut module,
                 text.as_ptr().cast(),
@@ -140,13 +128,13 @@ impl Modules {
                 values.as_mut_ptr(),
             )
         };
-        if code == CUDA_SUCCESS {
+        let Err(refusal) = answer else {
             return Ok(Owned::new(module, sys::cuModuleUnload, &self.shared));
-        }
+        };
         let (driver, revision) = self.driver;
         let log = String::from_utf8_lossy(log.split(|byte| *byte == 0).next().unwrap_or_default());
-        let mut said = format!("{} {}", error::text(code), log.trim());
-        if matches!(code, CUDA_ERROR_UNSUPPORTED_PTX_VERSION | CUDA_ERROR_NO_BINARY_FOR_GPU) {
+        let mut said = format!("{refusal} {}", log.trim());
+        if let Refusal::Code(Code::UNSUPPORTED_PTX_VERSION | Code::NO_BINARY_FOR_GPU) = refusal {
             said += &format!(
                 " (PTX {version} for a driver of CUDA {driver}.{revision}: install a newer driver, or use another \
                  backend)"

@@ -1,20 +1,14 @@
 //! A device's context, and driver objects that release themselves in it.
 
 use std::fmt;
-use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 
-use cust::context::Context;
-use cust::device::Device;
-use cust::sys::{
-    self, CUcontext, CUdevice, CUevent,
-    CUresult::{self, CUDA_SUCCESS},
-};
-use spmv_backend::{Error, Result};
+use spmv_backend::Result;
 
-use crate::Memory;
+use crate::device_driver::{self as sys, Answer, CUcontext, CUdevice, CUevent};
 use crate::error::{self, During};
+use crate::options::Memory;
 
 /// What must not meet on one device, however often it was opened: all share its primary context. Locks are taken in
 /// the order of the fields.
@@ -31,15 +25,15 @@ pub(crate) struct Manners {
 }
 
 impl Manners {
-    fn of(device: Device) -> Arc<Self> {
+    fn of(device: CUdevice) -> Arc<Self> {
         static ALL: Mutex<Vec<(CUdevice, Arc<Manners>)>> = Mutex::new(Vec::new());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.iter().find(|(known, _)| *known == device.as_raw());
+        let known = all.iter().find(|(known, _)| *known == device);
         if let Some((_, manners)) = known {
             return Arc::clone(manners);
         }
         let manners = Arc::<Self>::default();
-        all.push((device.as_raw(), Arc::clone(&manners)));
+        all.push((device, Arc::clone(&manners)));
         manners
     }
 
@@ -53,51 +47,53 @@ impl Manners {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) name: String,
-    pub(crate) device: Device,
+    pub(crate) device: CUdevice,
     pub(crate) memory: Memory,
     /// Whether the host may look at managed memory while the device is at work.
     pub(crate) concurrent_access: bool,
     pub(crate) manners: Arc<Manners>,
     /// Events that nobody waits for, with and without time.
-    idle: [Mutex<Vec<RawEvent>>; 2],
-    context: Context,
+    idle: [Mutex<Vec<CUevent>>; 2],
+    context: Primary,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct RawEvent(CUevent);
+/// The primary context of a device, which the CUDA runtime's libraries use too.
+#[derive(Debug)]
+struct Primary {
+    device: CUdevice,
+    context: CUcontext,
+}
 
-// SAFETY: handles of the driver may be used from any thread (CUDA driver API, "Initialization").
-unsafe impl Send for RawEvent {}
+impl Drop for Primary {
+    fn drop(&mut self) {
+        // SAFETY: retained once by `Shared::new`, released only here.
+        let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+    }
+}
 
 /// While it lives, the context is the calling thread's; then the one before is again.
 pub(crate) struct Current<'a>(#[allow(dead_code)] &'a Shared);
 
 impl Drop for Current<'_> {
     fn drop(&mut self) {
-        let mut context: CUcontext = ptr::null_mut();
+        let mut context = CUcontext::NULL;
         // SAFETY: pops what `Shared::enter` pushed on this thread; guards end in the reverse order.
         let _ = unsafe { sys::cuCtxPopCurrent_v2(&mut context) };
     }
 }
 
 impl Shared {
-    /// Retains the device's primary context, which the CUDA runtime's libraries use too.
+    /// Retains the device's primary context.
     pub(crate) fn new(
-        device: Device,
+        device: CUdevice,
         name: &str,
         memory: Memory,
         concurrent_access: bool,
     ) -> Result<Arc<Self>> {
-        let mut before: CUcontext = ptr::null_mut();
-        // SAFETY: writes the thread's context, or null, to `before`.
-        let known = unsafe { sys::cuCtxGetCurrent(&mut before) } == CUDA_SUCCESS;
-        let context =
-            Context::new(device).map_err(|e| error::unavailable(format!("no context on {name}: {e}")))?;
-        if known {
-            // `Context::new` made itself the thread's.
-            // SAFETY: `before` was the thread's context, or null for none.
-            let _ = unsafe { sys::cuCtxSetCurrent(before) };
-        }
+        let mut context = CUcontext::NULL;
+        // SAFETY: writes a context to `context`; the driver checks the device.
+        unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) }
+            .map_err(|refusal| error::unavailable(format!("no context on {name}: {}", refusal.meaning())))?;
         Ok(Arc::new(Self {
             name: name.to_owned(),
             device,
@@ -105,24 +101,31 @@ impl Shared {
             concurrent_access,
             manners: Manners::of(device),
             idle: Default::default(),
-            context,
+            context: Primary { device, context },
         }))
+    }
+
+    pub(crate) fn context(&self) -> CUcontext {
+        self.context.context
     }
 
     /// Makes the context the thread's.
     pub(crate) fn enter(&self) -> Result<Current<'_>> {
         // SAFETY: the context lives as long as `self`.
-        let code = unsafe { sys::cuCtxPushCurrent_v2(self.context.as_raw()) };
-        self.check(During::Other("context"), code)?;
+        let answer = unsafe { sys::cuCtxPushCurrent_v2(self.context()) };
+        self.check(During::Other("context"), answer)?;
         Ok(Current(self))
     }
 
-    pub(crate) fn error(&self, during: During<'_>, code: CUresult) -> Error {
-        error::of(&self.name, during, code)
+    pub(crate) fn check(&self, during: During<'_>, answer: Answer) -> Result<()> {
+        answer.map_err(|refusal| error::of(&self.name, during, refusal))
     }
 
-    pub(crate) fn check(&self, during: During<'_>, code: CUresult) -> Result<()> {
-        if code == CUDA_SUCCESS { Ok(()) } else { Err(self.error(during, code)) }
+    /// Waits for all work of the context, which is the thread's.
+    pub(crate) fn wait_for_all(&self) -> Result<()> {
+        let _nothing_recorded = self.manners.recording.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: waits, and changes nothing.
+        self.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })
     }
 
     /// Whether the host must not look at managed memory while the device is at work.
@@ -133,7 +136,7 @@ impl Shared {
     /// An event of earlier use, or a new one. The context is the thread's.
     pub(crate) fn take_event(&self, timed: bool) -> Result<CUevent> {
         let idle = &self.idle[usize::from(timed)];
-        if let Some(RawEvent(event)) = idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+        if let Some(event) = idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
             return Ok(event);
         }
         self.new_event(timed)
@@ -143,17 +146,17 @@ impl Shared {
     pub(crate) fn new_event(&self, timed: bool) -> Result<CUevent> {
         /// `CU_EVENT_DISABLE_TIMING`.
         const UNTIMED: u32 = 2;
-        let mut event: CUevent = ptr::null_mut();
+        let mut event = CUevent::NULL;
         // SAFETY: writes a new event of the thread's context to `event`.
-        let code = unsafe { sys::cuEventCreate(&mut event, if timed { 0 } else { UNTIMED }) };
-        self.check(During::Other("event"), code)?;
+        let answer = unsafe { sys::cuEventCreate(&mut event, if timed { 0 } else { UNTIMED }) };
+        self.check(During::Other("event"), answer)?;
         Ok(event)
     }
 
     /// Keeps an event for later use.
     pub(crate) fn keep_event(&self, event: CUevent, timed: bool) {
         let idle = &self.idle[usize::from(timed)];
-        idle.lock().unwrap_or_else(PoisonError::into_inner).push(RawEvent(event));
+        idle.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 }
 
@@ -161,7 +164,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         let events = std::mem::take(&mut self.idle);
         let Ok(_current) = self.enter() else { return };
-        for RawEvent(event) in events.into_iter().flat_map(|idle| idle.into_inner().unwrap_or_default()) {
+        for event in events.into_iter().flat_map(|idle| idle.into_inner().unwrap_or_default()) {
             // SAFETY: made by `take_event` in this context, in nobody's hands, destroyed only here.
             let _ = unsafe { sys::cuEventDestroy_v2(event) };
         }
@@ -171,20 +174,19 @@ impl Drop for Shared {
 /// An object of the driver, released in its context when it is dropped.
 pub(crate) struct Owned<H: Copy> {
     handle: H,
-    release: unsafe extern "C" fn(H) -> CUresult,
+    release: unsafe fn(H) -> Answer,
     pub(crate) shared: Arc<Shared>,
 }
 
-// SAFETY: handles of the driver may be used from any thread (CUDA driver API, "Initialization"); who may use what
-// they stand for, and when, is the contract of the verbs in `device.rs`.
-unsafe impl<H: Copy> Send for Owned<H> {}
-// SAFETY: as above.
-unsafe impl<H: Copy> Sync for Owned<H> {}
-
 impl<H: Copy> Owned<H> {
     /// Takes over a handle that nobody else will release; `release` is the function for its kind.
-    pub(crate) fn new(handle: H, release: unsafe extern "C" fn(H) -> CUresult, shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(handle: H, release: unsafe fn(H) -> Answer, shared: &Arc<Shared>) -> Self {
         Self { handle, release, shared: Arc::clone(shared) }
+    }
+
+    /// A handle that somebody else releases.
+    pub(crate) fn borrowed(handle: H, shared: &Arc<Shared>) -> Self {
+        Self::new(handle, |_| Ok(()), shared)
     }
 
     pub(crate) fn get(&self) -> H {

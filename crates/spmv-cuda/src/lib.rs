@@ -29,107 +29,26 @@
 #[allow(unsafe_code)]
 mod device;
 #[allow(unsafe_code)]
+mod device_callers;
+#[cfg(feature = "cust")]
+#[allow(unsafe_code)]
+mod device_cust;
+#[allow(unsafe_code)]
+mod device_driver;
+#[allow(unsafe_code)]
 mod device_memory;
 #[allow(unsafe_code)]
 mod device_module;
 #[allow(unsafe_code)]
 mod device_owned;
+#[allow(unsafe_code)]
+mod device_queries;
 mod error;
+mod options;
 mod probe;
 
 pub use device::{Cuda, Event, Graph, Stream};
 pub use device_memory::Buffer;
 pub use device_module::Kernel;
+pub use options::{Mask, Memory, Options};
 pub use probe::{DeviceInfo, devices};
-
-use std::path::PathBuf;
-use std::str::FromStr;
-
-/// How memory is allocated and reached by the host.
-///
-/// ```
-/// use spmv_cuda::Memory;
-/// assert_eq!("managed".parse(), Ok(Memory::Managed));
-/// assert_eq!(Memory::Device.name(), "device");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Memory {
-    /// One address for host and device; the driver moves pages where memory is not the same.
-    Managed,
-    /// The device's own memory: the host copies.
-    Device,
-}
-
-impl Memory {
-    /// Both.
-    pub const ALL: [Memory; 2] = [Memory::Managed, Memory::Device];
-
-    /// Name in `SPMV_CUDA_MEMORY`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Memory::Managed => "managed",
-            Memory::Device => "device",
-        }
-    }
-}
-
-impl FromStr for Memory {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, String> {
-        let found = Memory::ALL.into_iter().find(|m| m.name() == s);
-        found.ok_or_else(|| format!("unknown kind of CUDA memory '{s}'; known: managed device"))
-    }
-}
-
-/// How to open a device.
-///
-/// ```
-/// use spmv_cuda::{Memory, Options};
-/// let unified = Options { memory: Some(Memory::Managed), ..Options::default() };
-/// assert_eq!(unified.device, None);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Which device: its place in [`devices()`], or part of its name, in any case of letters; `None` takes the first.
-    pub device: Option<String>,
-    /// What memory to use; `None` takes managed memory on integrated GPUs, else device memory.
-    pub memory: Option<Memory>,
-    /// A folder whose `<stem>_<value>.ptx` files replace the kernels of this crate, for work on kernels and for tests
-    /// of what faulty ones can do.
-    pub kernels: Option<PathBuf>,
-    /// Capabilities to hide.
-    pub mask: Mask,
-}
-
-impl Options {
-    /// The options that `SPMV_CUDA_DEVICE`, `SPMV_CUDA_MEMORY` and `SPMV_CUDA_KERNELS` give; the defaults where they
-    /// are unset or empty.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`](spmv_backend::Error::Unavailable) for an unknown kind of memory.
-    pub fn from_env() -> spmv_backend::Result<Self> {
-        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let memory = set("SPMV_CUDA_MEMORY").map(|text| text.parse()).transpose();
-        let memory = memory.map_err(|reason| error::unavailable(format!("SPMV_CUDA_MEMORY: {reason}")))?;
-        let kernels = set("SPMV_CUDA_KERNELS").map(PathBuf::from);
-        Ok(Self { device: set("SPMV_CUDA_DEVICE"), memory, kernels, ..Self::default() })
-    }
-}
-
-/// Capabilities to hide, so that paths for lesser devices can be tried without one.
-///
-/// ```
-/// use spmv_cuda::{Mask, Options};
-/// let mask = Mask { no_concurrent_access: true, ..Mask::default() };
-/// assert_ne!(Options { mask, ..Options::default() }, Options::default());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mask {
-    /// The host may look at managed memory only while the device is idle.
-    pub no_concurrent_access: bool,
-    /// The PTX for any device instead of the device's own.
-    pub baseline: bool,
-    /// Largest buffer, in bytes; larger matrices are split.
-    pub max_buffer_bytes: Option<u64>,
-}

@@ -2,13 +2,12 @@
 
 use std::sync::OnceLock;
 
-use cust::device::{Device, DeviceAttribute as Attribute};
-use cust::error::CudaError;
-use cust::{CudaApiVersion, CudaFlags};
 use spmv_backend::{DeviceCaps, DeviceKind, Error, MemoryModel, Result, Unit, find_device};
 
+use crate::device_driver::{self, CUdevice, Code, Refusal};
+use crate::device_queries::{self as queries, Attribute};
 use crate::error::unavailable;
-use crate::{Mask, Memory, Options};
+use crate::options::{Mask, Memory, Options};
 
 /// Most lanes of a group that kernels are built for (`__launch_bounds__` in `prelude.cu`).
 const MAX_GROUP: i32 = 512;
@@ -33,12 +32,14 @@ pub struct DeviceInfo {
     pub kind: DeviceKind,
     /// Kinds of memory it offers; the first is taken unless another is asked for.
     pub memories: Vec<Memory>,
+    /// Size of the cache that all multiprocessors share, in bytes, where the driver says.
+    pub l2_bytes: Option<u64>,
 }
 
 /// A device and everything that opening it needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    pub(crate) device: Device,
+    pub(crate) device: CUdevice,
     pub(crate) info: DeviceInfo,
     pub(crate) driver: (i32, i32),
     /// Whether the host may look at managed memory while the device is at work.
@@ -64,29 +65,29 @@ pub(crate) fn found() -> Result<&'static [Found]> {
 }
 
 fn ask() -> Result<Vec<Found>> {
-    spmv_cuda_driver::available().map_err(|e| unavailable(e.to_string()))?;
+    device_driver::available().map_err(|e| unavailable(e.to_string()))?;
     let failed = |what: &str| {
         let what = what.to_owned();
-        move |e: CudaError| unavailable(format!("{what}: {e}"))
+        move |refusal: Refusal| unavailable(format!("{what}: {}", refusal.meaning()))
     };
-    cust::init(CudaFlags::empty()).map_err(|e| match e {
-        CudaError::NoDevice => unavailable("the driver finds no device (see CUDA_VISIBLE_DEVICES)"),
-        e => failed("the driver does not start")(e),
+    let no_device = || unavailable("the driver finds no device (see CUDA_VISIBLE_DEVICES)");
+    queries::init().map_err(|refusal| match refusal {
+        Refusal::Code(Code::NO_DEVICE) => no_device(),
+        refusal => failed("the driver does not start")(refusal),
     })?;
-    let version = CudaApiVersion::get().map_err(failed("the driver does not tell its version"))?;
-    let driver = (version.major(), version.minor());
-    let n = Device::num_devices().map_err(failed("devices cannot be counted"))?;
+    let driver = queries::version().map_err(failed("the driver does not tell its version"))?;
+    let n = queries::n_devices().map_err(failed("devices cannot be counted"))?;
     // A device that fails to answer shall not hide others.
-    let all: Vec<Found> = (0..n).filter_map(|i| of_device(i, driver).ok()).collect();
+    let all: Vec<Found> = (0..n).filter_map(|place| of_device(place, driver).ok()).collect();
     if all.is_empty() {
-        return Err(unavailable("the driver finds no device (see CUDA_VISIBLE_DEVICES)"));
+        return Err(no_device());
     }
     Ok(all)
 }
 
-fn of_device(place: u32, driver: (i32, i32)) -> Result<Found, CudaError> {
-    let device = Device::get_device(place)?;
-    let ask = |attribute| device.get_attribute(attribute);
+fn of_device(place: i32, driver: (i32, i32)) -> Result<Found, Refusal> {
+    let device = queries::device(place)?;
+    let ask = |attribute| queries::attribute(device, attribute);
     let number = |attribute| ask(attribute).map(|n| n.max(0) as u32);
     let integrated = ask(Attribute::Integrated)? != 0;
     let kind = if integrated { DeviceKind::IntegratedGpu } else { DeviceKind::DiscreteGpu };
@@ -95,6 +96,7 @@ fn of_device(place: u32, driver: (i32, i32)) -> Result<Found, CudaError> {
         memories.insert(usize::from(!integrated), Memory::Managed);
     }
     let compute = (number(Attribute::ComputeCapabilityMajor)?, number(Attribute::ComputeCapabilityMinor)?);
+    let l2_bytes = number(Attribute::L2CacheSize).ok().filter(|bytes| *bytes > 0).map(u64::from);
     Ok(Found {
         device,
         driver,
@@ -106,8 +108,8 @@ fn of_device(place: u32, driver: (i32, i32)) -> Result<Found, CudaError> {
             local_bytes: number(Attribute::MaxSharedMemoryPerMultiprocessor)?,
             lanes: number(Attribute::MaxThreadsPerMultiprocessor)?,
         },
-        total_bytes: device.total_memory()? as u64,
-        info: DeviceInfo { name: device.name()?.trim().to_owned(), compute, kind, memories },
+        total_bytes: queries::total_bytes(device)?,
+        info: DeviceInfo { name: queries::name(device)?, compute, kind, memories, l2_bytes },
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed};
 use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
 use spmv_conformance::device::{self as shared, Outcome, expected};
 use spmv_conformance::tests;
@@ -13,16 +13,10 @@ use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStat
 use spmv_fixup::FixupError;
 use spmv_io::generate::{self, EmptyRows};
 
-/// With this variable set the program lists devices, for the test that needs a process of its own.
-const LIST: &str = "SPMV_TEST_LIST_DEVICES";
 /// With this variable set the program does what loses a device, for the test that needs a process of its own.
 const LOSE: &str = "SPMV_TEST_LOSE_A_DEVICE";
 
 fn main() {
-    if std::env::var_os(LIST).is_some() {
-        println!("{:?}", devices().map_err(|e| e.to_string()));
-        return;
-    }
     if std::env::var_os(LOSE).is_some() {
         if let Err(e) = lose_a_device() {
             println!("{}", e.message().unwrap_or_default());
@@ -50,8 +44,7 @@ fn main() {
         runs_are_recorded
         every_run_has_the_same_bits
     };
-    let mut trials = shared::trials("cuda", devices().map(drop), tests);
-    trials.push(Trial::test("without_a_driver_the_reason_is_given", without_a_driver_the_reason_is_given));
+    let trials = shared::trials("cuda", devices().map(drop), tests);
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(1);
     libtest_mimic::run(&arguments, trials).exit();
@@ -373,17 +366,5 @@ fn every_run_has_the_same_bits() -> Outcome {
     assert!(n_dirty > 0, "some tiles were dirty");
     // Layouts refuse some: `dia` all of them, `ell` those of very uneven rows.
     assert!(n_tried >= matrices.len() * 7 + 2, "{n_tried} pairs of matrix and algorithm");
-    Ok(())
-}
-
-/// This very program, started where there is no driver.
-fn without_a_driver_the_reason_is_given() -> Outcome {
-    let output = Command::new(std::env::current_exe()?)
-        .env(LIST, "1")
-        .env("SPMV_CUDA_DRIVER", "/no/libcuda.so")
-        .output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{} {text}", output.status);
-    assert!(text.contains("cuda: no CUDA driver") && text.contains("install"), "{text}");
     Ok(())
 }

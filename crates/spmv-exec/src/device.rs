@@ -109,6 +109,33 @@ impl<B: Backend> Device<B> {
         Ok(vec)
     }
 
+    /// Makes a vector of the first `len` values in a buffer of the backend, which is used in place.
+    ///
+    /// [`DeviceVec::into_buffer`] gives the buffer back.
+    ///
+    /// # Errors
+    /// [`OutOfBounds`](spmv_backend::Error::OutOfBounds) if the buffer is shorter, and whatever the driver says.
+    ///
+    /// # Panics
+    /// If the buffer is of another device.
+    ///
+    /// ```
+    /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
+    /// let buffer = device.backend().alloc(8)?;
+    /// let mut x = device.adopt::<f32>(buffer, 2)?;
+    /// x.write(&[1.0, 2.0])?;
+    /// let buffer = x.into_buffer()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn adopt<T: Value>(&self, buffer: B::Buffer, len: usize) -> Result<DeviceVec<B, T>> {
+        // Too long for any buffer, if the product overflows.
+        let bytes = len.checked_mul(size_of::<T>()).map_or(u64::MAX, |bytes| bytes as u64);
+        // Copies nothing; the backend checks that the end lies in the buffer.
+        self.copies(|s| self.backend().write(s, &buffer, bytes, &[]))?;
+        let lent = AtomicU32::new(0);
+        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, lent, values: PhantomData })
+    }
+
     fn uninit<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
         let buffer = self.backend().alloc((len * size_of::<T>()) as u64)?;
         let lent = AtomicU32::new(0);
@@ -186,6 +213,16 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
         B::Buffer: Addressed,
     {
         self.buffer.address()
+    }
+
+    /// The buffer that holds the values, for [`Device::adopt`] or the backend's own use. Runs that use it are over.
+    ///
+    /// # Errors
+    /// [`Error::Unrepaired`], and whatever the driver says.
+    pub fn into_buffer(mut self) -> Result<B::Buffer> {
+        self.wait_for_forgotten()?;
+        self.check_repaired()?;
+        Ok(self.buffer)
     }
 
     /// The device it lives on.

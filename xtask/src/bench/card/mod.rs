@@ -22,7 +22,6 @@ pub(crate) use shelf::Shelf;
 pub(crate) use table::text;
 
 use anyhow::{Context as _, ensure};
-use cust::device::DeviceAttribute;
 use indicatif::ProgressBar;
 use spmv::{Algorithm, BackendKind, Dtype, Tiling};
 use spmv_backend::Backend as _;
@@ -168,11 +167,7 @@ impl Card {
 
     /// Makes ready to empty the cache. Bytes that are read for it, and 10^9 of them a second.
     fn equip(&self) -> anyhow::Result<(u64, f64)> {
-        let cache = cust::device::Device::get_device(self.place as u32)
-            .and_then(|device| device.get_attribute(DeviceAttribute::L2CacheSize))
-            .ok()
-            .and_then(|bytes| u64::try_from(bytes).ok())
-            .filter(|bytes| *bytes > 0);
+        let cache = spmv_cuda::devices()?.get(self.place).and_then(|device| device.l2_bytes);
         let backend = self.device.backend();
         let bytes = backend.equip(flush_bytes(cache.unwrap_or(UNKNOWN_CACHE_BYTES)))?;
         let stream = backend.open_stream(true)?;
