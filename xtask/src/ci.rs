@@ -34,7 +34,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     sections.run("fmt", || succeed(cargo_in_root()?.args(["fmt", "--all", "--check"])))?;
     sections.run("clippy", || {
         let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        succeed(cargo_in_root()?.args(clippy))
+        succeed(cargo_in_root()?.args(clippy))?;
+        // Links the driver, so it is checked and not built.
+        let cust =
+            ["clippy", "-p", "spmv-cuda", "--features", "cust", "--all-targets", "--", "-D", "warnings"];
+        succeed(cargo_in_root()?.args(cust))
     })?;
     sections.run("tidy", || tidy::run(&tidy::Args::default()))?;
     sections.run("doc", || {

@@ -57,21 +57,27 @@ impl Cuda {
         options.memory.get_or_insert(Memory::Device);
         let stream = CUstream(stream);
         let device = Self::of(found, &options, Some(CallersStream { stream, owner }))?;
-        let shared = device.shared();
+        // SAFETY: the stream lives, as promised by the caller.
+        unsafe { device.check_stream(stream) }?;
+        Ok(device)
+    }
+
+    /// # Safety
+    /// The stream lives.
+    unsafe fn check_stream(&self, stream: CUstream) -> Result<()> {
+        let shared = self.shared();
         let _current = shared.enter()?;
         let mut context = CUcontext::NULL;
         // SAFETY: the stream lives (contract); writes to `context`.
         match unsafe { sys::cuStreamGetCtx(stream, &mut context) } {
             // Before CUDA 9.2 there is no such question.
-            Err(Refusal::Missing(_)) => {}
+            Err(Refusal::Missing(_)) => return Ok(()),
             answer => shared.check(During::Other("stream"), answer)?,
         }
-        if context != CUcontext::NULL && context != shared.context() {
-            let what = "such stream in its primary context";
-            return Err(device.unsupported(what, "make the stream in the primary context"));
+        if context == shared.context() {
+            return Ok(());
         }
-        drop(_current);
-        Ok(device)
+        Err(self.unsupported("such stream in its primary context", "make the stream in the primary context"))
     }
 
     /// Takes over memory of the caller, to be used in place; [`Buffer::into_owner`] gives it back.

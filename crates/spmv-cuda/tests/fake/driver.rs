@@ -9,8 +9,6 @@ const OUT_OF_MEMORY: c_int = 2;
 /// No driver has it yet.
 const LATER: c_int = 70_000;
 
-const NAME: &[u8] = b"Fake\0";
-
 #[cfg(not(without_init))]
 #[no_mangle]
 pub extern "system" fn cuInit(flags: c_uint) -> c_int {
@@ -42,15 +40,11 @@ pub extern "system" fn cuDeviceGet(device: Option<&mut c_int>, ordinal: c_int) -
 }
 
 #[no_mangle]
-pub extern "system" fn cuDeviceGetName(name: *mut u8, len: c_int, device: c_int) -> c_int {
-    if device != 0 {
+pub extern "system" fn cuDeviceGetName(name: Option<&mut [u8; 5]>, len: c_int, device: c_int) -> c_int {
+    if device != 0 || len < 5 {
         return LATER;
     }
-    for (i, byte) in NAME.iter().enumerate().take(len as usize) {
-        // SAFETY: the caller's array has `len` bytes.
-        unsafe { *name.add(i) = *byte };
-    }
-    SUCCESS
+    write(name, *b"Fake\0")
 }
 
 #[no_mangle]
