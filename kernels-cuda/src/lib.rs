@@ -1,7 +1,7 @@
 //! CUDA C++ kernel sources as data, one file for each stem, and the PTX that `cargo xtask kernels` builds of them.
 //!
-//! A device loads PTX: neither it nor this crate needs a CUDA toolkit. One PTX file holds one kernel for one type
-//! of values and one [`Target`], with an entry for each of the kernel's tilings.
+//! A device loads PTX: neither it nor this crate needs a CUDA toolkit. One PTX text holds one kernel for one type
+//! of values and one [`Target`], with an entry for each of the kernel's tilings; an [`archive`] holds those of a target.
 //!
 //! They are a crate of their own because `include_str!` across crates breaks `cargo package`.
 //!
@@ -15,6 +15,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod archive;
 pub mod recipe;
 
 macro_rules! sources {
@@ -32,14 +33,14 @@ pub const SOURCES: &[(&str, &str)] = sources!(
 /// Types of matrix values that each stem is built for.
 pub const VALUES: &[&str] = &["f16", "bf16", "f32", "f64"];
 
-/// Devices that a PTX file is for: all from a compute capability on.
+/// Devices that PTX is for: all from a compute capability on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Folder of its files, and the `.target` in them.
+    /// Name of its archive, and the `.target` of the texts in it.
     pub name: &'static str,
     /// Least compute capability, major and minor.
     pub compute: (u32, u32),
-    /// Least PTX ISA that a file may ask for, major and minor: the older it is, the older a driver may be.
+    /// Least PTX ISA that a text may ask for, major and minor: the older it is, the older a driver may be.
     pub isa: (u32, u32),
 }
 
@@ -50,6 +51,17 @@ pub const TARGETS: &[Target] = &[
     // Hopper.
     Target { name: "sm_90", compute: (9, 0), isa: (7, 8) },
 ];
+
+impl Target {
+    /// The archive of its PTX; `None` before `cargo xtask kernels` has built one.
+    ///
+    /// ```
+    /// assert!(spmv_kernels_cuda::TARGETS.iter().all(|target| target.archive().is_some()));
+    /// ```
+    pub fn archive(&self) -> Option<&'static [u8]> {
+        ARCHIVES.iter().find(|(name, _)| *name == self.name).map(|(_, bytes)| *bytes)
+    }
+}
 
 /// Tilings that a stem's PTX holds: every T in `lanes` with every W in `widths`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +137,8 @@ pub fn entry(stem: &str, lanes: u32, width: u32) -> Option<String> {
 /// The PTX of a stem for a type of values and a device's compute capability: that of the newest [`Target`] that
 /// the device is part of.
 ///
+/// It is unpacked at every call, which takes some 10 ms.
+///
 /// `None` for a name that is in neither [`VARIANTS`] nor [`VALUES`], and for a device older than every target.
 ///
 /// ```
@@ -133,29 +147,12 @@ pub fn entry(stem: &str, lanes: u32, width: u32) -> Option<String> {
 /// assert!(ptx("axpby", "f64", (8, 9)).unwrap().contains(".target sm_60"));
 /// assert_eq!(ptx("axpby", "f64", (5, 3)), None);
 /// ```
-pub fn ptx(stem: &str, value: &str, compute: (u32, u32)) -> Option<&'static str> {
+pub fn ptx(stem: &str, value: &str, compute: (u32, u32)) -> Option<String> {
     let target = TARGETS.iter().rfind(|target| target.compute <= compute)?;
-    let files = PTX.iter().filter(|(of, _)| *of == stem).flat_map(|(_, files)| *files);
-    files.filter(|file| (file.0, file.1) == (target.name, value)).map(|file| file.2).next()
+    let mut texts = archive::texts(target.archive()?).map(|text| text.expect("tests unpack every archive"));
+    texts.find(|text| archive::is_of(text, stem, value))
 }
 
-/// Target, type of values and text of each file of one stem.
-type Files = &'static [(&'static str, &'static str, &'static str)];
-
-macro_rules! ptx {
-    ($($stem:literal)*) => {
-        &[$(($stem, ptx!(files $stem
-            "sm_60" "f16", "sm_60" "bf16", "sm_60" "f32", "sm_60" "f64",
-            "sm_90" "f16", "sm_90" "bf16", "sm_90" "f32", "sm_90" "f64"))),*]
-    };
-    (files $stem:literal $($target:literal $value:literal),*) => {
-        &[$(($target, $value, include_str!(concat!("../ptx/", $target, "/", $stem, "_", $value, ".ptx")))),*]
-    };
-}
-
-/// The files of every stem. A new stem comes here last: this compiles once `cargo xtask kernels` has built its PTX,
-/// and that in turn needs nothing but the stem's rows in [`SOURCES`] and [`VARIANTS`].
-const PTX: &[(&str, Files)] = ptx!(
-    "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "pcsr_products" "pcsr_sums"
-    "ell" "jad" "dia" "carry_apply" "axpby"
-);
+/// Name of the target and bytes of each archive.
+const ARCHIVES: &[(&str, &[u8])] =
+    &[("sm_60", include_bytes!("../ptx/sm_60.ptx.lz")), ("sm_90", include_bytes!("../ptx/sm_90.ptx.lz"))];

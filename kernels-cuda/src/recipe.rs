@@ -1,5 +1,5 @@
-//! How PTX is made of the sources: compiler, options, the text that is compiled, and a file's first line, which
-//! tells a stale file from a fresh one without any compiler.
+//! How PTX is made of the sources: compiler, options, the text that is compiled, and the first line of what comes out,
+//! which tells stale PTX from fresh without any compiler.
 
 use crate::{SOURCES, TARGETS, Target, VALUES, Variants};
 
@@ -54,8 +54,8 @@ pub fn source_hash(stem: &str) -> Option<u64> {
     Some(fnv1a(&[&settings, &unit(stem)?]))
 }
 
-/// First line of a PTX file, without its end: what the file is, the hash of what it is made of, and that of `text`,
-/// which are the lines after this one. A file that begins otherwise is stale or was changed by hand.
+/// First line of PTX, without its end: what it is, the hash of what it is made of, and that of `text`, which are the
+/// lines after this one. PTX that begins otherwise is stale or was changed by hand.
 ///
 /// ```
 /// let line = spmv_kernels_cuda::recipe::first_line("axpby", "f32", "sm_60", "").unwrap();

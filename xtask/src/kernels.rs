@@ -1,9 +1,10 @@
 //! `cargo xtask kernels`: builds the committed PTX from the CUDA C++ sources, or checks that it is what they build.
 //!
 //! It needs neither a GPU nor a CUDA toolkit: compiler and assembler are packages of PyPI, pinned by
-//! `spmv_kernels_cuda::recipe`. The same sources give the same bytes. Everything that makes a file differ without its
-//! source is in the recipe too, but for what `text` does; `--check` finds that.
+//! `spmv_kernels_cuda::recipe`. The same sources give the same bytes. Everything that makes PTX differ without its
+//! source is in the recipe too, but for what `text` and `archive` do; `--check` finds that.
 
+mod archive;
 #[allow(unsafe_code)]
 mod nvrtc;
 mod ptxas;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use cargo_metadata::MetadataCommand;
+use cargo_metadata::{Metadata, MetadataCommand};
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use rayon::prelude::*;
@@ -27,7 +28,7 @@ use ptxas::{ByEntry, Needs};
 use wheels::Tools;
 
 /// `cargo xtask kernels`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Compares the committed PTX with what the sources build, and writes nothing.
     #[arg(long)]
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// A site-packages folder that holds the compilers; they are downloaded into target/cuda-wheels, without it.
     #[arg(long, value_name = "DIR")]
     wheels: Option<PathBuf>,
+    /// Writes each text to DIR/<target>/<stem>_<value>.ptx too, to be read, or taken by SPMV_CUDA_KERNELS.
+    #[arg(long, value_name = "DIR")]
+    plain: Option<PathBuf>,
     /// Takes kernels that spill registers on sm_90; they fail, without it.
     #[arg(long)]
     allow_spills: bool,
@@ -59,7 +63,7 @@ const SHOWN: &str = "sm_90";
 /// What the compiler says of every target older than Turing, however often it is told that this is intended.
 const EXPECTED_WARNING: &str = "are deprecated and may be removed in a future release";
 
-/// One PTX file to build.
+/// One PTX text to build.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     variants: &'static Variants,
@@ -67,7 +71,7 @@ struct Job {
     target: &'static Target,
 }
 
-/// A PTX file as the sources have it now.
+/// A PTX text as the sources have it now.
 #[derive(Debug)]
 struct Built {
     job: Job,
@@ -89,7 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let jobs = jobs(&args.only)?;
     let tools = match &args.wheels {
         Some(folder) => Tools::in_site_packages(folder)?,
-        None => Tools::installed(&metadata.target_directory.as_std_path().join("cuda-wheels"))?,
+        None => Tools::installed(&wheels_folder(&metadata))?,
     };
     ptxas::check_version(&tools.ptxas)?;
     let nvrtc = Nvrtc::open(&tools.nvrtc)?;
@@ -107,15 +111,31 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         "registers are spilled (--allow-spills takes that):\n  {}",
         spills.join("\n  ")
     );
-    let changed = if args.check { compare(&folder, &built)? } else { write(&folder, &built)? };
+    if let Some(folder) = &args.plain {
+        built.iter().try_for_each(|built| built.write_plain(folder))?;
+    }
+    let archives = archive::all(&folder, &built)?;
+    let n_changed: usize = archives.iter().map(|archive| archive.differences.len()).sum();
+    if args.check {
+        archive::compare(&folder, &archives)?
+    } else {
+        archive::write(&folder, &archives)?
+    }
     let n_bytes: usize = built.iter().map(|built| built.text.len()).sum();
     println!(
-        "{} files, {:.1} KiB, {changed} changed; {:.1} s",
+        "{} texts, {:.1} KiB, {n_changed} changed; {} archives, {:.1} KiB; {:.1} s",
         built.len(),
         n_bytes as f64 / 1024.0,
+        archives.len(),
+        archive::n_bytes(&archives) as f64 / 1024.0,
         start.elapsed().as_secs_f64()
     );
     Ok(())
+}
+
+/// Where the compilers are kept.
+fn wheels_folder(metadata: &Metadata) -> PathBuf {
+    metadata.target_directory.as_std_path().join("cuda-wheels")
 }
 
 /// The sources are compiled from the text in this program: an error if they have changed since it was built.
@@ -128,7 +148,7 @@ fn check_sources(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files of the stems, or of all.
+/// The texts of the stems, or of all.
 fn jobs(only: &[String]) -> anyhow::Result<Vec<Job>> {
     if let Some(stranger) = only.iter().find(|stem| Variants::of(stem).is_none()) {
         let stems: Vec<_> = VARIANTS.iter().map(|variants| variants.stem).collect();
@@ -141,13 +161,13 @@ fn jobs(only: &[String]) -> anyhow::Result<Vec<Job>> {
 }
 
 impl Job {
-    /// The file's path under [`FOLDER`].
-    fn path(&self) -> String {
-        format!("{}/{}_{}.ptx", self.target.name, self.variants.stem, self.value)
+    /// Stem, type of values and target, as the text's first line has them.
+    fn name(&self) -> String {
+        format!("{} {} {}", self.variants.stem, self.value, self.target.name)
     }
 
     fn build(&self, nvrtc: &Nvrtc, ptxas: &Path) -> anyhow::Result<Built> {
-        self.try_build(nvrtc, ptxas).with_context(|| self.path())
+        self.try_build(nvrtc, ptxas).with_context(|| self.name())
     }
 
     fn try_build(&self, nvrtc: &Nvrtc, ptxas: &Path) -> anyhow::Result<Built> {
@@ -203,7 +223,7 @@ fn unexpected(log: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// All files; or, where some failed, the first failure of each stem, since the others mostly repeat it.
+/// All texts; or, where some failed, the first failure of each stem, since the others mostly repeat it.
 fn all_or_first_of_each_stem(
     jobs: &[Job],
     results: Vec<anyhow::Result<Built>>,
@@ -211,7 +231,7 @@ fn all_or_first_of_each_stem(
     let (mut built, mut failures) = (Vec::new(), BTreeMap::new());
     for (job, result) in std::iter::zip(jobs, results) {
         match result {
-            Ok(file) => built.push(file),
+            Ok(text) => built.push(text),
             Err(e) => drop(failures.entry(job.variants.stem).or_insert(e)),
         }
     }
@@ -219,7 +239,7 @@ fn all_or_first_of_each_stem(
         return Ok(built);
     }
     failures.values().for_each(|failure| eprintln!("{failure:#}\n"));
-    bail!("{} of {} files were built; nothing was written", built.len(), jobs.len())
+    bail!("{} of {} texts were built; nothing was written", built.len(), jobs.len())
 }
 
 /// Registers of each entry on [`SHOWN`], one column for each type of values and target.
@@ -272,62 +292,25 @@ fn spills(built: &[Built]) -> (Vec<String>, Vec<String>) {
     (shown, elsewhere)
 }
 
-/// Writes what differs, and removes files of kernels that are no more. Returns how many changed.
-fn write(folder: &Path, built: &[Built]) -> anyhow::Result<usize> {
-    let mut n_changed = 0;
-    for file in built.iter().filter(|file| file.differs(folder)) {
-        let path = folder.join(file.job.path());
-        let parent = path.parent().unwrap_or(folder);
-        std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
-        std::fs::write(&path, &file.text).with_context(|| path.display().to_string())?;
-        n_changed += 1;
-    }
-    for name in strangers(folder)? {
-        std::fs::remove_file(folder.join(&name)).with_context(|| name.clone())?;
-        println!("removed {FOLDER}/{name}, which is of no kernel");
-        n_changed += 1;
-    }
-    Ok(n_changed)
-}
-
-/// Names the files that [`write()`] would change, as an error. Returns 0, as none will have changed.
-fn compare(folder: &Path, built: &[Built]) -> anyhow::Result<usize> {
-    let differing = built.iter().filter(|file| file.differs(folder));
-    let mut problems: Vec<String> = differing
-        .map(|file| format!("{FOLDER}/{}: is not what the sources build", file.job.path()))
-        .collect();
-    problems.extend(strangers(folder)?.iter().map(|name| format!("{FOLDER}/{name}: is of no kernel")));
-    ensure!(problems.is_empty(), "{}\nrun `cargo xtask kernels` and commit", problems.join("\n"));
-    Ok(0)
-}
-
 impl Built {
-    fn differs(&self, folder: &Path) -> bool {
-        std::fs::read(folder.join(self.job.path())).ok().as_deref() != Some(self.text.as_bytes())
+    /// Writes the text as `SPMV_CUDA_KERNELS` takes it, in a folder for each target.
+    fn write_plain(&self, folder: &Path) -> anyhow::Result<()> {
+        let folder = folder.join(self.job.target.name);
+        std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let path = folder.join(format!("{}_{}.ptx", self.job.variants.stem, self.job.value));
+        std::fs::write(&path, &self.text).with_context(|| path.display().to_string())
     }
-}
-
-/// PTX files, by path under the folder, that no row of `VARIANTS` makes.
-fn strangers(folder: &Path) -> anyhow::Result<Vec<String>> {
-    let expected: Vec<_> = jobs(&[])?.iter().map(Job::path).collect();
-    let mut strangers = Vec::new();
-    for target in TARGETS {
-        let files = std::fs::read_dir(folder.join(target.name)).into_iter().flatten().flatten();
-        strangers.extend(files.map(|file| format!("{}/{}", target.name, file.file_name().to_string_lossy())));
-    }
-    strangers.retain(|name| name.ends_with(".ptx") && !expected.contains(name));
-    strangers.sort();
-    Ok(strangers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn built(value: &str, needs: Needs) -> Built {
+    /// One of two texts of axpby, not as the sources build it.
+    pub(super) fn built(value: &str, needs: Needs) -> Built {
         let job = *jobs(&["axpby".into()]).unwrap().iter().find(|job| job.value == value).unwrap();
         let entries: ByEntry = [("axpby_32x1".to_owned(), needs)].into();
-        Built { job, text: "text\n".into(), needs: [("sm_90", entries)].into() }
+        Built { job, text: format!("// spmv: {}, sources\n", job.name()), needs: [("sm_90", entries)].into() }
     }
 
     #[test]
@@ -336,7 +319,8 @@ mod tests {
         assert_eq!(jobs(&[]).unwrap().len(), VARIANTS.len() * per_stem);
         let two = jobs(&["axpby".into(), "spec_segsum".into()]).unwrap();
         assert_eq!(two.len(), 2 * per_stem);
-        assert_eq!(two[0].path(), "sm_60/spec_segsum_f16.ptx");
+        let names: Vec<_> = two.iter().map(Job::name).collect();
+        assert!(names.contains(&"spec_segsum f16 sm_60".to_owned()), "{names:?}");
         assert!(jobs(&["spmv".into()]).unwrap_err().to_string().contains("axpby"));
     }
 
@@ -365,13 +349,5 @@ mod tests {
         assert!(text.contains("| f32 sm_60 |") && text.contains("| 64 stack 16 spilled 8 |"), "{text}");
         assert!(text.contains("\n| axpby_32x1 |") && !text.contains("csr_vector"), "{text}");
         assert_eq!(spills(&files), (vec!["axpby_32x1 f64 sm_60 on sm_90: 8 bytes".to_owned()], vec![]));
-    }
-
-    #[test]
-    fn a_missing_file_differs() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let files = [built("f32", Needs::default())];
-        let error = compare(folder, &files).unwrap_err().to_string();
-        assert!(error.contains("kernels-cuda/ptx/sm_60/axpby_f32.ptx: is not what"), "{error}");
     }
 }

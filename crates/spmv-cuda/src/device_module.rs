@@ -153,7 +153,7 @@ impl Modules {
             }
         }
         let ptx = spmv_kernels_cuda::ptx(stem, value, self.compute);
-        Ok(ptx.expect("PTX of every stem and value is in the crate, for every device that opens").to_owned())
+        Ok(ptx.expect("PTX of every stem and value is in the crate, for every device that opens"))
     }
 
     fn does_not_compile(&self, spec: &KernelSpec, log: String) -> Error {
