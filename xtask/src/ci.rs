@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use cargo_metadata::MetadataCommand;
 
+use crate::kernels;
 use crate::test;
 use crate::tidy::{self, Workspace};
 
@@ -45,9 +46,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let doc = ["doc", "--workspace", "--no-deps"];
         succeed(cargo_in_root()?.args(doc).env("RUSTDOCFLAGS", "-D warnings"))
     })?;
+    let mut skipped = None;
+    sections.run("kernels", || {
+        skipped = kernels::check_or_skip()?;
+        skipped.iter().for_each(|reason| println!("{reason}"));
+        Ok(())
+    })?;
     sections.run("test", || test::run(&test::Args::default()))?;
     sections.run("package", package)?;
     sections.summary();
+    // Once more, below what the tests print.
+    skipped.iter().for_each(|reason| println!("\nkernels {reason}"));
     Ok(())
 }
 

@@ -133,6 +133,32 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// `--check` as a step of `ci`. Where the compilers are not to be had, it checks nothing and returns why, unless
+/// `SPMV_REQUIRE` names `kernels`.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn check_or_skip() -> anyhow::Result<Option<String>> {
+    let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+    let skipped = skipped(Tools::installed(&wheels_folder(&metadata)), crate::test::is_required("kernels"))?;
+    if skipped.is_none() {
+        run(&Args { check: true, ..Args::default() })?;
+    }
+    Ok(skipped)
+}
+
+/// Why nothing can be checked; an error if it must be.
+fn skipped(tools: anyhow::Result<Tools>, required: bool) -> anyhow::Result<Option<String>> {
+    match tools {
+        Ok(_) => Ok(None),
+        Err(e) if required => Err(e.context("SPMV_REQUIRE names 'kernels', and there are no compilers")),
+        Err(e) => Ok(Some(format!(
+            "SKIPPED: the PTX was not compared with its sources, as there are no compilers: {e:#}; \
+             SPMV_REQUIRE=kernels makes that a failure"
+        ))),
+    }
+}
+
 /// Where the compilers are kept.
 fn wheels_folder(metadata: &Metadata) -> PathBuf {
     metadata.target_directory.as_std_path().join("cuda-wheels")
@@ -349,5 +375,16 @@ mod tests {
         assert!(text.contains("| f32 sm_60 |") && text.contains("| 64 stack 16 spilled 8 |"), "{text}");
         assert!(text.contains("\n| axpby_32x1 |") && !text.contains("csr_vector"), "{text}");
         assert_eq!(spills(&files), (vec!["axpby_32x1 f64 sm_60 on sm_90: 8 bytes".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn without_compilers_the_check_is_skipped_loudly_unless_it_is_required() {
+        let none = || Err(anyhow!("no package index"));
+        let reason = skipped(none(), false).unwrap().unwrap();
+        assert!(reason.starts_with("SKIPPED: ") && reason.contains("no package index"), "{reason}");
+        let error = format!("{:#}", skipped(none(), true).unwrap_err());
+        assert_eq!(error, "SPMV_REQUIRE names 'kernels', and there are no compilers: no package index");
+        let tools = Tools { nvrtc: PathBuf::new(), ptxas: PathBuf::new() };
+        assert_eq!(skipped(Ok(tools), true).unwrap(), None);
     }
 }

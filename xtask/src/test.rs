@@ -146,10 +146,22 @@ fn row(backend: &str, state: &State, used: bool) -> String {
     if used { text } else { format!("{text} (not used by this version yet)") }
 }
 
+/// Names in `SPMV_REQUIRE` that are no backends: other commands and tests look for them.
+const OTHERS: [&str; 2] = ["browser", "kernels"];
+
+/// Whether `SPMV_REQUIRE`, a list of names with commas, holds `name`.
+pub(crate) fn is_required(name: &str) -> bool {
+    names(&std::env::var("SPMV_REQUIRE").unwrap_or_default()).any(|found| found == name)
+}
+
+fn names(required: &str) -> impl Iterator<Item = &str> {
+    required.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
 /// What stands between the machine and the backends that `SPMV_REQUIRE` names.
 fn unmet(required: &str, states: &[(&str, State, bool)]) -> Vec<String> {
-    let names = required.split(',').map(str::trim).filter(|name| !name.is_empty());
-    names
+    names(required)
+        .filter(|name| !OTHERS.contains(name))
         .filter_map(|name| match states.iter().find(|(backend, ..)| *backend == name) {
             None => Some(format!("SPMV_REQUIRE names '{name}', which is no backend")),
             Some((_, _, false)) => {
@@ -234,6 +246,7 @@ mod tests {
             [("cpu", State::Ok(String::new()), true), ("opencl", absent(), true), ("wgpu", absent(), false)];
         assert!(unmet("", &states).is_empty());
         assert!(unmet("cpu,", &states).is_empty());
+        assert!(unmet("kernels, cpu", &states).is_empty());
         assert!(unmet("cpu, opencl", &states)[0].contains("absent: no loader: install a"));
         assert!(unmet("wgpu", &states)[0].contains("does not have"));
         assert!(unmet("gpu", &states)[0].contains("no backend"));
