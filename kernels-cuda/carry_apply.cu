@@ -1,5 +1,6 @@
 // kernel: carry_apply
 // params: n_rows row_base n_bunches alpha bunch_rows carries y
+// built:  T=32
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
 KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alpha,

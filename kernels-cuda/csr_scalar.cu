@@ -1,5 +1,6 @@
 // kernel: csr_scalar
 // params: n_rows row_base tiles alpha beta row_ptr cols vals x y
+// built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's products one by one; 3 store alpha*sum + beta*y
 
 KERNEL csr_scalar(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,

@@ -1,5 +1,6 @@
 // kernel: csr_vector
 // params: n_rows row_base tiles alpha beta row_ptr cols vals x y
+// built:  T=2,4,8,16,32
 // steps:  1 a bunch takes S whole rows; 2 its lanes sum every T-th product; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
 

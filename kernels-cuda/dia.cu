@@ -1,5 +1,6 @@
 // kernel: dia
 // params: n_rows row_base n_cols n_diags tiles alpha beta offsets vals x y
+// built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 

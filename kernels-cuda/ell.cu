@@ -1,5 +1,6 @@
 // kernel: ell
 // params: n_rows row_base width tiles alpha beta cols vals x y
+// built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's places, but for padding;
 //         3 store alpha*sum + beta*y
 

@@ -1,5 +1,6 @@
 // kernel: ipcsr
 // params: n_rows row_base alpha beta row_ptr block_rows block_entries cols vals x carries arrivals y
+// built:  T=32,128,256 W=1,2,4,8,16
 // steps:  1 a group takes a block of rows, or a piece of a long one; 2 gather its products; 3 sum each row, with as
 //         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
 //         sum in carries[block]; where groups can join, the last to arrive adds its row's, else carry_apply

@@ -1,5 +1,6 @@
 // kernel: jad
 // params: n_rows row_base n_jags tiles alpha beta perm jag_ptr cols vals x y
+// built:  T=32
 // steps:  1 a lane takes S places of the rows sorted by length; 2 sum the place's products, one of each jagged diagonal
 //         that is so long; 3 store alpha*sum + beta*y to the place's row
 

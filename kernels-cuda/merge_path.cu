@@ -1,5 +1,6 @@
 // kernel: merge_path
 // params: n_rows row_base nnz tiles alpha beta row_ptr bunch_rows cols vals x carries y
+// built:  T=32 W=1,4,8,16
 // steps:  1 a bunch takes S*W*T steps of the merge of row ends with entries, from bunch_rows[bunch] on;
 //         2 finish the row that began before; 3 sum and store whole rows; 4 leave the last row's
 //         beginning in carries[bunch]

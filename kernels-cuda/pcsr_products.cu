@@ -1,5 +1,6 @@
 // kernel: pcsr_products
 // params: nnz tiles cols vals x products
+// built:  T=32,128,256 W=1,2,4,8,16
 // steps:  1 a group takes S*W*T entries; 2 gather their products; 3 store them in order
 
 KERNEL pcsr_products(uint nnz, uint tiles, const uint *__restrict__ cols, const value_t *__restrict__ vals,

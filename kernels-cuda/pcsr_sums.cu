@@ -1,5 +1,6 @@
 // kernel: pcsr_sums
 // params: n_rows row_base tiles alpha beta row_ptr products y
+// built:  T=32,128,256 W=1,2,4,8,16
 // steps:  1 a group takes S times as many rows as it has lanes; 2 bring their products to local memory, W*T at a time;
 //         3 a lane sums those of its row; 4 store alpha*sum + beta*y
 

@@ -1,6 +1,8 @@
 // What the kernels of this folder share, and the only file that names a vendor's intrinsics. It goes before each
 // kernel; the compiler is given VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64. T and W of the tiling are the template
-// parameters LANES and WIDTH; B is what the group's size makes it.
+// parameters LANES and WIDTH; B is what the group's size makes it. The line `built:` of a kernel names each T, and each W
+// where the code depends on it; all are built for each type of values:
+// values: f16 bf16 f32 f64
 
 typedef unsigned int uint;
 typedef unsigned short ushort;

@@ -18,20 +18,15 @@
 pub mod archive;
 pub mod recipe;
 
-macro_rules! sources {
-    ($($stem:literal)*) => {
-        &[$(($stem, include_str!(concat!("../", $stem, ".cu")))),*]
-    };
-}
+#[cfg(test)]
+mod header;
 
-/// Stem and text of every kernel of this language, and of the `prelude` that goes before each.
-pub const SOURCES: &[(&str, &str)] = sources!(
-    "prelude" "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "pcsr_products" "pcsr_sums"
-    "ell" "jad" "dia" "carry_apply" "axpby"
-);
+/// Stem and text of every kernel of this language, and of the `prelude` that goes before each: every source in the
+/// crate's folder, by stem.
+pub const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// Types of matrix values that each stem is built for.
-pub const VALUES: &[&str] = &["f16", "bf16", "f32", "f64"];
+/// Types of matrix values that each stem is built for: the line `values:` of the prelude.
+pub const VALUES: &[&str] = include!(concat!(env!("OUT_DIR"), "/values.rs"));
 
 /// Devices that PTX is for: all from a compute capability on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,25 +72,11 @@ pub struct Variants {
 /// Widths of a kernel whose code is the same for every W: its entries are named after W = 1.
 pub const ANY: &[u32] = &[0];
 
-/// Every stem with its tilings.
+/// Every stem with its tilings: the line `built:` of each source.
 ///
-/// `csr_scalar`, `ell`, `jad`, `dia` and `axpby` take one row a thread: of T, only the size of a group depends, which is
-/// no part of their code.
-pub const VARIANTS: &[Variants] = &[
-    Variants { stem: "spec_segsum", lanes: &[32], widths: &[1, 4, 8, 16] },
-    Variants { stem: "fixup_apply", lanes: &[32], widths: &[1, 4, 8, 16] },
-    Variants { stem: "csr_scalar", lanes: &[32], widths: ANY },
-    Variants { stem: "csr_vector", lanes: &[2, 4, 8, 16, 32], widths: ANY },
-    Variants { stem: "merge_path", lanes: &[32], widths: &[1, 4, 8, 16] },
-    Variants { stem: "ipcsr", lanes: &[32, 128, 256], widths: &[1, 2, 4, 8, 16] },
-    Variants { stem: "pcsr_products", lanes: &[32, 128, 256], widths: &[1, 2, 4, 8, 16] },
-    Variants { stem: "pcsr_sums", lanes: &[32, 128, 256], widths: &[1, 2, 4, 8, 16] },
-    Variants { stem: "ell", lanes: &[32], widths: ANY },
-    Variants { stem: "jad", lanes: &[32], widths: ANY },
-    Variants { stem: "dia", lanes: &[32], widths: ANY },
-    Variants { stem: "carry_apply", lanes: &[32], widths: ANY },
-    Variants { stem: "axpby", lanes: &[32], widths: ANY },
-];
+/// Kernels that take one row a thread are built for one T: only the size of a group depends on it, which is no part of
+/// their code.
+pub const VARIANTS: &[Variants] = include!(concat!(env!("OUT_DIR"), "/variants.rs"));
 
 impl Variants {
     /// The tilings of a stem, if it is one.
@@ -154,5 +135,4 @@ pub fn ptx(stem: &str, value: &str, compute: (u32, u32)) -> Option<String> {
 }
 
 /// Name of the target and bytes of each archive.
-const ARCHIVES: &[(&str, &[u8])] =
-    &[("sm_60", include_bytes!("../ptx/sm_60.ptx.lz")), ("sm_90", include_bytes!("../ptx/sm_90.ptx.lz"))];
+const ARCHIVES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/archives.rs"));

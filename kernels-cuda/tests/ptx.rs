@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use spmv_kernels_cuda::{SOURCES, TARGETS, Target, VALUES, VARIANTS, archive, entry, ptx, recipe};
+use spmv_kernels_cuda::{
+    ANY, SOURCES, TARGETS, Target, VALUES, VARIANTS, Variants, archive, entry, ptx, recipe,
+};
 
 /// Calls `check` with stem, value, target and text of everything that there must be.
 fn for_each_text(mut check: impl FnMut(&str, &str, &Target, &str)) {
@@ -33,6 +35,15 @@ fn every_kernel_has_variants_and_every_variant_a_kernel() {
     let sources: BTreeSet<_> = SOURCES.iter().map(|(stem, _)| *stem).filter(|s| *s != "prelude").collect();
     let variants: BTreeSet<_> = VARIANTS.iter().map(|variants| variants.stem).collect();
     assert_eq!(sources, variants);
+    assert_eq!(sources.len(), VARIANTS.len());
+}
+
+#[test]
+fn variants_and_values_are_those_of_the_headers() {
+    let of = |stem| Variants::of(stem).map(|variants| (variants.lanes, variants.widths)).unwrap();
+    assert_eq!(of("csr_vector"), (&[2, 4, 8, 16, 32][..], ANY));
+    assert_eq!(of("spec_segsum"), (&[32][..], &[1, 4, 8, 16][..]));
+    assert!(VALUES.contains(&"bf16") && VALUES.contains(&"f64"), "{VALUES:?}");
 }
 
 #[test]

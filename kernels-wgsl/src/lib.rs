@@ -9,14 +9,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-macro_rules! sources {
-    ($($stem:literal)*) => {
-        &[$(($stem, include_str!(concat!("../", $stem, ".wgsl")))),*]
-    };
-}
-
-/// Stem and text of every kernel of this language, and of the `prelude` that goes before each.
-pub const SOURCES: &[(&str, &str)] = sources!(
-    "prelude" "spec_segsum" "fixup_apply" "csr_scalar" "csr_vector" "merge_path" "ipcsr" "pcsr_products" "pcsr_sums" "ell"
-    "jad" "dia" "carry_apply" "axpby"
-);
+/// Stem and text of every kernel of this language, and of the `prelude` that goes before each: every source in the
+/// crate's folder, by stem.
+pub const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));

@@ -28,6 +28,8 @@ struct Language {
     extension: &'static str,
     /// Types of matrix values that each of its kernels is built for.
     values: &'static str,
+    /// Its kernels are built before users' machines are known, so that each names its tilings.
+    built: bool,
 }
 
 const LANGUAGES: [Language; 4] = [
@@ -36,10 +38,29 @@ const LANGUAGES: [Language; 4] = [
         folder: "crates/spmv-cpu/src/kernels/",
         extension: ".rs",
         values: "f16 bf16 f32 f64",
+        built: false,
     },
-    Language { backend: "cuda", folder: "kernels-cuda/", extension: ".cu", values: "f16 bf16 f32 f64" },
-    Language { backend: "opencl", folder: "kernels-opencl/", extension: ".cl", values: "f16 bf16 f32 f64" },
-    Language { backend: "wgpu", folder: "kernels-wgsl/", extension: ".wgsl", values: "f16 bf16 f32 f64" },
+    Language {
+        backend: "cuda",
+        folder: "kernels-cuda/",
+        extension: ".cu",
+        values: "f16 bf16 f32 f64",
+        built: true,
+    },
+    Language {
+        backend: "opencl",
+        folder: "kernels-opencl/",
+        extension: ".cl",
+        values: "f16 bf16 f32 f64",
+        built: false,
+    },
+    Language {
+        backend: "wgpu",
+        folder: "kernels-wgsl/",
+        extension: ".wgsl",
+        values: "f16 bf16 f32 f64",
+        built: false,
+    },
 ];
 
 /// Files beside the kernels that are none.
@@ -70,14 +91,16 @@ impl Language {
 struct Header {
     kernel: String,
     params: String,
+    /// The tilings of a kernel that is built ahead; the build script of its crate reads what they are.
+    built: String,
     /// One text for each step, without its number.
     steps: Vec<String>,
 }
 
 impl Header {
-    /// Reads `// kernel: / params: / steps:`; a line without a key continues the one before.
+    /// Reads `// kernel: / params: / built: / steps:`; a line without a key continues the one before.
     fn parse(text: &str) -> Self {
-        let mut fields = [("kernel:", String::new()), ("params:", String::new()), ("steps:", String::new())];
+        let mut fields = ["kernel:", "params:", "built:", "steps:"].map(|key| (key, String::new()));
         let mut current = None;
         for line in text.lines().map_while(|line| line.strip_prefix("//")).map(str::trim) {
             let key = fields.iter().position(|(key, _)| line.starts_with(key));
@@ -87,7 +110,7 @@ impl Header {
             value.push(' ');
             value.push_str(line.strip_prefix(*key).unwrap_or(line));
         }
-        let [kernel, params, steps] = fields.map(|(_, value)| words(&value));
+        let [kernel, params, built, steps] = fields.map(|(_, value)| words(&value));
         let mut rest = steps.as_str();
         let mut texts = Vec::new();
         while let Some(after) = rest.strip_prefix(&format!("{} ", texts.len() + 1)) {
@@ -98,7 +121,7 @@ impl Header {
             texts.push(step.to_owned());
             rest = left;
         }
-        Self { kernel, params, steps: texts }
+        Self { kernel, params, built, steps: texts }
     }
 }
 
@@ -107,11 +130,13 @@ fn words(text: &str) -> String {
 }
 
 /// Every source opens with the header of its stem, its parameters are those of the table, its steps
-/// those of the other languages, and each step is labelled in the body.
+/// those of the other languages, and each step is labelled in the body. It names tilings where they are built ahead,
+/// and nowhere else.
 pub(crate) fn headers_agree(w: &Workspace) -> Vec<String> {
     let mut problems = Vec::new();
     let mut first: Vec<(&str, &str, Header)> = Vec::new();
-    for (stem, path, text) in LANGUAGES.iter().flat_map(|language| language.sources(w)) {
+    let all = |language: &'static Language| language.sources(w).map(move |source| (language, source));
+    for (language, (stem, path, text)) in LANGUAGES.iter().flat_map(all) {
         let Some(kernel) = w.kernels.iter().find(|kernel| kernel.stem == stem) else {
             problems.push(format!("{path}: '{stem}' is no kernel of spmv_backend::KernelId"));
             continue;
@@ -124,6 +149,16 @@ pub(crate) fn headers_agree(w: &Workspace) -> Vec<String> {
         if header.params != params {
             problems
                 .push(format!("{path}: 'params: {}' in the header, '{params}' in the table", header.params));
+        }
+        match (language.built, header.built.is_empty()) {
+            (true, true) => {
+                problems.push(format!("{path}: the header lacks 'built: T=...', the tilings of its PTX"));
+            }
+            (false, false) => {
+                let what = "'built:' in the header, but its tilings are built where they run";
+                problems.push(format!("{path}: {what}; remove the line"));
+            }
+            _ => {}
         }
         if header.steps.is_empty() {
             problems.push(format!("{path}: the header lacks 'steps: 1 ...; 2 ...'"));
@@ -255,6 +290,23 @@ mod tests {
     fn a_source_without_a_row_is_found_and_a_prelude_needs_none() {
         assert_eq!(headers_agree(&with(&[("kernels-cuda/dia.cu", "")])).len(), 1);
         assert!(headers_agree(&with(&[("kernels-cuda/prelude.cu", "")])).is_empty());
+    }
+
+    #[test]
+    fn tilings_stand_in_the_headers_of_cuda_and_nowhere_else() {
+        let built = GOOD.replace("// steps", "// built:  T=32\n// steps");
+        assert_eq!(Header::parse(&built), Header { built: "T=32".into(), ..Header::parse(GOOD) });
+        let problems = |path, text: &str| headers_agree(&with(&[(path, text)]));
+        assert_eq!(problems("kernels-cuda/axpby.cu", &built), [""; 0]);
+        assert!(problems("kernels-cuda/axpby.cu", GOOD)[0].contains("lacks 'built: T=...'"));
+        assert!(problems("kernels-opencl/axpby.cl", &built)[0].contains("remove the line"));
+        assert!(problems(CPU, &built)[0].contains("remove the line"));
+    }
+
+    #[test]
+    fn the_table_has_the_types_of_values_that_cuda_is_built_for() {
+        let cuda = LANGUAGES.iter().find(|language| language.backend == "cuda").unwrap();
+        assert_eq!(cuda.values, spmv_kernels_cuda::VALUES.join(" "));
     }
 
     #[test]
