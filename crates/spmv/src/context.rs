@@ -1,41 +1,18 @@
 //! Picking a backend at run time.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use spmv_backend::{Backend, DeviceCaps, DeviceKind};
+use spmv_backend::{DeviceCaps, DeviceKind};
 use spmv_core::{CsrView, Dtype, Offset};
-use spmv_cpu::Cpu;
-use spmv_exec::{Device, Options, Plan, Profile};
+use spmv_exec::{Options, Plan, Profile};
 use spmv_hetero::Steering;
 
+use crate::backend::{BackendKind, Tried};
+use crate::device::open;
 use crate::erased::{AnyDevice, Opened, Scalar};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::vector::Vector;
-
-/// A backend of this build.
-///
-/// ```
-/// use spmv::BackendKind;
-/// assert_eq!("cpu".parse(), Ok(BackendKind::Cpu));
-/// assert_eq!(BackendKind::OpenCl.to_string(), "opencl");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BackendKind {
-    /// NVIDIA GPUs with the CUDA driver.
-    #[cfg(feature = "cuda")]
-    Cuda,
-    /// GPUs and other devices with an OpenCL driver.
-    OpenCl,
-    /// Vulkan, Metal and Direct3D 12 devices.
-    #[cfg(feature = "wgpu")]
-    Wgpu,
-    /// CPU cores.
-    Cpu,
-}
 
 /// A backend, and how its devices are opened.
 #[derive(Clone, Copy)]
@@ -104,28 +81,6 @@ const BACKENDS: &[Entry] = &[
     },
 ];
 
-/// Opens a device with the profile that was fitted on it, and the CPU with the one that is built in for types that were not.
-fn open<B: Backend>(backend: spmv_backend::Result<B>) -> Opened {
-    let (device, problem) = with_profiles(backend?)?;
-    Ok((Arc::new(device), problem))
-}
-
-fn with_profiles<B: Backend>(backend: B) -> spmv_exec::Result<(Device<B>, Option<String>)> {
-    let (mut profiles, problem) = match Profile::kept(B::NAME, backend.caps()) {
-        Ok(kept) => (Vec::from_iter(kept), None),
-        Err(e) => (vec![], Some(e.to_string())),
-    };
-    if B::NAME == BackendKind::Cpu.name() {
-        profiles.push(Profile::cpu().clone());
-    }
-    Ok((Device::with_profiles(backend, profiles)?, problem))
-}
-
-/// The cores of the CPU with the threads of the pool that it is called in.
-pub(crate) fn cores() -> spmv_exec::Result<Device<Cpu>> {
-    Ok(with_profiles(Cpu::open(Default::default())?)?.0)
-}
-
 fn entry(backend: BackendKind) -> &'static Entry {
     BACKENDS.iter().find(|entry| entry.kind == backend).expect("every backend has an entry")
 }
@@ -145,79 +100,6 @@ fn measured(profile: Option<&Profile>, plan: &Plan) -> Option<f64> {
 fn fastest<C>(planned: Vec<(C, Option<f64>)>) -> Option<C> {
     let wins = |new: Option<f64>, old: Option<f64>| new.zip(old).is_some_and(|(new, old)| new < old);
     planned.into_iter().reduce(|best, next| if wins(next.1, best.1) { next } else { best }).map(|(c, _)| c)
-}
-
-impl BackendKind {
-    /// Every backend of this build, in the order of probing.
-    pub const ALL: [BackendKind; BACKENDS.len()] = {
-        let mut all = [BackendKind::Cpu; BACKENDS.len()];
-        let mut i = 0;
-        while i < all.len() {
-            all[i] = BACKENDS[i].kind;
-            i += 1;
-        }
-        all
-    };
-
-    /// Lower-case name, as in `SPMV_BACKEND`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            #[cfg(feature = "cuda")]
-            BackendKind::Cuda => "cuda",
-            BackendKind::OpenCl => "opencl",
-            #[cfg(feature = "wgpu")]
-            BackendKind::Wgpu => "wgpu",
-            BackendKind::Cpu => "cpu",
-        }
-    }
-}
-
-impl fmt::Display for BackendKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A name that is no backend of this build.
-///
-/// ```
-/// use spmv::BackendKind;
-/// let e = "abacus".parse::<BackendKind>().unwrap_err();
-/// assert!(e.to_string().ends_with(" cpu"), "unknown backend 'abacus'; this build has: cuda opencl wgpu cpu");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown backend '{0}'; this build has: {known}", known = BackendKind::ALL.map(BackendKind::name).join(" "))]
-pub struct UnknownBackend(String);
-
-impl FromStr for BackendKind {
-    type Err = UnknownBackend;
-
-    fn from_str(s: &str) -> Result<Self, UnknownBackend> {
-        BackendKind::ALL.into_iter().find(|b| b.name() == s).ok_or_else(|| UnknownBackend(s.to_owned()))
-    }
-}
-
-/// A backend that could not be opened, and why.
-///
-/// ```
-/// use spmv::{BackendKind, Tried};
-/// let tried = Tried { backend: BackendKind::Cpu, reason: "no threads".into() };
-/// assert_eq!(tried.backend.name(), "cpu");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tried {
-    /// The backend.
-    pub backend: BackendKind,
-    /// What its driver or the system said.
-    pub reason: String,
-}
-
-impl Tried {
-    /// Drivers' errors begin with the name of the backend, as lists of what was tried do.
-    fn new(backend: BackendKind, reason: String) -> Self {
-        let reason = reason.strip_prefix(&format!("{backend}: ")).unwrap_or(&reason).to_owned();
-        Self { backend, reason }
-    }
 }
 
 /// An opened device of the backend that was picked.
@@ -548,6 +430,11 @@ mod tests {
     const CPU: Entry = BACKENDS[BACKENDS.len() - 1];
     const NO_DRIVER: Entry = Entry { open: |_| closed("no driver"), ..CPU };
     const NO_DEVICE: Entry = Entry { open: |_| closed("no device"), ..CPU };
+
+    #[test]
+    fn every_backend_has_an_entry_in_the_order_of_names() {
+        assert!(BACKENDS.iter().map(|entry| entry.kind).eq(BackendKind::ALL));
+    }
 
     #[test]
     fn every_backend_that_was_tried_is_named_with_its_reason() {

@@ -11,8 +11,6 @@ use spmv_exec::{
 };
 use spmv_hetero::{Partition, Steering};
 
-use crate::hetero::Hetero;
-
 /// A value type that every backend is asked for: `f16`, `bf16`, `f32` or `f64`.
 ///
 /// ```
@@ -146,20 +144,6 @@ pub enum Mismatch {
 impl From<spmv_exec::Error> for Mismatch {
     fn from(e: spmv_exec::Error) -> Self {
         Self::Exec(e)
-    }
-}
-
-impl<B: Backend> AnyDevice for Device<B> {
-    fn caps(&self) -> &DeviceCaps {
-        Device::caps(self)
-    }
-
-    fn profile(&self, value: Dtype) -> Option<&Profile> {
-        Device::profile(self, value)
-    }
-
-    fn beside_cores(&self) -> Opened {
-        Hetero::open(self)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a user can run into.
 
-use crate::context::{BackendKind, Tried, UnknownBackend};
+use crate::backend::{BackendKind, Tried, UnknownBackend};
 
 /// The result of everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

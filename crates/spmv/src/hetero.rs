@@ -8,11 +8,11 @@ use spmv_cpu::Cpu;
 use spmv_exec::{Device, Error, Options, Plan, Profile, Result, RunStats};
 use spmv_hetero::{Models, Pair, PairWorkspace, Partition, Sides, Steering};
 
-use crate::context::cores;
 use crate::erased::{
     AnyDevice, AnyMatrix, AnyPending, AnyRecorded, AnyVector, AnyWorkspace, DeviceOf, Mismatch, Opened, own,
     own_mut,
 };
+use crate::profiles::cores;
 
 /// Both sides, and how they find their cuts.
 #[derive(Debug)]

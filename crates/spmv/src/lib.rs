@@ -1,14 +1,18 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod backend;
 mod context;
+mod device;
 mod erased;
 mod error;
 mod hetero;
 mod matrix;
+mod profiles;
 mod vector;
 
-pub use context::{BackendKind, Context, Tried, UnknownBackend};
+pub use backend::{BackendKind, Tried, UnknownBackend};
+pub use context::Context;
 pub use erased::Scalar;
 pub use error::{Error, Result};
 pub use matrix::{Matrix, Pending, Recorded, Workspace};

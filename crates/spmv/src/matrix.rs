@@ -6,7 +6,7 @@ use spmv_core::{RowStats, Value};
 use spmv_exec::{Plan, RunStats};
 use spmv_hetero::Partition;
 
-use crate::context::BackendKind;
+use crate::backend::BackendKind;
 use crate::erased::{AnyMatrix, AnyPending, AnyRecorded, AnyWorkspace, Mismatch, Scalar};
 use crate::error::{Error, Result};
 use crate::vector::Vector;

@@ -1,0 +1,31 @@
+//! A device alone, as a context has it.
+
+use std::sync::Arc;
+
+use spmv_backend::{Backend, DeviceCaps};
+use spmv_core::Dtype;
+use spmv_exec::{Device, Profile};
+
+use crate::erased::{AnyDevice, Opened};
+use crate::hetero::Hetero;
+use crate::profiles::with_profiles;
+
+/// Opens a device with the profile that was fitted on it, and the CPU with the one that is built in for types that were not.
+pub(crate) fn open<B: Backend>(backend: spmv_backend::Result<B>) -> Opened {
+    let (device, problem) = with_profiles(backend?)?;
+    Ok((Arc::new(device), problem))
+}
+
+impl<B: Backend> AnyDevice for Device<B> {
+    fn caps(&self) -> &DeviceCaps {
+        Device::caps(self)
+    }
+
+    fn profile(&self, value: Dtype) -> Option<&Profile> {
+        Device::profile(self, value)
+    }
+
+    fn beside_cores(&self) -> Opened {
+        Hetero::open(self)
+    }
+}
