@@ -1,7 +1,7 @@
 //! The verbs.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use spmv_backend::{
     Arg, Backend, Cache, DeviceCaps, Error, KernelId, KernelSpec, Lanes, MemoryModel, Result, Scalar,
@@ -11,10 +11,12 @@ use wgpu::{DeviceDescriptor, Features};
 
 use crate::device_memory::Buffer;
 use crate::device_shader::Kernel;
-use crate::faults::Faults;
-use crate::probe::{self, Found, unavailable};
-use crate::stream::{Event, Shared, Stream};
-use crate::{Memory, Options, text};
+use crate::faults::{Faults, unavailable};
+use crate::options::{Memory, Options};
+use crate::probe::{self, Found};
+use crate::shared::Shared;
+use crate::stream::{Event, Stream, Streams};
+use crate::text;
 
 /// Widest tile of `spec_segsum`: a lane's entries have one bit each in a 32-bit word.
 const MAX_WIDTH: u32 = 32;
@@ -48,6 +50,7 @@ fn axpby()
 pub struct Wgpu {
     caps: DeviceCaps,
     shared: Arc<Shared>,
+    streams: Arc<Streams>,
     options: Options,
 }
 
@@ -63,7 +66,7 @@ impl Wgpu {
         let memory = found.memory(options.memory)?;
         let caps = found.caps(memory, options.mask);
         let shared = Arc::new(open(&found, memory, &options, &caps.fingerprint)?);
-        let mut opened = Self { caps, shared, options };
+        let mut opened = Self { caps, shared, streams: Arc::default(), options };
         // Lanes of a CPU may shuffle too, which is how that is tested.
         let lanes = if opened.options.mask.no_subgroups { None } else { found.subgroup_lanes() };
         if let Some(lanes) = lanes
@@ -138,7 +141,6 @@ fn open(found: &Found, memory: Memory, options: &Options, fingerprint: &str) -> 
         name,
         memory,
         groups_of_line: options.mask.max_groups_of_line.unwrap_or(line).clamp(1, line),
-        streams: Mutex::default(),
         cache: found
             .features
             .contains(Features::PIPELINE_CACHE)
@@ -168,14 +170,14 @@ impl Backend for Wgpu {
         if timed && !self.caps.clock {
             return Err(Error::unsupported(&*self.caps.name, "clock of its own", "open an untimed stream"));
         }
-        Stream::new(&self.shared, timed)
+        Stream::new(&self.shared, &self.streams, timed)
     }
 
     fn alloc(&self, bytes: u64) -> Result<Buffer> {
         if bytes > self.caps.max_buffer_bytes {
             return Err(Error::OutOfMemory { device: self.caps.name.clone(), bytes });
         }
-        self.shared.alloc(bytes)
+        self.streams.with_room(&self.shared, || self.shared.alloc(bytes))
     }
 
     fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
@@ -265,7 +267,7 @@ impl Backend for Wgpu {
     }
 
     fn wait_all(&self) -> Result<()> {
-        self.shared.wait_all()
+        self.streams.wait_all(&self.shared)
     }
 
     fn elapsed_s(&self, from: &Event, to: &Event) -> Result<f64> {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use spmv_backend::{Error, Lent, Result};
 use wgpu::{BufferDescriptor, BufferUsages};
 
-use crate::Memory;
-use crate::stream::Shared;
+use crate::options::Memory;
+use crate::shared::Shared;
 
 /// Memory that kernels of a device reach.
 #[derive(Debug)]
@@ -34,14 +34,7 @@ impl Shared {
     /// A buffer of wgpu, or the reason why there is none.
     pub(crate) fn allocate(&self, label: &str, size: u64, usage: BufferUsages) -> Result<wgpu::Buffer> {
         let descriptor = BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false };
-        let allocate = || self.guarded("alloc", size, || self.device.create_buffer(&descriptor));
-        match allocate() {
-            Err(Error::OutOfMemory { .. }) => {
-                self.tidy();
-                allocate()
-            }
-            result => result,
-        }
+        self.guarded("alloc", size, || self.device.create_buffer(&descriptor))
     }
 
     /// A buffer for kernels, of whole words.

@@ -1,6 +1,6 @@
 //! Kernels: compiled, and bound to buffers.
 
-use spmv_backend::{Arg, Error, KernelSpec, Param, ParamKind, Result, Scalar};
+use spmv_backend::{Arg, Backend, Error, KernelSpec, Param, ParamKind, Result, Scalar};
 use spmv_core::Dtype;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
@@ -9,9 +9,8 @@ use wgpu::{
     ShaderModuleDescriptor, ShaderRuntimeChecks, ShaderSource, ShaderStages,
 };
 
-use crate::Wgpu;
 use crate::device_memory::{Buffer, next_id};
-use crate::stream::Shared;
+use crate::shared::Shared;
 use crate::text::GRID;
 
 /// Bytes of all scalars of a kernel at most, as every device allows.
@@ -161,7 +160,7 @@ impl Kernel {
     }
 
     /// The scalars of a launch: the kernel's own, then those of the grid.
-    pub(crate) fn scalars(&self, args: &[Arg<'_, Wgpu>], grid: [u32; 2]) -> Scalars {
+    pub(crate) fn scalars<B: Backend>(&self, args: &[Arg<'_, B>], grid: [u32; 2]) -> Scalars {
         debug_assert_eq!(args.len(), self.params.len(), "arguments of {}", self.label);
         let mut scalars = Scalars::new();
         for arg in args {

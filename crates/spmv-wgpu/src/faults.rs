@@ -1,10 +1,18 @@
 //! What the driver says is wrong, whenever it says so.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spmv_backend::{Error, Result};
 
-use crate::stream::locked;
+/// A device that cannot be had, and why.
+pub(crate) fn unavailable(reason: impl Into<String>) -> Error {
+    Error::Unavailable { backend: "wgpu".into(), reason: reason.into() }
+}
+
+/// What a mutex holds, after a panic of another thread too.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Where callbacks of a device leave what they are told.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use spmv_backend::{
 use spmv_core::Dtype;
 use wgpu::{Adapter, Features, Instance, InstanceDescriptor, Limits};
 
-use crate::{Mask, Memory, Options};
+use crate::faults::unavailable;
+use crate::options::{Mask, Memory, Options};
 
 /// Processors of a GPU that does not say how many it has: no interface of wgpu tells.
 const UNITS_OF_GPU: u32 = 128;
@@ -59,10 +60,6 @@ pub(crate) struct Found {
 /// [`Error::Unavailable`] without a driver or a device.
 pub fn devices() -> Result<Vec<DeviceInfo>> {
     Ok(found()?.into_iter().map(|found| found.info).collect())
-}
-
-pub(crate) fn unavailable(reason: impl Into<String>) -> Error {
-    Error::Unavailable { backend: "wgpu".into(), reason: reason.into() }
 }
 
 /// Asked again each time: an adapter makes one device.

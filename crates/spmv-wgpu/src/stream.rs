@@ -1,19 +1,17 @@
 //! Work in order: encoders, submissions, copies, times.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use spmv_backend::{Cache, Error, Result};
+use spmv_backend::{Error, Result};
 use wgpu::{
     BindGroup, BufferDescriptor, BufferUsages, CommandEncoder, CommandEncoderDescriptor,
-    ComputePassDescriptor, Device, ErrorFilter, MapMode, PollType, QuerySet, QuerySetDescriptor, QueryType,
-    Queue, SubmissionIndex,
+    ComputePassDescriptor, Device, MapMode, QuerySet, QuerySetDescriptor, QueryType, SubmissionIndex,
 };
 
-use crate::Memory;
 use crate::device_memory::Buffer;
 use crate::device_shader::Kernel;
-use crate::faults::Faults;
+use crate::faults::locked;
+use crate::shared::Shared;
 
 /// Bytes that are copied at a time.
 const STAGED: u64 = 16 << 20;
@@ -24,119 +22,44 @@ const TICK_BYTES: u64 = wgpu::QUERY_RESOLVE_BUFFER_ALIGNMENT;
 /// Bind groups that a stream keeps.
 const KEPT: usize = 32;
 
-/// What every handle of a device shares.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) device: Device,
-    pub(crate) queue: Queue,
-    pub(crate) faults: Arc<Faults>,
-    pub(crate) name: String,
-    pub(crate) memory: Memory,
-    /// Most groups in each dimension of a launch.
-    pub(crate) groups_of_line: u32,
-    pub(crate) streams: Mutex<Vec<Weak<Mutex<Work>>>>,
-    /// Compiled pipelines, if the driver gives them, and what stands before each key.
-    pub(crate) cache: Option<(Cache, String)>,
-}
+/// The streams of a device that there are.
+#[derive(Debug, Default)]
+pub(crate) struct Streams(Mutex<Vec<Weak<Mutex<Work>>>>);
 
-impl Shared {
-    /// Lets callbacks run, after a submission or all work.
-    pub(crate) fn poll(&self, submission_index: Option<SubmissionIndex>) -> Result<()> {
-        self.faults.check()?;
-        let wait = PollType::Wait { submission_index, timeout: None };
-        // A driver that fails while it is waited for makes wgpu panic, after it has told that the device is lost.
-        let polled = catch_unwind(AssertUnwindSafe(|| self.device.poll(wait)));
-        self.faults.check()?;
-        let detail = match polled {
-            Ok(Ok(_)) => return Ok(()),
-            // The index is that of a submission that was taken, so the device is gone and has not said so yet.
-            Ok(Err(e)) => e.to_string(),
-            Err(_) => "the driver failed while it was waited for".to_owned(),
-        };
-        self.faults.lost(detail);
-        self.faults.check()
-    }
-
-    /// What is wrong with calls of wgpu that tell nothing themselves: scopes are the thread's own, so that no error goes
-    /// to another.
-    pub(crate) fn guarded<R>(&self, kernel: &str, bytes: u64, calls: impl FnOnce() -> R) -> Result<R> {
-        self.scoped(calls)?.map_err(|e| self.faults.of(kernel, &e, bytes))
-    }
-
-    /// The same, with what wgpu itself said.
-    pub(crate) fn scoped<R>(&self, calls: impl FnOnce() -> R) -> Result<Result<R, wgpu::Error>> {
-        let filters = [ErrorFilter::OutOfMemory, ErrorFilter::Internal, ErrorFilter::Validation];
-        let scopes = filters.map(|filter| self.device.push_error_scope(filter));
-        let result = calls();
-        // They end in the reverse order of their beginnings.
-        let mut first = None;
-        for scope in scopes.into_iter().rev() {
-            if let Some(e) = pollster::block_on(scope.pop()) {
-                first.get_or_insert(e);
-            }
-        }
-        self.faults.check()?;
-        Ok(first.map_or(Ok(result), Err))
-    }
-
-    /// Every stream that there is.
-    fn streams(&self) -> Vec<Arc<Mutex<Work>>> {
-        let mut streams = locked(&self.streams);
+impl Streams {
+    fn all(&self) -> Vec<Arc<Mutex<Work>>> {
+        let mut streams = locked(&self.0);
         streams.retain(|work| work.strong_count() > 0);
         streams.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Waits for everything, what streams hold back too.
-    pub(crate) fn wait_all(&self) -> Result<()> {
-        self.streams().iter().try_for_each(|work| locked(work).flush())?;
-        self.poll(None)
+    pub(crate) fn wait_all(&self, shared: &Shared) -> Result<()> {
+        self.all().iter().try_for_each(|work| locked(work).flush())?;
+        shared.poll(None)
+    }
+
+    /// Allocates; where memory is full, once more without what streams keep of buffers that are gone.
+    pub(crate) fn with_room<R>(&self, shared: &Shared, allocate: impl Fn() -> Result<R>) -> Result<R> {
+        match allocate() {
+            Err(Error::OutOfMemory { .. }) => {
+                self.tidy(shared);
+                allocate()
+            }
+            result => result,
+        }
     }
 
     /// Lets go of what streams keep of buffers that are gone.
-    pub(crate) fn tidy(&self) {
-        for work in self.streams() {
+    fn tidy(&self, shared: &Shared) {
+        for work in self.all() {
             // A stream in use lets go by itself.
             if let Ok(mut work) = work.try_lock() {
                 work.forget_dead();
             }
         }
         // What was let go is freed when the device is done with it.
-        let _ = self.poll(None);
-    }
-
-    pub(crate) fn failed(&self, kernel: &str, detail: String) -> Error {
-        Error::Launch { device: self.name.clone(), kernel: kernel.to_owned(), detail }
-    }
-
-    /// Maps part of a buffer that no unsubmitted work uses, and waits for it.
-    pub(crate) fn map(
-        &self,
-        buffer: &wgpu::Buffer,
-        range: std::ops::Range<u64>,
-        mode: MapMode,
-        last: Option<SubmissionIndex>,
-    ) -> Result<()> {
-        let told = Arc::new(OnceLock::new());
-        let tell = Arc::clone(&told);
-        buffer.slice(range).map_async(mode, move |result| {
-            let _ = tell.set(result);
-        });
-        let wait = || {
-            self.poll(last)?;
-            loop {
-                match told.get() {
-                    Some(Ok(())) => return Ok(()),
-                    Some(Err(e)) => return Err(self.failed("map", e.to_string())),
-                    // Another stream used it, or another thread runs the callback.
-                    None => {
-                        self.poll(None)?;
-                        std::thread::yield_now();
-                    }
-                }
-            }
-        };
-        // What is not mapped after all must not stay half mapped.
-        wait().inspect_err(|_| buffer.unmap())
+        let _ = shared.poll(None);
     }
 }
 
@@ -191,6 +114,7 @@ struct Bound {
 #[derive(Debug)]
 pub(crate) struct Work {
     shared: Arc<Shared>,
+    streams: Arc<Streams>,
     encoder: Option<CommandEncoder>,
     /// Whether the queue holds writes that the next submission brings.
     has_writes: bool,
@@ -203,20 +127,17 @@ pub(crate) struct Work {
     clock: Option<Clock>,
 }
 
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Whole words that contain `len` bytes from `offset` on.
 fn words(offset: u64, len: u64) -> std::ops::Range<u64> {
     offset / 4 * 4..(offset + len).next_multiple_of(4)
 }
 
 impl Stream {
-    pub(crate) fn new(shared: &Arc<Shared>, timed: bool) -> Result<Self> {
+    pub(crate) fn new(shared: &Arc<Shared>, streams: &Arc<Streams>, timed: bool) -> Result<Self> {
         let clock = timed.then(|| shared.guarded("clock", 0, || Clock::new(&shared.device))).transpose()?;
         let work = Work {
             shared: Arc::clone(shared),
+            streams: Arc::clone(streams),
             encoder: None,
             has_writes: false,
             batch: 0,
@@ -226,7 +147,7 @@ impl Stream {
             clock,
         };
         let work = Arc::new(Mutex::new(work));
-        locked(&shared.streams).push(Arc::downgrade(&work));
+        locked(&streams.0).push(Arc::downgrade(&work));
         Ok(Self { work, shared: Arc::clone(shared) })
     }
 
@@ -404,7 +325,8 @@ impl Work {
             Some(staging) => staging.clone(),
             None => {
                 let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
-                let staging = self.shared.allocate("staging", STAGED, usage)?;
+                let allocate = || self.shared.allocate("staging", STAGED, usage);
+                let staging = self.streams.with_room(&self.shared, allocate)?;
                 self.staging.insert(staging).clone()
             }
         };

@@ -1,0 +1,100 @@
+//! What every handle of a device shares: calls of wgpu whose faults are told, and waits.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+use spmv_backend::{Cache, Error, Result};
+use wgpu::{Device, ErrorFilter, MapMode, PollType, Queue, SubmissionIndex};
+
+use crate::faults::Faults;
+use crate::options::Memory;
+
+/// What every handle of a device shares.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) device: Device,
+    pub(crate) queue: Queue,
+    pub(crate) faults: Arc<Faults>,
+    pub(crate) name: String,
+    pub(crate) memory: Memory,
+    /// Most groups in each dimension of a launch.
+    pub(crate) groups_of_line: u32,
+    /// Compiled pipelines, if the driver gives them, and what stands before each key.
+    pub(crate) cache: Option<(Cache, String)>,
+}
+
+impl Shared {
+    /// Lets callbacks run, after a submission or all work.
+    pub(crate) fn poll(&self, submission_index: Option<SubmissionIndex>) -> Result<()> {
+        self.faults.check()?;
+        let wait = PollType::Wait { submission_index, timeout: None };
+        // A driver that fails while it is waited for makes wgpu panic, after it has told that the device is lost.
+        let polled = catch_unwind(AssertUnwindSafe(|| self.device.poll(wait)));
+        self.faults.check()?;
+        let detail = match polled {
+            Ok(Ok(_)) => return Ok(()),
+            // The index is that of a submission that was taken, so the device is gone and has not said so yet.
+            Ok(Err(e)) => e.to_string(),
+            Err(_) => "the driver failed while it was waited for".to_owned(),
+        };
+        self.faults.lost(detail);
+        self.faults.check()
+    }
+
+    /// What is wrong with calls of wgpu that tell nothing themselves: scopes are the thread's own, so that no error goes
+    /// to another.
+    pub(crate) fn guarded<R>(&self, kernel: &str, bytes: u64, calls: impl FnOnce() -> R) -> Result<R> {
+        self.scoped(calls)?.map_err(|e| self.faults.of(kernel, &e, bytes))
+    }
+
+    /// The same, with what wgpu itself said.
+    pub(crate) fn scoped<R>(&self, calls: impl FnOnce() -> R) -> Result<Result<R, wgpu::Error>> {
+        let filters = [ErrorFilter::OutOfMemory, ErrorFilter::Internal, ErrorFilter::Validation];
+        let scopes = filters.map(|filter| self.device.push_error_scope(filter));
+        let result = calls();
+        // They end in the reverse order of their beginnings.
+        let mut first = None;
+        for scope in scopes.into_iter().rev() {
+            if let Some(e) = pollster::block_on(scope.pop()) {
+                first.get_or_insert(e);
+            }
+        }
+        self.faults.check()?;
+        Ok(first.map_or(Ok(result), Err))
+    }
+
+    pub(crate) fn failed(&self, kernel: &str, detail: String) -> Error {
+        Error::Launch { device: self.name.clone(), kernel: kernel.to_owned(), detail }
+    }
+
+    /// Maps part of a buffer that no unsubmitted work uses, and waits for it.
+    pub(crate) fn map(
+        &self,
+        buffer: &wgpu::Buffer,
+        range: std::ops::Range<u64>,
+        mode: MapMode,
+        last: Option<SubmissionIndex>,
+    ) -> Result<()> {
+        let told = Arc::new(OnceLock::new());
+        let tell = Arc::clone(&told);
+        buffer.slice(range).map_async(mode, move |result| {
+            let _ = tell.set(result);
+        });
+        let wait = || {
+            self.poll(last)?;
+            loop {
+                match told.get() {
+                    Some(Ok(())) => return Ok(()),
+                    Some(Err(e)) => return Err(self.failed("map", e.to_string())),
+                    // Another stream used it, or another thread runs the callback.
+                    None => {
+                        self.poll(None)?;
+                        std::thread::yield_now();
+                    }
+                }
+            }
+        };
+        // What is not mapped after all must not stay half mapped.
+        wait().inspect_err(|_| buffer.unmap())
+    }
+}
