@@ -31,8 +31,8 @@ use crate::device_memory::{Buffer, Place, Queue, Shared};
 use crate::device_owned::Owned;
 use crate::device_program::{Builder, source};
 use crate::error::During;
+use crate::options::{Memory, Options};
 use crate::probe::{self, Shuffle};
-use crate::{Memory, Options};
 
 /// Widest tile of `spec_segsum`: a lane's entries have one bit each in a 32-bit word.
 const MAX_WIDTH: u32 = 32;

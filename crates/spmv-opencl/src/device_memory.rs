@@ -14,9 +14,9 @@ use opencl3::memory::{
 use opencl3::types::{cl_command_queue, cl_context, cl_mem};
 use spmv_backend::{Error, Result};
 
-use crate::Memory;
 use crate::device_owned::Owned;
 use crate::error::{self, During};
+use crate::options::Memory;
 
 /// Profiling of commands: `CL_QUEUE_PROFILING_ENABLE`.
 const PROFILING: u64 = 1 << 1;

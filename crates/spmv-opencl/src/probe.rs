@@ -11,7 +11,7 @@ use opencl3::platform::{Platform, get_platforms};
 use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, Error, MemoryModel, Result, find_device};
 use spmv_core::Dtype;
 
-use crate::{Mask, Memory, Options};
+use crate::options::{Mask, Memory, Options};
 
 /// A device that was found.
 ///
