@@ -15,6 +15,8 @@
 //! ```
 
 mod cache;
+mod entry;
+mod error;
 mod exact;
 mod original;
 mod table;
@@ -22,85 +24,14 @@ mod table;
 mod tests;
 mod twins;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use spmv_core::Csr;
 
-use crate::generate::GenerateError;
 pub use cache::checksum;
+pub use entry::{Class, Entry, Kind};
+pub use error::SuiteError;
 pub use table::ENTRIES;
-
-/// Whether a generated matrix equals the original's pattern.
-///
-/// ```
-/// use spmv_io::suite::{ENTRIES, Kind};
-/// assert_eq!(ENTRIES.iter().filter(|e| e.kind == Kind::Exact).count(), 3);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// The pattern follows the original's rule, up to the order of its rows. Values are plausible.
-    Exact,
-    /// Size and row-length extremes are the original's; all else is of its kind.
-    Twin,
-}
-
-/// How the paper groups the suite.
-///
-/// ```
-/// use spmv_io::suite::{Class, ENTRIES};
-/// assert_eq!(ENTRIES.iter().filter(|e| e.class == Class::Irregular).count(), 6);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// The 14 matrices that most SpMV papers share.
-    Regular,
-    /// The 6 whose few giant rows defeat a division of labour by rows.
-    Irregular,
-}
-
-/// One matrix of the suite: the facts of the original, and how to make its like.
-///
-/// ```
-/// use spmv_io::suite;
-/// let entry = suite::find("webbase-1M").unwrap();
-/// assert_eq!((entry.rows, entry.row_max, entry.collection), (1_000_005, 4700, Some("Williams/webbase-1M")));
-/// ```
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Entry {
-    /// Name in the paper.
-    pub name: &'static str,
-    /// Group and name in the SuiteSparse collection, for those who want the original.
-    pub collection: Option<&'static str>,
-    /// Rows.
-    pub rows: usize,
-    /// Columns.
-    pub cols: usize,
-    /// Stored entries, explicit zeros of the original included.
-    pub nnz: usize,
-    /// Entries of the shortest row.
-    pub row_min: u32,
-    /// Entries of the longest row.
-    pub row_max: u32,
-    /// Exact or twin.
-    pub kind: Kind,
-    /// Regular or irregular.
-    pub class: Class,
-    /// What the matrix comes from.
-    pub description: &'static str,
-    /// [`checksum`] of the generated matrix: identifies this generator's output, in caches and reports.
-    pub checksum: u64,
-    recipe: Recipe,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Recipe {
-    Dense,
-    Wilson,
-    Epidemic,
-    Twin(twins::Twin),
-}
 
 /// The entry with this name, or with this name in the collection.
 ///
@@ -156,72 +87,7 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// Why a matrix of the suite could not be had.
-///
-/// ```
-/// use spmv_io::suite::find;
-/// let file = std::env::current_exe().unwrap(); // a file, where a directory is wanted
-/// let error = find("dense2").unwrap().load(Some(&file)).unwrap_err();
-/// assert!(error.to_string().starts_with("cannot write the cache file "));
-/// ```
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SuiteError {
-    /// The recipe describes no matrix.
-    #[error(transparent)]
-    Generate(#[from] GenerateError),
-    /// The cache directory takes no file.
-    #[error("cannot write the cache file {}; choose another cache directory or none", path.display())]
-    Cache {
-        /// File that could not be written.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A Matrix Market file cannot be read.
-    #[error("cannot read {}", path.display())]
-    Original {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: crate::matrix_market::Error,
-    },
-    /// A Matrix Market file holds another matrix.
-    #[error(
-        "{} is {found_rows} x {found_cols}, but {name} is {rows} x {cols}; remove the file or get the original",
-        path.display()
-    )]
-    Shape {
-        /// The file.
-        path: PathBuf,
-        /// Name of the entry.
-        name: &'static str,
-        /// Rows in the file.
-        found_rows: usize,
-        /// Columns in the file.
-        found_cols: usize,
-        /// Rows of the original.
-        rows: usize,
-        /// Columns of the original.
-        cols: usize,
-    },
-}
-
 impl Entry {
-    /// Generates the matrix: at most seconds, and the same bits everywhere.
-    ///
-    /// # Errors
-    /// [`GenerateError`], if the recipe contradicts itself; the tests see to it that none does.
-    pub fn generate(&self) -> Result<Csr<f64>, GenerateError> {
-        let seed = self.seed();
-        match &self.recipe {
-            Recipe::Dense => exact::dense(seed),
-            Recipe::Wilson => exact::wilson(seed),
-            Recipe::Epidemic => exact::epidemic(),
-            Recipe::Twin(twin) => twin.generate(self, seed),
-        }
-    }
-
     /// The generated matrix, from `<cache_dir>/<name>.csr` if that file holds it, else generated and
     /// written there. A stale, truncated or damaged file is replaced.
     ///
@@ -260,14 +126,5 @@ impl Entry {
         cache::write(&path, &matrix, checksum(&matrix))
             .map_err(|source| SuiteError::Cache { path, source })?;
         Ok(Loaded { matrix, twin, source: Source::Generated })
-    }
-
-    fn original_name(&self) -> Option<&'static str> {
-        self.collection.and_then(|c| c.rsplit('/').next())
-    }
-
-    /// FNV-1a of the name.
-    fn seed(&self) -> u64 {
-        self.name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
     }
 }

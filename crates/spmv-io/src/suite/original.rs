@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use spmv_core::Csr;
 
-use super::{Entry, SuiteError};
+use super::entry::Entry;
+use super::error::SuiteError;
 use crate::matrix_market;
 
 pub(super) fn find(entry: &Entry, dir: &Path) -> Option<PathBuf> {

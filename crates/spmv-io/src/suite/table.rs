@@ -3,8 +3,8 @@
 //! Facts: Table 3 of the paper and the SuiteSparse collection, counting explicit zeros. Recipes: what fits
 //! those facts and the matrix's kind. Bulk, giants other than the first, and columns are guesses.
 
+use super::entry::{Class, Entry, Kind, Recipe};
 use super::twins::Twin;
-use super::{Class, Entry, Kind, Recipe};
 use crate::generate::{ColumnModel, RowLengths};
 
 /// Finite elements: `dof` rows a node, runs of neighbours inside a band of `half_width` nodes.

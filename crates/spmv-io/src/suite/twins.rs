@@ -2,9 +2,18 @@
 
 use spmv_core::Csr;
 
-use super::Entry;
 use crate::generate::random::{mix, shuffled};
 use crate::generate::{self, ColumnModel, GenerateError, RowLengths};
+
+/// What a twin has of its original.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) nnz: usize,
+    pub(super) row_min: u32,
+    pub(super) row_max: u32,
+}
 
 /// How to draw the twin of an entry; the entry itself has its rows, columns, entries and extremes.
 #[derive(Clone, Copy, Debug)]
@@ -24,26 +33,26 @@ pub(super) struct Twin {
 }
 
 impl Twin {
-    pub(super) fn generate(&self, entry: &Entry, seed: u64) -> Result<Csr<f64>, GenerateError> {
-        generate::from_row_lengths(&self.row_lengths(entry, seed)?, entry.cols, self.columns, seed)
+    pub(super) fn generate(&self, of: &Extent, seed: u64) -> Result<Csr<f64>, GenerateError> {
+        generate::from_row_lengths(&self.row_lengths(of, seed)?, of.cols, self.columns, seed)
     }
 
-    fn row_lengths(&self, entry: &Entry, seed: u64) -> Result<Vec<u32>, GenerateError> {
-        let n_nodes = entry.rows.div_ceil(self.block);
+    fn row_lengths(&self, of: &Extent, seed: u64) -> Result<Vec<u32>, GenerateError> {
+        let n_nodes = of.rows.div_ceil(self.block);
         let unit = self.block as u32;
         let mut nodes = self.bulk.draw(n_nodes, seed)?;
         for len in &mut nodes {
             *len = (*len + unit / 2) / unit * unit;
         }
-        let special = self.giants.iter().copied().chain(std::iter::repeat_n(entry.row_min, self.shortest));
+        let special = self.giants.iter().copied().chain(std::iter::repeat_n(of.row_min, self.shortest));
         let mut pinned = Vec::new();
         for (len, node) in special.zip(shuffled(n_nodes, mix(seed))) {
             nodes[node] = len;
-            pinned.extend((node * self.block..(node + 1) * self.block).filter(|&row| row < entry.rows));
+            pinned.extend((node * self.block..(node + 1) * self.block).filter(|&row| row < of.rows));
         }
-        let mut lens: Vec<u32> = (0..entry.rows).map(|row| nodes[row / self.block]).collect();
-        let range = self.floor..=entry.row_max;
-        generate::fit_row_lengths(&mut lens, range, entry.nnz as u64, self.block, &pinned, seed)?;
+        let mut lens: Vec<u32> = (0..of.rows).map(|row| nodes[row / self.block]).collect();
+        let range = self.floor..=of.row_max;
+        generate::fit_row_lengths(&mut lens, range, of.nnz as u64, self.block, &pinned, seed)?;
         Ok(lens)
     }
 }

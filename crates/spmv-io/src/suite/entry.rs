@@ -1,0 +1,106 @@
+//! What the table holds of a matrix, and how that becomes one.
+
+use spmv_core::Csr;
+
+use super::exact;
+use super::twins::{Extent, Twin};
+use crate::generate::GenerateError;
+
+/// Whether a generated matrix equals the original's pattern.
+///
+/// ```
+/// use spmv_io::suite::{ENTRIES, Kind};
+/// assert_eq!(ENTRIES.iter().filter(|e| e.kind == Kind::Exact).count(), 3);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The pattern follows the original's rule, up to the order of its rows. Values are plausible.
+    Exact,
+    /// Size and row-length extremes are the original's; all else is of its kind.
+    Twin,
+}
+
+/// How the paper groups the suite.
+///
+/// ```
+/// use spmv_io::suite::{Class, ENTRIES};
+/// assert_eq!(ENTRIES.iter().filter(|e| e.class == Class::Irregular).count(), 6);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The 14 matrices that most SpMV papers share.
+    Regular,
+    /// The 6 whose few giant rows defeat a division of labour by rows.
+    Irregular,
+}
+
+/// One matrix of the suite: the facts of the original, and how to make its like.
+///
+/// ```
+/// use spmv_io::suite;
+/// let entry = suite::find("webbase-1M").unwrap();
+/// assert_eq!((entry.rows, entry.row_max, entry.collection), (1_000_005, 4700, Some("Williams/webbase-1M")));
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Entry {
+    /// Name in the paper.
+    pub name: &'static str,
+    /// Group and name in the SuiteSparse collection, for those who want the original.
+    pub collection: Option<&'static str>,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Stored entries, explicit zeros of the original included.
+    pub nnz: usize,
+    /// Entries of the shortest row.
+    pub row_min: u32,
+    /// Entries of the longest row.
+    pub row_max: u32,
+    /// Exact or twin.
+    pub kind: Kind,
+    /// Regular or irregular.
+    pub class: Class,
+    /// What the matrix comes from.
+    pub description: &'static str,
+    /// [`checksum`](super::checksum) of the generated matrix: identifies this generator's output, in caches and reports.
+    pub checksum: u64,
+    pub(super) recipe: Recipe,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Recipe {
+    Dense,
+    Wilson,
+    Epidemic,
+    Twin(Twin),
+}
+
+impl Entry {
+    /// Generates the matrix: at most seconds, and the same bits everywhere.
+    ///
+    /// # Errors
+    /// [`GenerateError`], if the recipe contradicts itself; the tests see to it that none does.
+    pub fn generate(&self) -> Result<Csr<f64>, GenerateError> {
+        let seed = self.seed();
+        match &self.recipe {
+            Recipe::Dense => exact::dense(seed),
+            Recipe::Wilson => exact::wilson(seed),
+            Recipe::Epidemic => exact::epidemic(),
+            Recipe::Twin(twin) => {
+                let Self { rows, cols, nnz, row_min, row_max, .. } = *self;
+                twin.generate(&Extent { rows, cols, nnz, row_min, row_max }, seed)
+            }
+        }
+    }
+
+    pub(super) fn original_name(&self) -> Option<&'static str> {
+        self.collection.and_then(|c| c.rsplit('/').next())
+    }
+
+    /// FNV-1a of the name.
+    fn seed(&self) -> u64 {
+        self.name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+    }
+}
