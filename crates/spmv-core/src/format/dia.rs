@@ -11,7 +11,8 @@
 //! Columns need no memory. A zero means that there is no entry, so a matrix with stored zeros is refused: zero times an
 //! infinity of `x` would be lost. Bell & Garland 2009, section 3.1.
 
-use super::{Cost, FormatError, zero};
+use super::cost::{Cost, zero};
+use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
 use crate::stats::RowStats;

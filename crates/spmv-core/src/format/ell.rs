@@ -10,7 +10,8 @@
 //!
 //! Lanes that take a row each read neighbouring places at the same time. Bell & Garland 2009, section 3.2.
 
-use super::{Cost, FormatError, zero};
+use super::cost::{Cost, zero};
+use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
 use crate::stats::RowStats;

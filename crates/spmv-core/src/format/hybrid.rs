@@ -10,9 +10,10 @@
 //!
 //! `y <- A*x` is the one part's product plus the other's. Bell & Garland 2009, section 3.5 (HYB, with COO for the rest).
 
+use super::cost::Cost;
 use super::dia::{Dia, cost_of, offset, offsets};
 use super::ell::Ell;
-use super::{Cost, FormatError};
+use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
 use crate::stats::RowStats;

@@ -12,7 +12,8 @@
 //! Jagged diagonal k holds entry k of the rows that have one, which are the first of `perm`. Saad 1989; Wang, Gu & Li 2017,
 //! section 2.
 
-use super::{Cost, FormatError};
+use super::cost::Cost;
+use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
 use crate::stats::RowStats;

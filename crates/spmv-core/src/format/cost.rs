@@ -1,0 +1,98 @@
+//! What layouts take beside CSR.
+
+use super::error::{FormatError, ratio};
+use crate::csr::CsrView;
+use crate::stats::RowStats;
+use crate::value::{Dtype, Offset, Value};
+
+/// How many times the bytes of CSR a layout may take, unless one says otherwise: padding then costs at most what it can
+/// win by loads in order (Bell & Garland 2009 take the same bound for the ELL part of HYB).
+pub const MAX_BLOW_UP: f64 = 3.0;
+
+/// What a layout takes, known before it is built.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_core::format::Ell;
+/// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f64), (0, 1, 2.0), (1, 0, 3.0)])?;
+/// let cost = Ell::<f64>::cost(a.view());
+/// assert_eq!((cost.slots, cost.padding), (4, 1));
+/// assert_eq!(cost.blow_up(), 1.0, "the padding takes what the row offsets would");
+/// # Ok::<(), spmv_core::CsrError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Bytes of its arrays.
+    pub bytes: u64,
+    /// Bytes of the CSR arrays with 32-bit offsets.
+    pub csr_bytes: u64,
+    /// Places for values.
+    pub slots: u64,
+    /// Places that hold no entry.
+    pub padding: u64,
+}
+
+impl Cost {
+    pub(super) fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>, bytes: u64, slots: u64) -> Self {
+        Self::of_size(a.n_rows(), a.nnz(), T::DTYPE, bytes, slots)
+    }
+
+    fn of_size(n_rows: usize, nnz: usize, value: Dtype, bytes: u64, slots: u64) -> Self {
+        let (nnz, value) = (nnz as u64, value.bytes() as u64);
+        let csr_bytes = (n_rows as u64 + 1) * 4 + nnz * (4 + value);
+        // Diagonals of a matrix with repeated places may be fewer than its entries.
+        Self { bytes, csr_bytes, slots, padding: slots.saturating_sub(nnz) }
+    }
+
+    /// What [`Ell`](super::Ell) takes of a matrix with these rows.
+    pub fn ell(rows: &RowStats, value: Dtype) -> Self {
+        let slots = (rows.max as u64).saturating_mul(rows.n_rows as u64);
+        let bytes = slots.saturating_mul(4 + value.bytes() as u64);
+        Self::of_size(rows.n_rows, rows.nnz, value, bytes, slots)
+    }
+
+    /// What [`Jad`](super::Jad) takes of a matrix with these rows: an entry is as large as in CSR, a row number and a diagonal's offset
+    /// have four bytes.
+    pub fn jad(rows: &RowStats, value: Dtype) -> Self {
+        let nnz = rows.nnz as u64;
+        let bytes = nnz * (4 + value.bytes() as u64) + (rows.n_rows as u64 + rows.max as u64 + 1) * 4;
+        Self::of_size(rows.n_rows, rows.nnz, value, bytes, nnz)
+    }
+
+    /// What [`Dia`](super::Dia) takes of a matrix with these rows and so many diagonals: an offset has four bytes.
+    pub fn dia(rows: &RowStats, n_diags: usize, value: Dtype) -> Self {
+        let slots = (n_diags as u64).saturating_mul(rows.n_rows as u64);
+        let bytes = slots.saturating_mul(value.bytes() as u64).saturating_add(n_diags as u64 * 4);
+        Self::of_size(rows.n_rows, rows.nnz, value, bytes, slots)
+    }
+
+    /// Bytes over those of CSR.
+    pub fn blow_up(&self) -> f64 {
+        ratio(self.bytes, self.csr_bytes)
+    }
+
+    /// Refuses what takes more than `max_blow_up` times the bytes of CSR, and everything if that is no number.
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_core::format::Ell;
+    /// let a = Csr::from_coo(1000, 9, &[(0, 0, 1.0f64), (0, 1, 2.0)])?;
+    /// let cost = Ell::<f64>::cost(a.view());
+    /// assert!(cost.check("ell", 3.0).is_err() && cost.check("ell", 6.0).is_ok());
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FormatError::TooLarge`].
+    pub fn check(&self, format: &'static str, max_blow_up: f64) -> Result<(), FormatError> {
+        if self.blow_up() <= max_blow_up {
+            return Ok(());
+        }
+        Err(FormatError::TooLarge { format, bytes: self.bytes, csr_bytes: self.csr_bytes, max_blow_up })
+    }
+}
+
+/// What stands in places without an entry.
+pub(super) fn zero<T: Value>() -> T {
+    T::from_f64(0.0)
+}
