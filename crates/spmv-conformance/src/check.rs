@@ -6,13 +6,8 @@ use spmv_core::tiling::{TileSpan, split_rows};
 use spmv_core::{Accum, Csr, Value, oracle};
 use spmv_exec::{Algorithm, Device, DeviceVec, Options, Prepared, Repair, Workspace};
 
+use crate::outcome::{Check, Checked};
 use crate::refusals;
-
-/// Dirty tiles that a run saw, or what was wrong.
-pub type Check = Result<u32, String>;
-
-/// The same, or nothing for a matrix that the algorithm's layout refuses.
-pub type Checked = Result<Option<u32>, String>;
 
 /// Alpha and beta to try: `y` unread, `y` kept, both scaled, and a sum that is only scaled.
 pub const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (1.0, 1.0), (-2.0, 3.0), (0.5, 0.0)];

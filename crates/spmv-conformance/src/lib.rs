@@ -17,13 +17,15 @@
 mod check;
 pub mod corpus;
 pub mod device;
+mod outcome;
 mod random;
 mod refusals;
 
 use std::sync::Arc;
 
-pub use check::{Check, Checked, SCALINGS, check, compare, input, same_bits};
+pub use check::{SCALINGS, check, compare, input, same_bits};
 use libtest_mimic::{Failed, Trial};
+pub use outcome::{Check, Checked};
 use spmv_backend::{Backend, Result};
 use spmv_core::{Dtype, Tiling, Value, bf16, f16};
 use spmv_exec::{Algorithm, Device, Fixup, Options};

@@ -6,8 +6,9 @@ use spmv_backend::Backend;
 use spmv_core::Value;
 use spmv_exec::{Device, Options};
 
-use crate::check::{self, Check};
+use crate::check::{self};
 use crate::corpus::of_lengths;
+use crate::outcome::Check;
 
 /// Checks `cases` random matrices of integers exactly.
 pub(crate) fn check<B: Backend, T: Value>(device: &Device<B>, options: &Options, cases: u32) -> Check {

@@ -5,8 +5,8 @@ use spmv_core::format::{Dia, Ell, FormatError, Jad};
 use spmv_core::{Csr, Value};
 use spmv_exec::{Algorithm, Device, Error, Options, Prepared};
 
-use crate::check::Check;
 use crate::corpus::of_lengths;
+use crate::outcome::Check;
 
 /// What the layout itself says of a matrix.
 fn refusal<T: Value>(algorithm: Algorithm, a: &Csr<T>, max_blow_up: f64) -> Option<FormatError> {
