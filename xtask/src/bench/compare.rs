@@ -7,7 +7,7 @@ use spmv::Algorithm;
 use spmv_io::suite::{Class, ENTRIES, find};
 
 use super::report::{Report, Row, geometric_mean};
-use super::table::{aligned, cold};
+use super::text::{aligned, cold};
 
 /// Algorithms that the others are set against.
 const OURS: [Algorithm; 2] = [Algorithm::SpeculativeSegmentedSum, Algorithm::Ipcsr];

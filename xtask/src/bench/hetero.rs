@@ -3,74 +3,20 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 
-use serde::{Deserialize, Serialize};
 use spmv::{By, Cut, Dtype, Matrix, Options, Pattern, Scalar, Steering, Step, Value};
 
 use super::devices::Place;
 use super::entrant::{Entrant, Problem};
 use super::inputs::Loaded;
 use super::measure::{self, Clock, Run, spread};
-use super::report::{Report, geometric_mean};
+use super::report::{HeteroRow, Report, geometric_mean};
 use super::runner::Way;
-use super::table::{aligned, name, number, tail};
+use super::text::{aligned, name, number, tail};
 
 /// Mean speed-up over the device alone in the paper: quasi-diagonal and Tetris matrices (figures 8 to 10).
 const PAPER: [(Pattern, f64); 2] = [(Pattern::QuasiDiagonal, 1.74), (Pattern::Tetris, 2.15)];
 /// What both together must reach of the faster side alone.
 const FLOOR: f64 = 0.97;
-
-/// One matrix between a device and the cores beside it. Times are medians in microseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct HeteroRow {
-    pub(crate) matrix: String,
-    pub(crate) twin: bool,
-    pub(crate) nnz: usize,
-    pub(crate) precision: String,
-    /// Label of the device.
-    pub(crate) on: String,
-    /// `quasi-diagonal`, `tetris` or `general`.
-    pub(crate) pattern: String,
-    /// What [`together_us`](Self::together_us) is of, in words: a cut, or one side.
-    pub(crate) chosen: String,
-    /// The best cut in two.
-    pub(crate) cut: Option<String>,
-    /// Share of the entries that it gives to the device.
-    pub(crate) device_share: Option<f64>,
-    /// What models say of it, device and cores.
-    pub(crate) predicted_us: Option<[f64; 2]>,
-    /// And how long both took.
-    pub(crate) sides_us: Option<[f64; 2]>,
-    pub(crate) cut_us: Option<f64>,
-    /// The device alone, vectors on it; by its clock if it has one.
-    pub(crate) resident_us: Option<f64>,
-    /// The device alone, vectors on the host.
-    pub(crate) device_us: Option<f64>,
-    /// All cores alone.
-    pub(crate) cores_us: Option<f64>,
-    /// As the hetero context has it.
-    pub(crate) together_us: Option<f64>,
-    /// To find the cut, and to prepare it.
-    pub(crate) prepare_us: f64,
-    /// What was tried, a sentence each.
-    pub(crate) trace: Vec<String>,
-    pub(crate) ok: bool,
-}
-
-impl HeteroRow {
-    /// |T_GPU - T_CPU| over the longer of the two.
-    fn imbalance(&self) -> Option<f64> {
-        self.sides_us.map(|[device, cores]| (device - cores).abs() / device.max(cores))
-    }
-
-    /// Speed over that of the faster side alone.
-    fn over_single(&self) -> Option<f64> {
-        Some(self.device_us?.min(self.cores_us?) / self.together_us?)
-    }
-
-    fn over_device(&self) -> Option<f64> {
-        Some(self.device_us? / self.together_us?)
-    }
-}
 
 /// Adds a row to the report for each device that is not the cores.
 pub(crate) fn measure(

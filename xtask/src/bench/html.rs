@@ -6,6 +6,7 @@ mod bars;
 mod picture;
 mod roofline;
 mod rows;
+mod text;
 mod views;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ use std::fmt::Write;
 pub(crate) use picture::Picture;
 
 use super::report::Report;
+use text::escape;
 
 /// The whole page. Matrices without a picture get no card; pictures are kept in their order.
 pub(crate) fn page(report: &Report, pictures: &[Picture]) -> String {
@@ -82,33 +84,4 @@ fn header(out: &mut String, report: &Report) {
         let _ = writeln!(out, "<li>{} was not measured: {}</li>", escape(name), escape(why));
     }
     out.push_str("</ul>\n");
-}
-
-/// Text as HTML shows it, inside elements and quoted attributes alike.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            _ => escaped.push(c),
-        }
-    }
-    escaped
-}
-
-/// Digits in groups of three.
-fn thousands(n: usize) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }

@@ -12,7 +12,8 @@ mod peers;
 pub(crate) mod report;
 mod runner;
 mod sweep;
-pub(crate) mod table;
+mod table;
+pub(crate) mod text;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ use spmv::{Algorithm, BackendKind, Dtype, Tiling};
 pub(crate) use card::Shelf;
 use card::{Card, Comparison};
 use devices::Place;
+use inputs::{Input, Loaded};
 use measure::Eviction;
 use report::{Cache, Report, SCHEMA};
 use runner::Way;
@@ -110,21 +112,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let bar = progress(inputs.len() * args.precision.len() * caches.len());
     bar.set_message("measuring the read bandwidth of memory");
     let eviction = Eviction::new();
-    let read_gbs = eviction.read_gbs();
-    let mut report = Report {
-        schema: SCHEMA.into(),
-        machine: machine(),
-        commit: commit(),
-        read_gbs,
-        devices: places.iter().map(Place::device).collect(),
-        left_out: left_out(&places, &args.precision, caches),
-        absent: BTreeMap::new(),
-        rows: vec![],
-        sweep: vec![],
-        card: None,
-        cards: vec![],
-        hetero: vec![],
-    };
+    let mut report = empty(&places, args, eviction.read_gbs());
+    let bench = Bench { args, places: &places, algorithms: &algorithms, eviction: &eviction, bar: &bar };
     let mut pictures = Vec::new();
     for (at, input) in inputs.iter().enumerate() {
         bar.set_message(format!("{}: reading", input.name()));
@@ -132,35 +121,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         if args.html.is_some() {
             pictures.push(html::Picture::of(&loaded.name, loaded.matrix.view()));
         }
-        for &precision in &args.precision {
-            for &cache in caches {
-                bar.set_message(format!("{} {precision} {cache:?}", loaded.name).to_lowercase());
-                let able: Vec<&Place> =
-                    places.iter().filter(|p| p.obstacle(precision, cache).is_none()).collect();
-                if able.is_empty() {
-                    bar.inc(1);
-                    continue;
-                }
-                let way = Way {
-                    places: &able,
-                    algorithms: &algorithms,
-                    tiling: args.tiling,
-                    cache,
-                    repeat: args.repeat(),
-                    peers: args.peers,
-                    eviction: &eviction,
-                    read_gbs,
-                };
-                let measure = match (args.sweep, args.hetero) {
-                    (true, _) => sweep::measure,
-                    (_, true) => hetero::measure,
-                    _ => runner::measure,
-                };
-                measure(&way, &loaded, precision, &mut report)
-                    .with_context(|| format!("{} in {precision}", loaded.name))?;
-                bar.inc(1);
-            }
-        }
+        bench.measure(&loaded, &mut report)?;
         shelf.keep(at, loaded);
     }
     // Last of all, because it empties the device's caches.
@@ -169,23 +130,96 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Some(Err(e)) => {
             report.absent.insert(card::CUSPARSE.into(), format!("{e:#}"));
         }
-        Some(Ok(card)) => {
-            let comparison = Comparison {
-                inputs: &inputs,
-                shelf: &shelf,
-                algorithms: &algorithms,
-                tiling: args.tiling,
-                precisions: &args.precision,
-                caches: args.card_caches(),
-                repeat: args.repeat(),
-                bar: &bar,
-            };
-            bar.inc_length(comparison.steps());
-            card.compare(&comparison, &mut report)?;
-        }
+        Some(Ok(card)) => bench.compare(card, &inputs, &shelf, &mut report)?,
     }
     bar.finish_and_clear();
     publish(args, &report, &pictures)
+}
+
+/// A report without results.
+fn empty(places: &[Place], args: &Args, read_gbs: f64) -> Report {
+    Report {
+        schema: SCHEMA.into(),
+        machine: machine(),
+        commit: commit(),
+        read_gbs,
+        devices: places.iter().map(Place::device).collect(),
+        left_out: left_out(places, &args.precision, args.caches()),
+        absent: BTreeMap::new(),
+        rows: vec![],
+        sweep: vec![],
+        card: None,
+        cards: vec![],
+        hetero: vec![],
+    }
+}
+
+/// What all measurements of a run have in common.
+struct Bench<'a> {
+    args: &'a Args,
+    places: &'a [Place],
+    algorithms: &'a [Algorithm],
+    eviction: &'a Eviction,
+    bar: &'a ProgressBar,
+}
+
+impl Bench<'_> {
+    /// Adds the results of one matrix in every precision and state of the caches.
+    fn measure(&self, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()> {
+        let args = self.args;
+        for &precision in &args.precision {
+            for &cache in args.caches() {
+                self.bar.set_message(format!("{} {precision} {cache:?}", loaded.name).to_lowercase());
+                let able: Vec<&Place> =
+                    self.places.iter().filter(|p| p.obstacle(precision, cache).is_none()).collect();
+                if able.is_empty() {
+                    self.bar.inc(1);
+                    continue;
+                }
+                let way = Way {
+                    places: &able,
+                    algorithms: self.algorithms,
+                    tiling: args.tiling,
+                    cache,
+                    repeat: args.repeat(),
+                    peers: args.peers,
+                    eviction: self.eviction,
+                    read_gbs: report.read_gbs,
+                };
+                let measure = match (args.sweep, args.hetero) {
+                    (true, _) => sweep::measure,
+                    (_, true) => hetero::measure,
+                    _ => runner::measure,
+                };
+                measure(&way, loaded, precision, report)
+                    .with_context(|| format!("{} in {precision}", loaded.name))?;
+                self.bar.inc(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the comparison on a CUDA device.
+    fn compare(
+        &self,
+        card: &Card,
+        inputs: &[Input],
+        shelf: &Shelf,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        let comparison = Comparison {
+            inputs,
+            shelf,
+            algorithms: self.algorithms,
+            tiling: self.args.tiling,
+            precisions: &self.args.precision,
+            caches: self.args.card_caches(),
+            repeat: self.args.repeat(),
+            bar: self.bar,
+        };
+        self.bar.inc_length(comparison.steps());
+        card.compare(&comparison, report)
+    }
 }
 
 impl Args {

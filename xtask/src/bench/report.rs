@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use spmv::{DeviceCaps, Dtype, MemoryModel, RowStats};
 
-use super::hetero::HeteroRow;
-
 /// Version of the schema; changes whenever a field changes its meaning or goes away.
 pub(crate) const SCHEMA: &str = "spmv-bench/2";
 
@@ -189,6 +187,43 @@ pub(crate) struct PeerTime {
     pub(crate) prepare_us: f64,
 }
 
+/// One matrix between a device and the cores beside it. Times are medians in microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HeteroRow {
+    pub(crate) matrix: String,
+    pub(crate) twin: bool,
+    pub(crate) nnz: usize,
+    pub(crate) precision: String,
+    /// Label of the device.
+    pub(crate) on: String,
+    /// `quasi-diagonal`, `tetris` or `general`.
+    pub(crate) pattern: String,
+    /// What [`together_us`](Self::together_us) is of, in words: a cut, or one side.
+    pub(crate) chosen: String,
+    /// The best cut in two.
+    pub(crate) cut: Option<String>,
+    /// Share of the entries that it gives to the device.
+    pub(crate) device_share: Option<f64>,
+    /// What models say of it, device and cores.
+    pub(crate) predicted_us: Option<[f64; 2]>,
+    /// And how long both took.
+    pub(crate) sides_us: Option<[f64; 2]>,
+    pub(crate) cut_us: Option<f64>,
+    /// The device alone, vectors on it; by its clock if it has one.
+    pub(crate) resident_us: Option<f64>,
+    /// The device alone, vectors on the host.
+    pub(crate) device_us: Option<f64>,
+    /// All cores alone.
+    pub(crate) cores_us: Option<f64>,
+    /// As the hetero context has it.
+    pub(crate) together_us: Option<f64>,
+    /// To find the cut, and to prepare it.
+    pub(crate) prepare_us: f64,
+    /// What was tried, a sentence each.
+    pub(crate) trace: Vec<String>,
+    pub(crate) ok: bool,
+}
+
 impl Report {
     /// Results that are wrong, and runs that failed.
     pub(crate) fn n_failed(&self) -> usize {
@@ -209,6 +244,22 @@ impl Report {
     pub(crate) fn n_results(&self) -> usize {
         let cards = self.cards.iter().filter(|r| r.is_ours()).count();
         self.rows.len() + self.sweep.len() + self.hetero.len() + cards
+    }
+}
+
+impl HeteroRow {
+    /// |T_GPU - T_CPU| over the longer of the two.
+    pub(crate) fn imbalance(&self) -> Option<f64> {
+        self.sides_us.map(|[device, cores]| (device - cores).abs() / device.max(cores))
+    }
+
+    /// Speed over that of the faster side alone.
+    pub(crate) fn over_single(&self) -> Option<f64> {
+        Some(self.device_us?.min(self.cores_us?) / self.together_us?)
+    }
+
+    pub(crate) fn over_device(&self) -> Option<f64> {
+        Some(self.device_us? / self.together_us?)
     }
 }
 

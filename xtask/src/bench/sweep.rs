@@ -1,6 +1,7 @@
 //! `--sweep`: speculative segmented sum under many tilings, as in Liu & Vinter 2015, figures 7 and 8.
 
 mod table;
+mod tilings;
 
 pub(crate) use table::text;
 
@@ -12,11 +13,7 @@ use super::inputs::Loaded;
 use super::measure::{self, Clock, Run};
 use super::report::{Cell, Outcome, Report, counted_us};
 use super::runner::Way;
-
-/// Values of W, with T, S and B of the plan.
-const WIDTHS: [u32; 8] = [2, 4, 8, 12, 16, 20, 24, 32];
-/// Values of S, with T, W and B of the plan.
-const TILES: [u32; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16];
+use tilings::{TILES, WIDTHS};
 
 /// Adds cells to the report: for each device the planned tiling and those that differ from it in W or S.
 ///

@@ -8,7 +8,8 @@ use spmv::{BackendKind, Csr, Profile, Scalar, Value};
 use spmv_io::generate::{ColumnModel, RowLengths};
 use spmv_model::{Fitted, Format, Grid, Model, Point, ProfileError, Sample, Spread};
 
-use super::{Scope, profile_path, progress, rates, square, timing};
+use super::scope::{Scope, profile_path, progress, square};
+use super::{rates, timing};
 use crate::bench::devices::{self, Place};
 use crate::bench::report::Cache;
 

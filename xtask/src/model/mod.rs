@@ -4,58 +4,10 @@
 mod fit;
 mod predict;
 mod rates;
+mod scope;
 mod timing;
 mod train;
-
-use std::path::PathBuf;
-
-use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{Algorithm, BackendKind, Csr, Dtype, Profile};
-use spmv_io::generate::{self, ColumnModel};
-use spmv_model::Spread;
 
 pub(crate) use fit::{FitArgs, fit};
 pub(crate) use predict::{PredictArgs, predict};
 pub(crate) use train::{TrainArgs, train};
-
-use crate::bench::devices::Place;
-
-/// Which fits, of which devices.
-#[derive(Debug, clap::Args)]
-struct Scope {
-    /// Backends, with all their devices; all that open, without it.
-    #[arg(long, value_delimiter = ',')]
-    backend: Vec<BackendKind>,
-    /// Value types: f16, bf16, f32, f64.
-    #[arg(long, value_delimiter = ',', default_value = "f32,f64")]
-    precision: Vec<Dtype>,
-    /// How row lengths of the generated matrices spread: fixed, uniform, normal.
-    #[arg(long, value_delimiter = ',', default_value = "fixed,uniform,normal")]
-    model: Vec<Spread>,
-}
-
-/// Where the profile of a device is: one file for each backend, device and kind of memory.
-fn profile_path(place: &Place) -> anyhow::Result<PathBuf> {
-    let path = Profile::path(place.context.backend().name(), place.context.caps());
-    path.context("no data folder; name one with SPMV_PROFILES")
-}
-
-/// Those that can be planned and timed.
-fn algorithms() -> impl Iterator<Item = Algorithm> + Clone {
-    Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Auto)
-}
-
-/// A matrix of as many columns as rows, none of which is longer than that.
-fn square(mut lens: Vec<u32>, columns: ColumnModel, seed: u64) -> anyhow::Result<Csr<f64>> {
-    let n = lens.len();
-    lens.iter_mut().for_each(|len| *len = (*len).min(n as u32));
-    Ok(generate::from_row_lengths(&lens, n, columns, seed)?)
-}
-
-fn progress(n_matrices: usize, of: String) -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} matrices, {eta} left");
-    let bar = ProgressBar::new(n_matrices as u64).with_style(style.expect("a valid template"));
-    bar.set_prefix(of);
-    bar
-}

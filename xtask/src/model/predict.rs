@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use spmv::{Algorithm, Csr, Options, Profile, RowStats, Scalar};
 use spmv_model::{Format, Shape, Spread};
 
-use super::timing::Runs;
-use super::{Scope, algorithms, timing};
+use super::scope::{Scope, algorithms};
+use super::timing::{self, Runs};
 use crate::bench::Shelf;
 use crate::bench::devices::{self, Place};
 use crate::bench::inputs::{self, Input, Loaded};
 use crate::bench::report::Cache;
-use crate::bench::table::aligned;
+use crate::bench::text::aligned;
 
 /// `cargo xtask predict`.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,8 @@ use spmv::{Algorithm, Csr, MatrixStats, Options, Scalar};
 use spmv_io::generate::{self, ColumnModel, RowLengths};
 use spmv_model::{KernelRates, Rates, Work};
 
-use super::{algorithms, progress, square, timing};
+use super::scope::{algorithms, progress, square};
+use super::timing;
 use crate::bench::devices::Place;
 
 const SEED: u64 = 2019;

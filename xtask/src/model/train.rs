@@ -15,7 +15,8 @@ use spmv::{
 use spmv_hetero::{ModelPair, Svr, features};
 
 use super::rates::Kind;
-use super::{progress, timing};
+use super::scope::progress;
+use super::timing;
 use crate::bench::devices::{self, Place};
 use crate::bench::inputs::{self, Input};
 use crate::bench::report::Cache;

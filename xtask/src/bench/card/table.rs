@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::report::{Cache, CardRow, CardRun, Report, geometric_mean};
-use super::super::table::{aligned, name, number};
+use super::super::text::{aligned, name, number};
 
 const COLUMNS: [&str; 11] = [
     "matrix",

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::axis::{Axis, tick};
-use super::escape;
+use super::text::escape;
 use super::views::{Outcome, Series, View};
 
 const HEIGHT: f64 = 260.0;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::report::Report;
-use super::{escape, thousands};
+use super::text::{escape, thousands};
 
 /// Cells along the longer side of a spy plot.
 const CELLS: usize = 64;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::axis::{Axis, tick};
 use super::bars::legend;
-use super::escape;
+use super::text::escape;
 use super::views::{Series, View, speed};
 
 const WIDTH: f64 = 1270.0;

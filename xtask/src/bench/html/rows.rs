@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::super::report::{Cache, Report, Row, geometric_mean, harmonic_mean};
+use super::text::{escape, thousands};
 use super::views::{Series, View, peers, speed};
-use super::{escape, thousands};
 
 /// A cell: what it says, and the number to sort by if it is one.
 struct Cell {

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::report::{
     Cache, CardRow, CardRun, Cell, Device, Outcome, PeerTime, Report, Row, SCHEMA, Spread,
 };
-use super::{Picture, escape, page, thousands};
+use super::text::thousands;
+use super::{Picture, escape, page};
 
 const HOSTILE: &str = "<b>&\"";
 

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::super::report::{Cell, Outcome, Report, harmonic_mean};
-use super::super::table::{aligned, cold, name, number, tail};
-use super::{TILES, WIDTHS};
+use super::super::text::{aligned, cold, name, number, tail};
+use super::tilings::{TILES, WIDTHS};
 
 /// The number of the tiling that a table varies.
 #[derive(Clone, Copy)]
