@@ -1,81 +1,37 @@
 //! The verbs.
 
-use std::fmt::Debug;
-use std::marker::PhantomData;
+use std::fmt::{self, Debug};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::arg::{HostSlice, Scalar};
 use crate::caps::DeviceCaps;
 use crate::error::{Error, Result};
-use crate::kernel::KernelSpec;
+use crate::kernels::KernelId;
+use crate::spec::KernelSpec;
 
-/// A scalar argument in the type of sums.
+/// Most parameters of a kernel.
+const MAX_PARAMS: usize = 20;
+
+/// Memory that a kernel is given: on the device, or of the host where [`DeviceCaps::host_pointers`] allows it.
+///
+/// [`DeviceCaps::host_pointers`]: crate::DeviceCaps::host_pointers
 ///
 /// ```
-/// use spmv_backend::Scalar;
-/// assert_eq!(Scalar::F32(1.5).as_f64(), 1.5);
+/// use spmv_backend::{Backend, HostSlice, Memory};
+/// fn either<'a, B: Backend>(device: Option<&'a B::Buffer>, host: &'a [u8]) -> Memory<'a, B> {
+///     device.map_or(Memory::Host(HostSlice::of(host)), Memory::Device)
+/// }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scalar {
-    /// For 16- and 32-bit values.
-    F32(f32),
-    /// For 64-bit values.
-    F64(f64),
+#[derive(Debug)]
+pub enum Memory<'a, B: Backend> {
+    /// A whole buffer.
+    Device(&'a B::Buffer),
+    /// Host memory, lent for the launch.
+    Host(HostSlice<'a>),
 }
 
-impl Scalar {
-    /// The exact value as `f64`.
-    pub fn as_f64(self) -> f64 {
-        match self {
-            Scalar::F32(v) => f64::from(v),
-            Scalar::F64(v) => v,
-        }
-    }
-}
-
-/// Host memory lent to a kernel for one launch.
-///
-/// ```
-/// use spmv_backend::HostSlice;
-/// let mut y = [0u8; 16];
-/// let lent = HostSlice::of_mut(&mut y);
-/// assert_eq!((lent.bytes(), lent.is_mut()), (16, true));
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct HostSlice<'a> {
-    start: *const u8,
-    bytes: usize,
-    is_mut: bool,
-    lent: PhantomData<&'a [u8]>,
-}
-
-impl<'a> HostSlice<'a> {
-    /// Memory to be read.
-    pub fn of(slice: &'a [u8]) -> Self {
-        Self { start: slice.as_ptr(), bytes: slice.len(), is_mut: false, lent: PhantomData }
-    }
-
-    /// Memory to be written, and perhaps read.
-    pub fn of_mut(slice: &'a mut [u8]) -> Self {
-        Self { start: slice.as_mut_ptr(), bytes: slice.len(), is_mut: true, lent: PhantomData }
-    }
-
-    /// Address of the first byte; writable if [`is_mut`](Self::is_mut).
-    pub fn start(&self) -> *mut u8 {
-        self.start.cast_mut()
-    }
-
-    /// Size in bytes.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Whether it was lent for writing.
-    pub fn is_mut(&self) -> bool {
-        self.is_mut
-    }
-}
-
-/// One argument of a launch, in the order of [`KernelId::params`](crate::KernelId::params).
+/// One argument of a launch.
 ///
 /// ```
 /// use spmv_backend::{Arg, Backend, Scalar};
@@ -89,10 +45,112 @@ pub enum Arg<'a, B: Backend> {
     U32(u32),
     /// A scalar in the type of sums.
     Accum(Scalar),
-    /// A whole buffer.
-    Buffer(&'a B::Buffer),
-    /// Host memory, where [`DeviceCaps::host_pointers`] allows it.
-    Host(HostSlice<'a>),
+    /// Memory.
+    Memory(Memory<'a, B>),
+}
+
+// Not derived: `B` need not be `Copy`.
+impl<B: Backend> Clone for Memory<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Backend> Copy for Memory<'_, B> {}
+
+impl<B: Backend> Clone for Arg<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Backend> Copy for Arg<'_, B> {}
+
+impl<B: Backend> From<u32> for Arg<'_, B> {
+    fn from(count: u32) -> Self {
+        Arg::U32(count)
+    }
+}
+
+impl<B: Backend> From<Scalar> for Arg<'_, B> {
+    fn from(scalar: Scalar) -> Self {
+        Arg::Accum(scalar)
+    }
+}
+
+impl<'a, B: Backend> From<Memory<'a, B>> for Arg<'a, B> {
+    fn from(memory: Memory<'a, B>) -> Self {
+        Arg::Memory(memory)
+    }
+}
+
+/// The arguments of a kernel, in the order of [`KernelId::params`]; made by [`Arguments::list`](crate::arguments::Arguments::list).
+///
+/// ```
+/// use spmv_backend::{Args, Backend, KernelId};
+/// fn first_count<B: Backend>(args: &Args<'_, B>) -> bool {
+///     matches!(args.expect(KernelId::Axpby)[0], spmv_backend::Arg::U32(_))
+/// }
+/// ```
+pub struct Args<'a, B: Backend> {
+    kernel: KernelId,
+    list: [Arg<'a, B>; MAX_PARAMS],
+    len: usize,
+}
+
+impl<'a, B: Backend> Args<'a, B> {
+    /// None yet.
+    pub(crate) fn of(kernel: KernelId) -> Self {
+        Self { kernel, list: [Arg::U32(0); MAX_PARAMS], len: 0 }
+    }
+
+    pub(crate) fn push(&mut self, arg: impl Into<Arg<'a, B>>) {
+        self.list[self.len] = arg.into();
+        self.len += 1;
+    }
+
+    /// The kernel whose arguments they are.
+    pub fn kernel(&self) -> KernelId {
+        self.kernel
+    }
+
+    /// The arguments.
+    ///
+    /// # Panics
+    /// If they are those of another kernel.
+    pub fn expect(&self, kernel: KernelId) -> &[Arg<'a, B>] {
+        assert_eq!(self.kernel, kernel, "arguments of another kernel");
+        self
+    }
+
+    /// The same for a backend that wraps this one, or is wrapped by it.
+    #[must_use]
+    pub fn map<C: Backend>(&self, memory: impl Fn(Memory<'a, B>) -> Memory<'a, C>) -> Args<'a, C> {
+        let mut args = Args::of(self.kernel);
+        for arg in &**self {
+            args.push(match *arg {
+                Arg::U32(count) => Arg::U32(count),
+                Arg::Accum(scalar) => Arg::Accum(scalar),
+                Arg::Memory(of) => Arg::Memory(memory(of)),
+            });
+        }
+        args
+    }
+}
+
+impl<'a, B: Backend> Deref for Args<'a, B> {
+    type Target = [Arg<'a, B>];
+
+    fn deref(&self) -> &[Arg<'a, B>] {
+        &self.list[..self.len]
+    }
+}
+
+impl<B: Backend> Debug for Args<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.kernel.params().iter().map(|param| param.name);
+        f.debug_map().entries(names.zip(&**self)).finish()
+    }
 }
 
 /// Whether the host looks at a buffer: [`Backend::map`] lends one once at a time.
@@ -200,7 +258,8 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// Builds a kernel, or takes it from a cache.
     ///
     /// # Errors
-    /// [`Error::Compile`](crate::Error::Compile), [`Error::Unsupported`](crate::Error::Unsupported).
+    /// [`Error::Unsupported`](crate::Error::Unsupported) for what [`DeviceCaps::check_kernel`] refuses and nothing else,
+    /// [`Error::Compile`](crate::Error::Compile).
     fn compile(&self, spec: &KernelSpec) -> Result<Self::Kernel>;
 
     /// Sets the first `bytes` bytes to zero, in stream order.
@@ -238,9 +297,11 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
 
     /// Starts `groups` groups of a kernel, in stream order.
     ///
+    /// # Panics
+    /// If `args` are those of another kernel.
+    ///
     /// # Safety
-    /// `args` agree with [`KernelId::params`](crate::KernelId::params) of the kernel's id in number and
-    /// kind; every buffer is as long as the kernel's counts say; indices in buffers that the kernel reads
+    /// Every buffer is as long as the kernel's counts say; indices in buffers that the kernel reads
     /// are in range (`row_ptr` and `jag_ptr` of a valid matrix, columns below the length of `x`, but for the padding of
     /// `ell`; `perm` holds each row once; an entry of `dia` whose value is not zero has a column there); a buffer that is
     /// written is no other argument and is not used elsewhere until the stream's work is done; host
@@ -254,7 +315,7 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
         stream: &Self::Stream,
         kernel: &Self::Kernel,
         groups: u32,
-        args: &[Arg<'_, Self>],
+        args: &Args<'_, Self>,
     ) -> Result<()>;
 
     /// Records the launches and zeroings that `work` puts on the stream, instead of running them. `work` does nothing

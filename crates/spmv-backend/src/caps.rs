@@ -4,6 +4,11 @@ use std::fmt;
 
 use spmv_core::Dtype;
 
+use crate::error::{Error, Result};
+use crate::kernels::KernelId;
+use crate::spec::{KernelSpec, Operation};
+use crate::types::Types;
+
 /// How host and device share memory.
 ///
 /// ```
@@ -89,8 +94,8 @@ pub struct DtypeSet(u8);
 impl DtypeSet {
     /// No type.
     pub const NONE: Self = Self(0);
-    /// All four types.
-    pub const ALL: Self = Self(0b1111);
+    /// All types.
+    pub const ALL: Self = Self(((1u16 << Dtype::ALL.len()) - 1) as u8);
 
     /// This set and `dtype`.
     #[must_use]
@@ -167,6 +172,43 @@ pub struct DeviceCaps {
     pub unit: Option<Unit>,
     /// Largest buffer that a kernel can be given, in bytes.
     pub max_buffer_bytes: u64,
+    /// Most entries of a lane in a tile of speculative segmented sum, and of a whole tile.
+    pub max_tile: (u32, u32),
+    /// Tilings of kernels that were built ahead of time; a kernel that is not listed is built for any.
+    pub built: Vec<Built>,
+}
+
+/// The tilings that a kernel was built for: every T in `lanes` with every W in `widths`.
+///
+/// ```
+/// use spmv_backend::{Built, KernelId};
+/// let built = Built { kernel: KernelId::CsrVector, lanes: vec![2, 4], widths: vec![] };
+/// assert!(built.holds(4, 7) && !built.holds(8, 1));
+/// assert_eq!(built.to_string(), "T=2,4");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// The kernel.
+    pub kernel: KernelId,
+    /// T.
+    pub lanes: Vec<u32>,
+    /// W; empty where the code is the same for every W.
+    pub widths: Vec<u32>,
+}
+
+impl Built {
+    /// Whether there is code for a tiling.
+    pub fn holds(&self, lanes: u32, width: u32) -> bool {
+        self.lanes.contains(&lanes) && (self.widths.is_empty() || self.widths.contains(&width))
+    }
+}
+
+impl fmt::Display for Built {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        write!(f, "T={}", list(&self.lanes))?;
+        if self.widths.is_empty() { Ok(()) } else { write!(f, " W={}", list(&self.widths)) }
+    }
 }
 
 /// What a compute unit holds at a time, of all its groups together.
@@ -217,7 +259,53 @@ impl DeviceCaps {
             max_local_bytes: 32 * 1024,
             unit: None,
             max_buffer_bytes: u64::MAX,
+            max_tile: (u32::MAX, u32::MAX),
+            built: Vec::new(),
         }
+    }
+
+    /// Whether the backend has code for a kernel: what this refuses, plans do not yield, and
+    /// [`Backend::compile`](crate::Backend::compile) refuses with the same words.
+    ///
+    /// ```
+    /// use spmv_backend::{DeviceCaps, DeviceKind, KernelId, KernelSpec, Lanes, MemoryModel};
+    /// use spmv_core::{Dtype, Tiling};
+    /// let mut caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+    /// caps.max_tile = (32, 4096);
+    /// let spec = |w| KernelSpec::new(KernelId::SpecSegsum, Dtype::F32, Lanes::Subgroup, Tiling::new(32, w, 1, 1).unwrap());
+    /// assert_eq!(caps.check_kernel(&spec(16)), Ok(()));
+    /// let e = caps.check_kernel(&spec(64)).unwrap_err();
+    /// assert_eq!(e.to_string(), "a GPU has no tiles of 64 entries a lane (at most 32); use a tiling with a smaller W");
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`].
+    pub fn check_kernel(&self, spec: &KernelSpec) -> Result<()> {
+        let refused = |what: String, way_out: &str| Err(Error::unsupported(&*self.name, what, way_out));
+        let KernelSpec { id, types, operation, columns, .. } = *spec;
+        if types != Types::of(types.value) || operation != Operation::Plain || columns != 1 {
+            return refused(
+                format!("kernel {spec}"),
+                "multiply the matrix as it is by one vector of its type",
+            );
+        }
+        let (lanes, width) = (spec.tiling.lanes(), spec.tiling.width());
+        if let Some(built) = self.built.iter().find(|built| built.kernel == id)
+            && !built.holds(lanes, width)
+        {
+            let what = format!("{id} built for T={lanes}, W={width}");
+            return refused(what, &format!("use a tiling with {built}"));
+        }
+        let (most_of_a_lane, most) = self.max_tile;
+        if id.walks_tiles() && width > most_of_a_lane {
+            let what = format!("tiles of {width} entries a lane (at most {most_of_a_lane})");
+            return refused(what, "use a tiling with a smaller W");
+        }
+        if id.walks_tiles() && spec.tiling.tile_entries() > most {
+            let what = format!("tile of {} entries (at most {most})", spec.tiling.tile_entries());
+            return refused(what, "use smaller T or W");
+        }
+        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
 //! One matrix on one device, from poison, twice, against the oracle.
 
 use num_traits::{Float, NumCast};
-use spmv_backend::{Backend, KernelId};
+use spmv_backend::Backend;
 use spmv_core::tiling::{TileSpan, split_rows};
 use spmv_core::{Accum, Csr, Value, oracle};
-use spmv_exec::{Algorithm, Device, DeviceVec, Options, Prepared, Repair, Workspace};
+use spmv_exec::{Device, DeviceVec, Options, Prepared, Repair, Workspace};
 
 use crate::outcome::{Check, Checked};
 use crate::refusals;
@@ -26,8 +26,7 @@ pub fn check<B: Backend, T: Value>(
     exact: bool,
 ) -> Checked {
     let mut a = matrix.map_values(T::from_f64);
-    // Which `dia` cannot hold.
-    if options.algorithm == Algorithm::Dia {
+    if options.algorithm.facts().is_some_and(|facts| facts.one_nonzero_a_place) {
         a = refusals::without_repeats_and_zeros(&a);
     }
     let Some(prepared) = refusals::prepare(device, &a, options)? else { return Ok(None) };
@@ -173,7 +172,7 @@ pub fn same_bits<A: Value>(what: &str, first: &[A], second: &[A]) -> Result<(), 
 /// How many tiles hold an empty row, found the slow way in every part.
 fn expected_dirty<B: Backend, T: Value>(a: &Csr<T>, prepared: &Prepared<B, T>) -> u32 {
     let plan = prepared.plan();
-    if plan.kernel.id != KernelId::SpecSegsum {
+    if plan.repair == Repair::None {
         return 0;
     }
     let mut dirty = 0;

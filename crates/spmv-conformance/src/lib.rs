@@ -21,14 +21,14 @@ mod outcome;
 mod random;
 mod refusals;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use check::{SCALINGS, check, compare, input, same_bits};
 use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
 use spmv_backend::{Backend, Result};
-use spmv_core::{Dtype, Tiling, Value, bf16, f16};
-use spmv_exec::{Algorithm, Device, Fixup, Options};
+use spmv_core::{Dtype, Tiling, Value, by_dtype};
+use spmv_exec::{Algorithm, Device, Fixup, Options, Repair, Sums};
 
 /// Faults that are known: the beginning of a trial's name, and why.
 const EXPECTED_FAILURES: &[(&str, &str)] = &[];
@@ -61,29 +61,23 @@ impl<F> Variant<F> {
             tilings: vec![],
             fixups: vec![Fixup::Auto],
             random: 200,
-            algorithms: &ALGORITHMS,
+            algorithms: ALGORITHMS,
             only: &[],
         }
     }
 }
 
 /// The algorithms, each to be forced on every value type.
-pub const ALGORITHMS: [Algorithm; 9] = [
-    Algorithm::SpeculativeSegmentedSum,
-    Algorithm::CsrScalar,
-    Algorithm::CsrVector,
-    Algorithm::MergePath,
-    Algorithm::Ipcsr,
-    Algorithm::Pcsr,
-    Algorithm::Ell,
-    Algorithm::Jad,
-    Algorithm::Dia,
-];
+pub const ALGORITHMS: &[Algorithm] = Algorithm::ALL.split_at(1).1;
 
-/// Enough where variants differ in their memory alone: sums that are repaired, sums that are not, and sums that several
-/// launches or groups make together.
-pub const OF_MEMORY: [Algorithm; 3] =
-    [Algorithm::SpeculativeSegmentedSum, Algorithm::CsrVector, Algorithm::Ipcsr];
+/// Enough where variants differ in their memory alone: the first algorithm of each way in which sums come to their rows.
+pub fn of_memory() -> &'static [Algorithm] {
+    static OF_MEMORY: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
+        let of = |sums: Sums| ALGORITHMS.iter().copied().find(|a| a.facts().is_some_and(|f| f.sums == sums));
+        [Sums::Repaired, Sums::Direct, Sums::Joined].into_iter().filter_map(of).collect()
+    });
+    &OF_MEMORY
+}
 
 /// Bytes over those of CSR up to which layouts are tried: far more than they allow by themselves, so that few matrices
 /// are refused.
@@ -138,10 +132,8 @@ pub fn absent(label: &str, backend: &str, reason: &str) -> Trial {
 fn of_device<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F>, trials: &mut Vec<Trial>) {
     for &algorithm in variant.algorithms {
         // One is enough for kernels that only know how many lanes a group has, and S.
-        let n_tilings = match algorithm {
-            Algorithm::CsrScalar | Algorithm::Ell | Algorithm::Jad | Algorithm::Dia => 1,
-            _ => usize::MAX,
-        };
+        let Some(facts) = algorithm.facts() else { continue };
+        let n_tilings = if facts.row_a_lane { 1 } else { usize::MAX };
         let can_be_refused = algorithm.has_own_layout() && device.caps().storage.contains(Dtype::F32);
         if can_be_refused && variant.only.is_empty() {
             let device = device.clone();
@@ -151,9 +143,9 @@ fn of_device<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F
         for dtype in Dtype::ALL {
             let tilings = variant.tilings.iter().take(n_tilings).copied().map(Some);
             for tiling in std::iter::once(None).chain(tilings) {
-                let fixups: &[Fixup] = match algorithm {
-                    Algorithm::SpeculativeSegmentedSum => &variant.fixups,
-                    _ => &[Fixup::Auto],
+                let fixups: &[Fixup] = match facts.sums {
+                    Sums::Repaired => &variant.fixups,
+                    Sums::Direct | Sums::Joined => &[Fixup::Auto],
                 };
                 for &fixup in fixups {
                     let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP };
@@ -192,32 +184,10 @@ fn of_options<B: Backend, F>(
     };
     for (case, matrices) in corpus::groups() {
         let device = device.clone();
-        push(case, Box::new(move || by_type(dtype, &device, &options, &*matrices)));
+        push(case, Box::new(move || by_dtype!(dtype, T => group::<B, T>(&device, &options, &*matrices))));
     }
     let (device, random) = (device.clone(), variant.random);
-    push(
-        "random",
-        Box::new(move || match dtype {
-            Dtype::F16 => random::check::<B, f16>(&device, &options, random),
-            Dtype::Bf16 => random::check::<B, bf16>(&device, &options, random),
-            Dtype::F32 => random::check::<B, f32>(&device, &options, random),
-            Dtype::F64 => random::check::<B, f64>(&device, &options, random),
-        }),
-    );
-}
-
-fn by_type<B: Backend>(
-    dtype: Dtype,
-    device: &Device<B>,
-    options: &Options,
-    matrices: &corpus::Matrices,
-) -> Check {
-    match dtype {
-        Dtype::F16 => group::<B, f16>(device, options, matrices),
-        Dtype::Bf16 => group::<B, bf16>(device, options, matrices),
-        Dtype::F32 => group::<B, f32>(device, options, matrices),
-        Dtype::F64 => group::<B, f64>(device, options, matrices),
-    }
+    push("random", Box::new(move || by_dtype!(dtype, T => random::check::<B, T>(&device, &options, random))));
 }
 
 /// Runs a group of matrices, which is made for the tiling that the plan settles on.
@@ -236,7 +206,7 @@ fn group<B: Backend, T: Value>(device: &Device<B>, options: &Options, matrices: 
     if 2 * multiplied < group.cases.len() {
         return Err(format!("only {multiplied} of {} matrices were not refused", group.cases.len()));
     }
-    if group.must_be_dirty && plan.kernel.id == spmv_backend::KernelId::SpecSegsum && dirty == 0 {
+    if group.must_be_dirty && plan.repair != Repair::None && dirty == 0 {
         return Err("no tile of this group was ever dirty".into());
     }
     Ok(dirty)

@@ -27,6 +27,59 @@ pub enum Dtype {
     F64,
 }
 
+/// Calls a macro with one row for each value type: variant of [`Dtype`](crate::Dtype), type, name in capitals.
+///
+/// The one list of value types: what must exist for each is made from it.
+///
+/// ```
+/// macro_rules! names {
+///     ($($variant:ident $t:ty, $capitals:literal;)*) => { [$(stringify!($variant)),*] };
+/// }
+/// assert_eq!(spmv_core::for_each_value!(names), ["F16", "Bf16", "F32", "F64"]);
+/// ```
+#[macro_export]
+macro_rules! for_each_value {
+    ($then:ident) => {
+        $then! {
+            F16 $crate::f16, "F16";
+            Bf16 $crate::bf16, "BF16";
+            F32 f32, "F32";
+            F64 f64, "F64";
+        }
+    };
+}
+
+/// Evaluates an expression for the type that a [`Dtype`](crate::Dtype) stands for.
+///
+/// ```
+/// use spmv_core::{Dtype, by_dtype};
+/// let bytes = |dtype| by_dtype!(dtype, T => size_of::<T>());
+/// assert_eq!(Dtype::ALL.map(bytes), [2, 2, 4, 8]);
+/// ```
+#[macro_export]
+macro_rules! by_dtype {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            $crate::Dtype::F16 => {
+                type $t = $crate::f16;
+                $body
+            }
+            $crate::Dtype::Bf16 => {
+                type $t = $crate::bf16;
+                $body
+            }
+            $crate::Dtype::F32 => {
+                type $t = f32;
+                $body
+            }
+            $crate::Dtype::F64 => {
+                type $t = f64;
+                $body
+            }
+        }
+    };
+}
+
 impl Dtype {
     /// Every value type, narrowest first.
     pub const ALL: [Dtype; 4] = [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64];

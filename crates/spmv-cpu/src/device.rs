@@ -1,30 +1,17 @@
-//! Memory and launches: the only file here, besides `simd.rs`, that contains `unsafe`.
+//! Memory and launches.
 
 use std::convert::Infallible;
-use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use bytemuck::Pod;
 use rayon::prelude::*;
-use spmv_backend::{Arg, Backend, DeviceCaps, Error, HostSlice, KernelId, KernelSpec, Result};
-use spmv_core::{Accum, Dtype, Value, bf16, f16};
+use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, KernelSpec, Memory, Result};
+use spmv_core::by_dtype;
 
-use crate::Cpu;
-use crate::kernels::axpby::Axpby;
-use crate::kernels::carry_apply::CarryApply;
-use crate::kernels::csr_scalar::CsrScalar;
-use crate::kernels::csr_vector::CsrVector;
-use crate::kernels::dia::Dia;
-use crate::kernels::ell::Ell;
-use crate::kernels::fixup_apply::FixupApply;
-use crate::kernels::ipcsr::Ipcsr;
-use crate::kernels::jad::Jad;
-use crate::kernels::merge_path::MergePath;
-use crate::kernels::pcsr_products::PcsrProducts;
-use crate::kernels::pcsr_sums::PcsrSums;
-use crate::kernels::spec_segsum::{MAX_TILE, SpecSegsum};
-use crate::simd::{Isa, Operand, SimdValue};
+use crate::cpu::Cpu;
+use crate::device_args::{Argument, List, run};
+use crate::launch::Launch;
+use crate::simd::Isa;
 
 /// Copies larger than this are made by all threads, so that each touches the pages it will read.
 const PARALLEL_COPY: usize = 1 << 20;
@@ -120,10 +107,7 @@ impl Backend for Cpu {
     }
 
     fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
-        if spec.tiling.tile_entries() as usize > MAX_TILE && spec.id == KernelId::SpecSegsum {
-            let what = format!("tile of {} entries (at most {MAX_TILE})", spec.tiling.tile_entries());
-            return Err(Error::unsupported(&*self.caps.name, what, "use smaller T or W"));
-        }
+        self.caps.check_kernel(spec)?;
         Ok(Kernel { spec: *spec, isa: self.isa })
     }
 
@@ -178,18 +162,13 @@ impl Backend for Cpu {
         Ok(result)
     }
 
-    unsafe fn launch(&self, _: &Stream, kernel: &Kernel, groups: u32, args: &[Arg<'_, Self>]) -> Result<()> {
-        let args = Args { args };
+    unsafe fn launch(&self, _: &Stream, kernel: &Kernel, groups: u32, args: &Args<'_, Self>) -> Result<()> {
+        let spec = &kernel.spec;
+        let list = List::new(args.expect(spec.id).iter().map(argument));
+        let launch = Launch { tiling: spec.tiling, isa: kernel.isa, groups };
         self.run(groups > 1, || {
-            // SAFETY: the caller's contract is this function's, passed on unchanged.
-            unsafe {
-                match kernel.spec.value {
-                    Dtype::F16 => run::<f16>(kernel, groups, &args),
-                    Dtype::Bf16 => run::<bf16>(kernel, groups, &args),
-                    Dtype::F32 => run::<f32>(kernel, groups, &args),
-                    Dtype::F64 => run::<f64>(kernel, groups, &args),
-                }
-            }
+            // SAFETY: `expect` saw arguments of this kernel; the rest is the caller's contract, passed on unchanged.
+            by_dtype!(spec.types.value, T => unsafe { run::<T>(spec.id, launch, &list) });
         });
         Ok(())
     }
@@ -219,317 +198,12 @@ impl Backend for Cpu {
     }
 }
 
-/// The arguments of a launch, read by position; the positions are those of `spmv_backend::params`.
-struct Args<'a, 'b> {
-    args: &'a [Arg<'b, Cpu>],
-}
-
-// Arguments are only read here; the memory behind them is governed by the contract of `launch`.
-// SAFETY: `HostSlice` holds a pointer that is not `Sync`, but is borrowed for the launch like the rest.
-unsafe impl Sync for Args<'_, '_> {}
-// SAFETY: as above.
-unsafe impl Send for Args<'_, '_> {}
-
-impl<'a> Args<'a, '_> {
-    fn u32(&self, i: usize) -> u32 {
-        match self.args[i] {
-            Arg::U32(v) => v,
-            ref other => panic!("argument {i} is {other:?}, not a count"),
-        }
-    }
-
-    fn scalar<A: Accum>(&self, i: usize) -> A {
-        match self.args[i] {
-            Arg::Accum(v) => A::from_f64(v.as_f64()),
-            ref other => panic!("argument {i} is {other:?}, not a scalar"),
-        }
-    }
-
-    /// The memory of argument `i` as elements, as many as fit.
-    ///
-    /// # Safety
-    /// Nothing writes the memory during the launch.
-    unsafe fn slice<E: Pod>(&self, i: usize) -> &'a [E] {
-        // SAFETY: this function's contract; a mutable slice is made and at once given up for a shared one.
-        unsafe { self.slice_mut(i) }
-    }
-
-    /// As [`slice`](Self::slice), to be written.
-    ///
-    /// # Safety
-    /// Nothing else reads or writes the memory during the launch.
-    #[allow(clippy::mut_from_ref)]
-    unsafe fn slice_mut<E: Pod>(&self, i: usize) -> &'a mut [E] {
-        let (start, bytes) = match &self.args[i] {
-            Arg::Buffer(buffer) => (buffer.start, buffer.bytes),
-            Arg::Host(host) => (HostSlice::start(host), host.bytes()),
-            other => panic!("argument {i} is {other:?}, not a buffer"),
-        };
-        assert_eq!(start.align_offset(align_of::<E>()), 0, "argument {i} is not aligned");
-        // SAFETY: the buffer or the lent slice has that many initialised bytes for the whole launch, any
-        // bytes are a valid `Pod`, alignment was just checked; exclusive by this function's contract.
-        unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes / size_of::<E>()) }
-    }
-}
-
-/// Argument positions of a matrix in CSR form.
-struct CsrAt {
-    row_ptr: usize,
-    cols: usize,
-    x: usize,
-    y: usize,
-}
-
-/// # Safety
-/// The contract of [`Backend::launch`].
-unsafe fn run<T: SimdValue>(kernel: &Kernel, groups: u32, args: &Args<'_, '_>) {
-    // Kernels that walk take S as the argument `tiles`.
-    let tiles = kernel.spec.id.params().iter().position(|p| p.name == "tiles").map_or(1, |i| args.u32(i));
-    let tiling = kernel.spec.tiling.with_tiles(tiles);
-    // SAFETY (all blocks below): `launch` promises arguments in the order of the parameter table, long
-    // enough for the counts, columns below the length of x, and written buffers that are no other argument.
-    match kernel.spec.id {
-        KernelId::SpecSegsum => {
-            // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 6, cols: 8, x: 10, y: 11 }) };
-            let (n_tiles, n_bunches) = (tiling.n_tiles(m.nnz) as usize, tiling.n_bunches(m.nnz) as usize);
-            // SAFETY: see above; `AtomicU32` has the size, alignment and bit validity of `u32`.
-            unsafe {
-                let speculator = &mut args.slice_mut::<u32>(15)[..n_tiles];
-                let dirty_count = &args.slice_mut::<u32>(14)[args.u32(4) as usize];
-                SpecSegsum {
-                    tiling,
-                    alpha: args.scalar(5),
-                    row_ptr: m.row_ptr,
-                    tile_rows: &args.slice(7)[..n_tiles + 1],
-                    a: m.a,
-                    y: m.y,
-                    sync_rows: &mut args.slice_mut(12)[..n_bunches],
-                    sync_sums: &mut args.slice_mut(13)[..n_bunches],
-                    dirty_count: &*std::ptr::from_ref(dirty_count).cast::<AtomicU32>(),
-                    speculator: std::slice::from_raw_parts(speculator.as_ptr().cast(), n_tiles),
-                }
-                .run(groups);
-            }
-        }
-        KernelId::FixupApply => {
-            let (n_rows, row_base, nnz) = (args.u32(0) as usize, args.u32(1) as usize, args.u32(2));
-            let (n_tiles, n_bunches) = (tiling.n_tiles(nnz) as usize, tiling.n_bunches(nnz) as usize);
-            // SAFETY: see above.
-            unsafe {
-                FixupApply::<T::Accum> {
-                    tiling,
-                    turn: args.u32(4) as usize,
-                    row_ptr: &args.slice(5)[..n_rows + 1],
-                    tile_rows: &args.slice(6)[..n_tiles + 1],
-                    sync_sums: &args.slice(7)[..n_bunches],
-                    dirty_count: &mut args.slice_mut(8)[..2],
-                    speculator: &args.slice(9)[..n_tiles],
-                    y: &mut args.slice_mut(10)[row_base..row_base + n_rows],
-                }
-                .run();
-            }
-        }
-        KernelId::CsrScalar => {
-            // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 5, cols: 6, x: 8, y: 9 }) };
-            let (alpha, beta) = (args.scalar(3), args.scalar(4));
-            CsrScalar { tiling, alpha, beta, row_ptr: m.row_ptr, a: m.a, y: m.y }.run(groups);
-        }
-        KernelId::CsrVector => {
-            // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 5, cols: 6, x: 8, y: 9 }) };
-            let (alpha, beta) = (args.scalar(3), args.scalar(4));
-            CsrVector { tiling, isa: kernel.isa, alpha, beta, row_ptr: m.row_ptr, a: m.a, y: m.y }
-                .run(groups);
-        }
-        KernelId::MergePath => {
-            // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 6, cols: 8, x: 10, y: 12 }) };
-            let n_bunches = tiling.n_bunches(m.y.len() as u32 + m.nnz) as usize;
-            // SAFETY: see above.
-            let (bunch_rows, carries) = unsafe { (args.slice::<u32>(7), args.slice_mut::<T::Accum>(11)) };
-            MergePath {
-                tiling,
-                isa: kernel.isa,
-                alpha: args.scalar(4),
-                beta: args.scalar(5),
-                row_ptr: m.row_ptr,
-                bunch_rows: &bunch_rows[..n_bunches + 1],
-                a: m.a,
-                carries: &mut carries[..n_bunches],
-                y: m.y,
-            }
-            .run(groups);
-        }
-        KernelId::Ipcsr => {
-            // SAFETY: see above.
-            let m = unsafe { csr::<T>(args, CsrAt { row_ptr: 4, cols: 7, x: 9, y: 12 }) };
-            // SAFETY: see above.
-            let (block_rows, block_entries, carries) =
-                unsafe { (args.slice(5), args.slice(6), args.slice_mut::<T::Accum>(10)) };
-            Ipcsr {
-                isa: kernel.isa,
-                alpha: args.scalar(2),
-                beta: args.scalar(3),
-                row_ptr: m.row_ptr,
-                block_rows: &block_rows[..groups as usize + 1],
-                block_entries: &block_entries[..groups as usize + 1],
-                a: m.a,
-                carries: &mut carries[..groups as usize],
-                y: m.y,
-            }
-            .run(groups);
-        }
-        KernelId::PcsrProducts => {
-            let nnz = args.u32(0) as usize;
-            // SAFETY: see above.
-            unsafe {
-                let a = Operand::new_unchecked(&args.slice(2)[..nnz], &args.slice(3)[..nnz], args.slice(4));
-                let products = &mut args.slice_mut::<T::Accum>(5)[..nnz];
-                PcsrProducts::<T> { tiling, a, products }.run(groups);
-            }
-        }
-        KernelId::PcsrSums => {
-            let (n_rows, row_base) = (args.u32(0) as usize, args.u32(1) as usize);
-            // SAFETY: see above.
-            let (row_ptr, products, y) =
-                unsafe { (args.slice(5), args.slice(6), args.slice_mut::<T::Accum>(7)) };
-            PcsrSums {
-                tiling,
-                alpha: args.scalar(3),
-                beta: args.scalar(4),
-                row_ptr: &row_ptr[..n_rows + 1],
-                products,
-                y: &mut y[row_base..row_base + n_rows],
-            }
-            .run(groups);
-        }
-        KernelId::Ell => {
-            let [n_rows, row_base, width] = [0, 1, 2].map(|i| args.u32(i) as usize);
-            // SAFETY: see above.
-            let (cols, vals, x, y) =
-                unsafe { (args.slice(6), args.slice::<T>(7), args.slice(8), args.slice_mut::<T::Accum>(9)) };
-            let (alpha, beta) = (args.scalar(4), args.scalar(5));
-            let y = &mut y[row_base..row_base + n_rows];
-            Ell { tiling, width, alpha, beta, cols, vals, x, y }.run(groups);
-        }
-        KernelId::Jad => {
-            let [n_rows, row_base, n_jags] = [0, 1, 2].map(|i| args.u32(i) as usize);
-            let (alpha, beta) = (args.scalar(4), args.scalar(5));
-            // SAFETY: see above; `perm` holds every row once.
-            unsafe {
-                let y = &mut args.slice_mut::<T::Accum>(11)[row_base..row_base + n_rows];
-                let y = Places::new(&args.slice(6)[..n_rows], y);
-                let jag_ptr = &args.slice(7)[..n_jags + 1];
-                let (cols, vals, x) = (args.slice(8), args.slice::<T>(9), args.slice(10));
-                Jad { tiling, alpha, beta, jag_ptr, cols, vals, x, y }.run(groups);
-            }
-        }
-        KernelId::Dia => {
-            let [n_rows, row_base, n_cols, n_diags] = [0, 1, 2, 3].map(|i| args.u32(i) as usize);
-            // SAFETY: see above.
-            let (offsets, vals, x, y) = unsafe {
-                (args.slice(7), args.slice::<T>(8), args.slice::<T>(9), args.slice_mut::<T::Accum>(10))
-            };
-            let (alpha, beta) = (args.scalar(5), args.scalar(6));
-            let (offsets, x) = (&offsets[..n_diags], &x[..n_cols]);
-            let y = &mut y[row_base..row_base + n_rows];
-            Dia { tiling, alpha, beta, offsets, vals, x, y }.run(groups);
-        }
-        KernelId::CarryApply => {
-            let [n_rows, row_base, n_bunches] = [0, 1, 2].map(|i| args.u32(i) as usize);
-            // SAFETY: see above.
-            let (bunch_rows, carries, y) =
-                unsafe { (args.slice(4), args.slice(5), args.slice_mut::<T::Accum>(6)) };
-            CarryApply {
-                alpha: args.scalar(3),
-                bunch_rows: &bunch_rows[..n_bunches + 1],
-                carries: &carries[..n_bunches],
-                y: &mut y[row_base..row_base + n_rows],
-            }
-            .run();
-        }
-        KernelId::Axpby => {
-            let (n_rows, row_base) = (args.u32(0) as usize, args.u32(1) as usize);
-            // SAFETY: see above.
-            let (t, y) = unsafe { (args.slice(4), args.slice_mut::<T::Accum>(5)) };
-            let rows = row_base..row_base + n_rows;
-            Axpby { alpha: args.scalar(2), beta: args.scalar(3), t: &t[..n_rows], y: &mut y[rows] }.run();
-        }
-        other => unreachable!("compile refuses {other}"),
-    }
-}
-
-/// Rows of `y` in another order, as [`Rows`](crate::kernels::prelude::Rows) are in their own: place `i` is row `perm[i]`.
-pub(crate) struct Places<'a, A> {
-    base: usize,
-    /// The rows from place `base` on; no other `Places` has them.
-    perm: &'a [u32],
-    y: *mut A,
-    n_rows: usize,
-    life: PhantomData<&'a mut [A]>,
-}
-
-// SAFETY: the rows of `perm` are this value's alone, like those of a mutable slice.
-unsafe impl<A: Send> Send for Places<'_, A> {}
-
-impl<'a, A: Copy> Places<'a, A> {
-    /// All rows of `y`.
-    ///
-    /// # Safety
-    /// No row is twice in `perm`.
-    unsafe fn new(perm: &'a [u32], y: &'a mut [A]) -> Self {
-        Self { base: 0, perm, y: y.as_mut_ptr(), n_rows: y.len(), life: PhantomData }
-    }
-
-    /// The first place.
-    pub(crate) fn base(&self) -> usize {
-        self.base
-    }
-
-    /// How many places there are.
-    pub(crate) fn len(&self) -> usize {
-        self.perm.len()
-    }
-
-    /// The places before `place`, and the rest.
-    pub(crate) fn split_before(self, place: usize) -> (Self, Self) {
-        let (left, right) = self.perm.split_at(place - self.base);
-        (Self { perm: left, ..self }, Self { base: place, perm: right, ..self })
-    }
-
-    /// Writes the row at `place`.
-    pub(crate) fn update(&mut self, place: usize, f: impl FnOnce(A) -> A) {
-        let row = self.perm[place - self.base] as usize;
-        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
-        // SAFETY: `new` was given `n_rows` rows for the whole of 'a, and none of this value's rows is another's.
-        unsafe {
-            let y = self.y.add(row);
-            *y = f(*y);
-        }
-    }
-}
-
-struct CsrArgs<'a, T: Value> {
-    nnz: u32,
-    row_ptr: &'a [u32],
-    a: Operand<'a, T>,
-    y: &'a mut [T::Accum],
-}
-
-/// The matrix, `x`, and the rows of `y` that the kernel writes; `n_rows` and `row_base` come first.
-///
-/// # Safety
-/// The contract of [`Backend::launch`].
-unsafe fn csr<'a, T: SimdValue>(args: &Args<'a, '_>, at: CsrAt) -> CsrArgs<'a, T> {
-    let (n_rows, row_base) = (args.u32(0) as usize, args.u32(1) as usize);
-    // SAFETY: `launch` promises valid arguments, columns below the length of x, and a y of its own.
-    unsafe {
-        let row_ptr = &args.slice::<u32>(at.row_ptr)[..n_rows + 1];
-        let nnz = row_ptr[n_rows];
-        let (cols, vals) = (args.slice(at.cols), args.slice(at.cols + 1));
-        let a = Operand::new_unchecked(&cols[..nnz as usize], &vals[..nnz as usize], args.slice(at.x));
-        CsrArgs { nnz, row_ptr, a, y: &mut args.slice_mut(at.y)[row_base..row_base + n_rows] }
+/// An argument as kernels read it.
+fn argument(arg: &Arg<'_, Cpu>) -> Argument {
+    match arg {
+        Arg::U32(count) => Argument::Count(*count),
+        Arg::Accum(scalar) => Argument::Scalar(*scalar),
+        Arg::Memory(Memory::Device(buffer)) => Argument::Memory(buffer.start, buffer.bytes),
+        Arg::Memory(Memory::Host(host)) => Argument::Memory(host.start(), host.bytes()),
     }
 }

@@ -22,7 +22,7 @@ fn a_run_allocates_nothing() {
     let mut y = device.zeros::<f32>(n as usize).expect("memory");
     let host_x = vec![1.0f32; n as usize];
     let mut on_host = vec![0.0f32; n as usize];
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         for fixup in [Fixup::Host, Fixup::Device] {
             let options = Options { algorithm, fixup, ..Options::default() };
             let prepared = device.prepare(a.view(), &options).expect("prepared");

@@ -107,7 +107,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     if algorithms.is_empty() {
-        algorithms = Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Auto).collect();
+        algorithms = Algorithm::ALL.iter().copied().filter(|a| *a != Algorithm::Auto).collect();
     }
     for entry in suite::ENTRIES.iter().filter(|e| matrices.is_empty() || matrices.iter().any(|m| m == e.name))
     {

@@ -8,7 +8,9 @@ use std::ptr;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
-use spmv_backend::{Arg, Backend, DeviceCaps, Error, KernelSpec, MemoryModel, Result, Scalar};
+use spmv_backend::{
+    Arg, Args, Backend, DeviceCaps, Error, KernelSpec, Memory as Argument, MemoryModel, Result, Scalar,
+};
 
 use crate::device_driver::{self as sys, Answer, CUevent, CUgraph, CUgraphExec, CUstream};
 use crate::device_memory::{Buffer, Staging};
@@ -261,6 +263,7 @@ impl Backend for Cuda {
     }
 
     fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
+        self.caps.check_kernel(spec)?;
         self.modules.kernel(spec)
     }
 
@@ -333,9 +336,10 @@ impl Backend for Cuda {
         stream: &Stream,
         kernel: &Kernel,
         groups: u32,
-        args: &[Arg<'_, Self>],
+        args: &Args<'_, Self>,
     ) -> Result<()> {
         assert!(Arc::ptr_eq(kernel.shared(), self.shared()), "a kernel of another device");
+        let args = args.expect(kernel.id);
         assert!(args.len() <= MAX_PARAMS, "room for every parameter");
         if groups == 0 {
             return Ok(());
@@ -348,11 +352,11 @@ impl Backend for Cuda {
                 Arg::U32(v) => u64::from(*v),
                 Arg::Accum(Scalar::F32(v)) => u64::from(v.to_bits()),
                 Arg::Accum(Scalar::F64(v)) => v.to_bits(),
-                Arg::Buffer(buffer) => {
+                Arg::Memory(Argument::Device(buffer)) => {
                     self.own(stream, &[buffer]);
                     buffer.start()
                 }
-                Arg::Host(_) => unreachable!("`caps` deny host pointers"),
+                Arg::Memory(Argument::Host(_)) => panic!("host memory, which `caps` deny"),
             };
             *param = ptr::from_mut(value).cast();
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use spmv_backend::{Error, KernelId, KernelSpec, Lanes, Result};
+use spmv_backend::{Error, KernelId, KernelSpec, Result};
 use spmv_core::Dtype;
 
 use crate::device_driver::{self as sys, CUfunction, CUmodule, Code, Refusal};
@@ -21,6 +21,7 @@ type Module = Arc<Owned<CUmodule>>;
 /// A compiled kernel.
 #[derive(Debug)]
 pub struct Kernel {
+    pub(crate) id: KernelId,
     pub(crate) label: &'static str,
     pub(crate) function: CUfunction,
     pub(crate) group_lanes: u32,
@@ -60,15 +61,8 @@ impl Modules {
     /// The kernel of a spec.
     pub(crate) fn kernel(&self, spec: &KernelSpec) -> Result<Kernel> {
         let (stem, tiling) = (spec.id.stem(), &spec.tiling);
-        let entry = (spec.lanes == Lanes::Subgroup || spec.id.holds_products_of_a_group())
-            .then(|| spmv_kernels_cuda::entry(stem, tiling.lanes(), tiling.width()))
-            .flatten();
-        let Some(entry) = entry else {
-            let what = format!("{stem} built for T={}, W={}", tiling.lanes(), tiling.width());
-            let built = spmv_kernels_cuda::Variants::of(stem).into_iter().flat_map(|v| v.tilings());
-            let built: Vec<String> = built.map(|(t, w)| format!("{t}x{w}")).collect();
-            let way_out = format!("use a tiling with TxW of {}", built.join(" "));
-            return Err(Error::unsupported(&*self.shared.name, what, way_out));
+        let Some(entry) = spmv_kernels_cuda::entry(stem, tiling.lanes(), tiling.width()) else {
+            return Err(self.does_not_compile(spec, "no such tiling was built".into()));
         };
         let _current = self.shared.enter()?;
         let module = self.module(spec)?;
@@ -89,6 +83,7 @@ impl Modules {
             return Err(Error::unsupported(&*self.shared.name, what, "use a tiling with a smaller T*B"));
         }
         Ok(Kernel {
+            id: spec.id,
             label: stem,
             function,
             group_lanes: lanes,
@@ -99,7 +94,7 @@ impl Modules {
 
     fn module(&self, spec: &KernelSpec) -> Result<Module> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (spec.id, spec.value);
+        let key = (spec.id, spec.types.value);
         if let Some(module) = loaded.get(&key) {
             return Ok(Arc::clone(module));
         }
@@ -144,7 +139,7 @@ impl Modules {
     }
 
     fn ptx(&self, spec: &KernelSpec) -> Result<String> {
-        let (stem, value) = (spec.id.stem(), spec.value.name());
+        let (stem, value) = (spec.id.stem(), spec.types.value.name());
         if let Some(folder) = &self.kernels {
             let path = folder.join(format!("{stem}_{value}.ptx"));
             if path.exists() {

@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use spmv_backend::{DeviceCaps, DeviceKind, Error, MemoryModel, Result, Unit, find_device};
+use spmv_backend::{Built, DeviceCaps, DeviceKind, Error, MemoryModel, Result, Unit, find_device};
+use spmv_kernels_cuda::{ANY, VARIANTS, Variants};
 
 use crate::device_driver::{self, CUdevice, Code, Refusal};
 use crate::device_queries::{self as queries, Attribute};
@@ -120,6 +121,16 @@ pub(crate) fn choose(options: &Options) -> Result<&'static Found> {
     find_device(all, asked, |f| f.info.name.clone()).map_err(unavailable)
 }
 
+/// The tilings that PTX holds.
+fn built() -> Vec<Built> {
+    let of = |variants: &Variants| {
+        let (lanes, widths) = (variants.lanes.to_vec(), variants.widths);
+        let widths = if widths == ANY { vec![] } else { widths.to_vec() };
+        Some(Built { kernel: variants.stem.parse().ok()?, lanes, widths })
+    };
+    VARIANTS.iter().filter_map(of).collect()
+}
+
 impl Found {
     /// Whether there are kernels for the device.
     pub(crate) fn check_compute(&self) -> Result<()> {
@@ -165,6 +176,7 @@ impl Found {
         caps.max_groups = i32::MAX as u32 / self.max_group.max(1);
         caps.max_local_bytes = self.local_bytes;
         caps.unit = Some(self.unit);
+        caps.built = built();
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(self.total_bytes).min(self.total_bytes);
         caps
     }

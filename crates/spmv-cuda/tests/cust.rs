@@ -106,7 +106,7 @@ fn every_algorithm_multiplies_buffers_in_place() -> Outcome {
         generate::uniform_rows(1000, 1000, 3, 3, 3)?,
     ];
     for a in &matrices {
-        for algorithm in spmv_conformance::ALGORITHMS {
+        for &algorithm in spmv_conformance::ALGORITHMS {
             for fixup in [Fixup::Auto, Fixup::Host] {
                 let options = ExecOptions { algorithm, fixup, ..ExecOptions::default() };
                 check::<f64>(&device, a, &options)?;

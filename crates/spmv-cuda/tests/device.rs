@@ -340,7 +340,7 @@ fn every_run_has_the_same_bits() -> Outcome {
     ];
     let (mut n_dirty, mut n_tried) = (0, 0);
     for (name, a) in &matrices {
-        for algorithm in spmv_conformance::ALGORITHMS {
+        for &algorithm in spmv_conformance::ALGORITHMS {
             let prepared =
                 match device.prepare(a.view(), &ExecOptions { algorithm, ..ExecOptions::default() }) {
                     Err(Error::Format(_)) => continue,

@@ -29,7 +29,7 @@ fn default_plans_have_entries_on_every_device() {
             for (mean, max) in [(0.0, 0), (1.0, 9), (3.0, 3), (60.0, 80), (60.0, 9000), (5000.0, 90_000)] {
                 let rows = RowStats { n_rows: 10_000, n_cols: 10_000, mean, max, ..RowStats::default() };
                 let rows = RowStats { nnz: (mean * 1e4) as usize, ..rows };
-                for algorithm in ALGORITHMS {
+                for &algorithm in ALGORITHMS {
                     for value in Dtype::ALL {
                         let options = Options { algorithm, ..Options::default() };
                         let kernel = plan(&rows, value, &caps, None, &options).expect("a plan").kernel;

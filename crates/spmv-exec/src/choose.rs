@@ -1,25 +1,14 @@
-//! Which algorithm `Auto` stands for: the one that rules of thumb name, unless another is predicted to be faster by far.
+//! Which algorithm `Auto` stands for: the heuristic's choice, unless another is predicted to be faster by far.
 
 use spmv_backend::{DeviceCaps, KernelSpec};
-use spmv_core::format::Cost;
 use spmv_core::{Dtype, MatrixStats, RowStats};
 use spmv_model::{Profile, Work};
 
-use crate::options::{Algorithm, Options};
-use crate::plan::{RESIDENT_LANES, lanes_of_a_row, splits_subgroups};
+use crate::algorithms::{Algorithm, Known};
+use crate::method::{Effort, Launch, Storage};
+use crate::options::Options;
 
-/// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
-const EVEN: f64 = 8.0;
-/// Steps of the bunch with the longest row, up to which rows count as even whatever their mean: about as long as other
-/// algorithms take for what they do besides (`cargo xtask bench --backend cuda --algorithm all`).
-const SHORT_STEPS: u64 = 16;
-/// Mean entries of a row above which groups that hold a block of rows hold pieces of rows for the most part, and
-/// meet at barriers for nothing.
-const LONG: f64 = 1024.0;
-/// Lanes of a compute unit that must have a row to take, or part of one, where rows are not cut. Below, the whole device
-/// waits for a few of its units.
-const BUSY_LANES: u64 = 256;
-/// Of the time of the algorithm that the rules name, what another must not take more than: predictions are off by some
+/// Override the heuristic only if the prediction is at most this share of its choice's time: predictions are off by some
 /// 15%, and layouts cost something to make. And where the profile is of another processor.
 const WORTH: f64 = 0.85;
 const WORTH_OF_ANOTHER: f64 = 0.75;
@@ -55,28 +44,66 @@ pub(crate) fn candidates(
     caps: &DeviceCaps,
     profile: &Profile,
     options: &Options,
-    kernel: impl Fn(Algorithm) -> Option<KernelSpec>,
+    kernel: impl Fn(Known) -> Option<KernelSpec>,
 ) -> Vec<Candidate> {
-    let takes = |algorithm: &Algorithm| {
-        let cost = match algorithm {
-            Algorithm::Ell => Cost::ell(&stats.rows, value),
-            Algorithm::Jad => Cost::jad(&stats.rows, value),
-            Algorithm::Dia => match stats.diagonals {
-                Some(n_diags) => Cost::dia(&stats.rows, n_diags, value),
-                None => return false,
-            },
-            other => return *other != Algorithm::Auto,
+    let candidate = |known: Known| {
+        let kernel = kernel(known)?;
+        let algorithm = Algorithm::from(known);
+        let takes = match known.method().storage(stats, value, &kernel.tiling) {
+            Storage::Csr => true,
+            Storage::Own(cost) => cost.check(algorithm.name(), options.max_blow_up).is_ok(),
+            Storage::Unknown => false,
         };
-        cost.check(algorithm.name(), options.max_blow_up).is_ok()
+        let rates = profile.rates(kernel.id, value).filter(|_| takes)?;
+        Some(Candidate { algorithm, kernel, seconds: rates.seconds(&work(known, &kernel, stats, caps)) })
     };
-    let candidate = |algorithm| {
-        let kernel = kernel(algorithm)?;
-        let seconds = profile.rates(kernel.id, value)?.seconds(&Work::of(&kernel, stats, caps));
-        Some(Candidate { algorithm, kernel, seconds })
-    };
-    let mut all: Vec<_> = Algorithm::ALL.into_iter().filter(takes).filter_map(candidate).collect();
+    let mut all: Vec<_> = Known::ALL.iter().copied().filter_map(candidate).collect();
     all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     all
+}
+
+/// What an algorithm does for a matrix, in counts that its predicted time is a sum over.
+fn work(known: Known, kernel: &KernelSpec, stats: &MatrixStats, caps: &DeviceCaps) -> Work {
+    let rows = &stats.rows;
+    let Effort { slots, longest, groups } = known.method().effort(&Launch { kernel, rows, caps }, stats);
+    let most = f64::from(caps.compute_units.max(1));
+    let threads = if caps.tasks { groups.ceil().clamp(1.0, most) } else { 1.0 };
+    Work {
+        wakes: if threads > 1.0 { 1.0 } else { 0.0 },
+        places: slots / threads,
+        rows: rows.n_rows as f64 / threads,
+        chain: longest,
+        gathers: rows.nnz as f64 * stats.scatter / threads,
+    }
+}
+
+/// What the kernel of a plan does for a matrix of these statistics on such a device; `None` for `Auto`, and where statistics
+/// do not tell what a layout takes. O(1).
+///
+/// ```
+/// use spmv_backend::{DeviceCaps, DeviceKind, KernelId, KernelSpec, Lanes, MemoryModel};
+/// use spmv_core::{Csr, Dtype, MatrixStats, Tiling};
+/// use spmv_exec::{Algorithm, work_of};
+/// let caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+/// let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f32), (1, 1, 1.0), (2, 0, 1.0), (2, 1, 1.0), (2, 2, 1.0)])?;
+/// let spec = |id| KernelSpec::new(id, Dtype::F32, Lanes::Subgroup, Tiling::new(2, 1, 1, 1).unwrap());
+/// let work = |algorithm: Algorithm| {
+///     let kernel = spec(algorithm.facts().unwrap().kernel);
+///     work_of(algorithm, &kernel, &MatrixStats::of(a.view()), &caps).unwrap()
+/// };
+/// assert_eq!((work(Algorithm::CsrVector).places, work(Algorithm::CsrVector).chain), (5.0, 1.5));
+/// assert_eq!((work(Algorithm::Ell).places, work(Algorithm::Ell).chain), (9.0, 3.0));
+/// # Ok::<(), spmv_core::CsrError>(())
+/// ```
+pub fn work_of(
+    algorithm: Algorithm,
+    kernel: &KernelSpec,
+    stats: &MatrixStats,
+    caps: &DeviceCaps,
+) -> Option<Work> {
+    let known = algorithm.known()?;
+    let is_known = known.method().storage(stats, kernel.types.value, &kernel.tiling) != Storage::Unknown;
+    is_known.then(|| work(known, kernel, stats, caps))
 }
 
 /// What `Auto` stands for, and why.
@@ -85,47 +112,22 @@ pub(crate) fn choose(
     caps: &DeviceCaps,
     profile: Option<&Profile>,
     candidates: &[Candidate],
-) -> (Algorithm, &'static str) {
+) -> (Known, &'static str) {
     let (rule, reason) = by_rule(rows, caps);
-    let seconds_of = |algorithm| candidates.iter().find(|c| c.algorithm == algorithm).map(|c| c.seconds);
-    let (Some(profile), Some(of_rule)) = (profile, seconds_of(rule)) else { return (rule, reason) };
+    let seconds_of = |known| candidates.iter().find(|c| c.algorithm == known).map(|c| c.seconds);
+    let (Some(profile), Some(of_rule)) = (profile, seconds_of(rule.into())) else { return (rule, reason) };
     let (best, worth) = (&candidates[0], if profile.is_built_in() { WORTH_OF_ANOTHER } else { WORTH });
-    if best.algorithm == rule {
-        (rule, "predicted to be fastest")
-    } else if best.seconds <= worth * of_rule {
-        (best.algorithm, "predicted to be fastest by far")
-    } else {
-        (rule, reason)
+    match best.algorithm.known() {
+        Some(known) if known == rule => (rule, "predicted to be fastest"),
+        Some(known) if best.seconds <= worth * of_rule => (known, "predicted to be fastest by far"),
+        _ => (rule, reason),
     }
 }
 
 /// Without a prediction: what was found on the devices of `docs/performance.md`.
-fn by_rule(rows: &RowStats, caps: &DeviceCaps) -> (Algorithm, &'static str) {
-    if caps.tasks {
-        return (Algorithm::MergePath, "cuts rows and entries evenly over threads, whatever the row lengths");
-    }
-    if is_even(rows, caps) {
-        return (Algorithm::CsrVector, "one launch; rows are so even that no bunch waits long for another");
-    }
-    // Long rows leave groups with pieces of rows, which matters where there is work for all of them. Where the host can
-    // map, it would repair, and in a memory of two parts pages would go to and fro.
-    let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * RESIDENT_LANES;
-    let speculates = rows.mean > LONG && is_full && !caps.memory.host_can_map();
-    if splits_subgroups(caps) && caps.joins && !speculates {
-        return (Algorithm::Ipcsr, "one launch; cuts entries evenly over groups, whatever the row lengths");
-    }
-    (
-        Algorithm::SpeculativeSegmentedSum,
-        "cuts entries evenly over lanes, whatever the row lengths, and needs no preprocessing",
-    )
-}
-
-/// Whether bunches with a row each are done at about the same time, with a lane for every step.
-fn is_even(rows: &RowStats, caps: &DeviceCaps) -> bool {
-    let lanes = u64::from(lanes_of_a_row(rows, caps));
-    let fills = rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES;
-    let is_short = rows.nnz > 0 && rows.max as u64 <= SHORT_STEPS * lanes;
-    is_short || (fills && rows.max as f64 <= EVEN * rows.mean)
+fn by_rule(rows: &RowStats, caps: &DeviceCaps) -> (Known, &'static str) {
+    let suits = |known: &Known| known.method().suits(rows, caps).map(|why| (*known, why));
+    Known::ALL.iter().find_map(suits).unwrap_or((Known::ALL[0], "no other suits the matrix"))
 }
 
 #[cfg(test)]

@@ -6,12 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use spmv_backend::{Addressed, Backend, DeviceCaps, KernelSpec};
-use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Value};
+use spmv_core::{Dtype, Value};
 use spmv_model::Profile;
 
 use crate::error::{Error, Result};
-use crate::options::Options;
-use crate::plan::{Plan, plan};
 
 /// An opened device. Cheap to clone; clones share compiled kernels.
 ///
@@ -65,18 +63,6 @@ impl<B: Backend> Device<B> {
     /// The times that plans for values of a type follow, if there are any.
     pub fn profile(&self, value: Dtype) -> Option<&Profile> {
         self.inner.profiles.iter().find(|profile| profile.knows(value))
-    }
-
-    /// What [`prepare`](Self::prepare) would run, and how long it is predicted to take; nothing is copied. O(rows), with a
-    /// profile the cost of [`MatrixStats::of`].
-    ///
-    /// # Errors
-    /// As [`plan()`](crate::plan()). Whether a layout that was asked for takes the matrix is seen when it is made.
-    pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
-        match self.profile(T::DTYPE).filter(|_| options.is_as_measured()) {
-            None => plan(&RowStats::of(a), T::DTYPE, self.caps(), None, options),
-            profile => plan(MatrixStats::of(a), T::DTYPE, self.caps(), profile, options),
-        }
     }
 
     /// What the device says of itself.

@@ -6,7 +6,6 @@ use spmv_core::{Csr, Tiling};
 use spmv_cpu::{Cpu, Mask, Options as CpuOptions};
 use spmv_fixup::FixupError;
 
-use crate::workspace::{Scratch, Speculative};
 use crate::{Algorithm, Device, DeviceVec, Error, Fixup, Options, Prepared, Workspace};
 
 const N: usize = 6;
@@ -39,12 +38,11 @@ fn fixture(discrete: bool) -> Fixture {
 
 impl Fixture {
     /// Runs with something overwritten between stage 1 and stage 2.
-    fn corrupted(&mut self, pick: fn(&Speculative<Cpu>) -> &<Cpu as Backend>::Buffer, value: u32) -> Error {
+    fn corrupted(&mut self, scratch: &str, value: u32) -> Error {
         let (backend, workspace) = (self.device.backend(), &mut self.workspace);
         let pending = self.prepared.enqueue(workspace, 1.0, &self.x, 0.0, &mut self.y).unwrap();
         let stream = backend.open_stream(false).unwrap();
-        let Scratch::Speculative(scratch) = pending.scratch() else { panic!("speculative scratch") };
-        backend.write(&stream, pick(scratch), 0, &value.to_ne_bytes()).unwrap();
+        backend.write(&stream, pending.scratch(scratch), 0, &value.to_ne_bytes()).unwrap();
         pending.wait().unwrap_err()
     }
 
@@ -58,12 +56,12 @@ impl Fixture {
 fn an_index_that_the_device_corrupted_is_an_error_and_y_unreadable() {
     for discrete in [false, true] {
         let mut f = fixture(discrete);
-        let e = f.corrupted(|s| &s.speculator, 77);
+        let e = f.corrupted("speculator", 77);
         assert_eq!(e, FixupError::TileOutOfRange { tile: 77, n_tiles: 3 }.into());
         assert_eq!(f.y.to_vec(), Err(Error::Unrepaired));
-        let e = f.corrupted(|s| &s.sync_rows, u32::MAX);
+        let e = f.corrupted("sync_rows", u32::MAX);
         assert_eq!(e, FixupError::CarryMisplaced { bunch: 0, row: u32::MAX, n_rows: N }.into());
-        let e = f.corrupted(|s| &s.dirty_count, 1 << 31);
+        let e = f.corrupted("dirty_count", 1 << 31);
         assert_eq!(e, FixupError::TooManyTiles { count: 1 << 31, n_tiles: 3 }.into());
         f.check_works();
     }
@@ -88,14 +86,13 @@ fn the_papers_example_before_and_after_repair() {
 
     let stream = device.backend().open_stream(false).unwrap();
     let read = |buffer, bytes: &mut [u8]| device.backend().read(&stream, buffer, 0, bytes).unwrap();
-    let Scratch::Speculative(scratch) = pending.scratch() else { panic!("speculative scratch") };
     let (mut before, mut sum, mut row, mut tile, mut count) =
         ([0.0f64; 12], [0.0f64], [9u32], [9u32], [9u32]);
     read(pending.unrepaired_y(), bytemuck::cast_slice_mut(&mut before));
-    read(&scratch.sync_sums, bytemuck::cast_slice_mut(&mut sum));
-    read(&scratch.sync_rows, bytemuck::cast_slice_mut(&mut row));
-    read(&scratch.speculator, bytemuck::cast_slice_mut(&mut tile));
-    read(&scratch.dirty_count, bytemuck::cast_slice_mut(&mut count));
+    read(pending.scratch("sync_sums"), bytemuck::cast_slice_mut(&mut sum));
+    read(pending.scratch("sync_rows"), bytemuck::cast_slice_mut(&mut row));
+    read(pending.scratch("speculator"), bytemuck::cast_slice_mut(&mut tile));
+    read(pending.scratch("dirty_count"), bytemuck::cast_slice_mut(&mut count));
     assert_eq!((sum, row, tile, count), ([6.0], [0], [1], [1]));
     let compact = [0.0, 30.0, 69.0, 85.0, 188.0, 57.0, 160.0, 108.0, 287.0, 186.0];
     assert_eq!(before[..10], compact);
@@ -130,14 +127,19 @@ fn a_run_that_failed_leaves_no_arrivals_behind() {
     let mut workspace = prepared.workspace().unwrap();
     let (backend, stream) = (f.device.backend(), f.device.backend().open_stream(false).unwrap());
     let arrivals = |workspace: &Workspace<Cpu, f32>| {
-        let Scratch::Blocks(blocks) = &workspace.parts[0] else { panic!("scratch of blocks") };
         let mut counts = [9u32; 4];
-        backend.read(&stream, &blocks.arrivals, 0, bytemuck::cast_slice_mut(&mut counts)).unwrap();
+        backend
+            .read(
+                &stream,
+                workspace.parts[0].scratch("arrivals").unwrap(),
+                0,
+                bytemuck::cast_slice_mut(&mut counts),
+            )
+            .unwrap();
         counts
     };
     assert_eq!(arrivals(&workspace), [0; 4]);
-    let Scratch::Blocks(blocks) = &workspace.parts[0] else { panic!("scratch of blocks") };
-    backend.write(&stream, &blocks.arrivals, 0, &[7; 16]).unwrap();
+    backend.write(&stream, workspace.parts[0].scratch("arrivals").unwrap(), 0, &[7; 16]).unwrap();
     workspace.in_use = true;
     let (x, mut y) = (f.device.upload(&[1.0]).unwrap(), f.device.zeros(1).unwrap());
     prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y).unwrap();
@@ -408,7 +410,7 @@ mod plans {
     fn where_loops_are_cut_short_plans_take_short_ones_and_long_ones_are_refused() {
         let long = RowStats { n_rows: 100_000_000, nnz: 500_000_000, ..rows() };
         for (subgroup, max_group) in [(None, 1024), (Some((2, 8)), 1024), (Some((2, 64)), 128)] {
-            for algorithm in Algorithm::ALL {
+            for &algorithm in Algorithm::ALL {
                 let mut caps = gpu();
                 (caps.subgroup, caps.max_group) = (subgroup, max_group);
                 let options = Options { algorithm, ..Options::default() };
@@ -432,7 +434,7 @@ mod plans {
             for subgroup in
                 [None, Some((8, 8)), Some((16, 16)), Some((32, 32)), Some((64, 64)), Some((8, 32))]
             {
-                for algorithm in Algorithm::ALL {
+                for &algorithm in Algorithm::ALL {
                     for (value, nnz) in [(Dtype::F64, 0), (Dtype::F32, 5000), (Dtype::Bf16, 3_000_000_000)] {
                         let mut caps = gpu();
                         (caps.subgroup, caps.kind, caps.tasks) = (subgroup, kind, kind == DeviceKind::Cpu);

@@ -24,6 +24,8 @@
 // Not `forbid`: `launch.rs` holds the one unsafe call.
 #![deny(unsafe_code)]
 
+mod algorithms;
+mod carries;
 mod choose;
 mod device;
 mod error;
@@ -31,19 +33,23 @@ mod error;
 mod faults;
 #[allow(unsafe_code)]
 mod launch;
-mod layout;
+mod method;
 mod options;
+mod part;
 mod plan;
 mod prepared;
 mod recorded;
 mod run;
+mod tilings;
 mod workspace;
 
-pub use choose::Candidate;
+pub use algorithms::{Algorithm, UnknownAlgorithm};
+pub use choose::{Candidate, work_of};
 pub use device::{Device, DeviceVec};
 pub use error::{Error, Result};
-pub use options::{Algorithm, Fixup, Options, UnknownAlgorithm};
-pub use plan::{Plan, Repair, plan};
+pub use method::{Facts, Repair, Sums};
+pub use options::{Fixup, Options};
+pub use plan::{Plan, plan};
 pub use prepared::Prepared;
 pub use recorded::Recorded;
 pub use run::{Pending, RunStats};

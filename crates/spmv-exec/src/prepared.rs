@@ -1,19 +1,20 @@
 //! A matrix on a device, laid out by a plan.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use spmv_backend::{Addressed, Backend, KernelId, KernelSpec};
-use spmv_core::tiling::{Piece, RowBlocks, merge_path, split_rows, tile_rows};
-use spmv_core::{CsrView, Offset, RowStats, Tiling, Value};
+use spmv_backend::{Addressed, Backend};
+use spmv_core::format::Cost;
+use spmv_core::tiling::{Piece, split_rows};
+use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Value};
 
 use crate::device::{Device, DeviceVec};
 use crate::error::{Error, Result};
-use crate::layout;
+use crate::method::{Limits, Storage};
 use crate::options::Options;
-use crate::plan::{Plan, Repair, carry_kernel};
+use crate::part::{Layout, Prepare, Span};
+use crate::plan::{Plan, plan};
 
 /// A matrix copied to a device, ready to multiply; never changes, and may be shared between threads.
 ///
@@ -32,87 +33,29 @@ use crate::plan::{Plan, Repair, carry_kernel};
 pub struct Prepared<B: Backend, T: Value> {
     pub(crate) device: Device<B>,
     pub(crate) plan: Plan,
-    pub(crate) parts: Vec<Part<B>>,
-    pub(crate) kernels: Kernels<B>,
+    pub(crate) parts: Vec<Box<dyn Layout<B, T>>>,
     /// Unlike any other of the process, so that a workspace of another matrix is recognised.
     pub(crate) id: u64,
     prepare_s: f64,
-    values: std::marker::PhantomData<T>,
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
-/// The kernels that a run may start.
-#[derive(Debug)]
-pub(crate) struct Kernels<B: Backend> {
-    pub(crate) main: Arc<B::Kernel>,
-    /// For sums that go through the workspace: speculative ones with beta != 0, and empty parts.
-    pub(crate) axpby: Option<Arc<B::Kernel>>,
-    pub(crate) fixup_apply: Option<Arc<B::Kernel>>,
-    /// And how many bunches its groups hold.
-    pub(crate) carry_apply: Option<(Arc<B::Kernel>, u32)>,
-    pub(crate) products: Option<Arc<B::Kernel>>,
-}
-
-/// Rows of the matrix that one launch multiplies, with offsets of their own.
-#[derive(Debug)]
-pub(crate) struct Part<B: Backend> {
-    pub(crate) row_base: u32,
-    pub(crate) n_rows: u32,
-    pub(crate) nnz: u32,
-    /// Adds to a row that an earlier part began.
-    pub(crate) continues: bool,
-    /// Offsets of rows; of jagged diagonals in `jad`, from rows to columns in `dia`, none in `ell`.
-    pub(crate) row_ptr: B::Buffer,
-    /// None in `dia`.
-    pub(crate) cols: B::Buffer,
-    pub(crate) vals: B::Buffer,
-    pub(crate) structure: Structure<B>,
-}
-
-/// What depends on the structure alone and is therefore found once.
-#[derive(Debug)]
-pub(crate) enum Structure<B: Backend> {
-    None,
-    /// `merge_path`: rows finished before each bunch, and before the end.
-    BunchRows(B::Buffer),
-    /// `ipcsr`: the first row and entry of each block.
-    RowBlocks {
-        rows: B::Buffer,
-        entries: B::Buffer,
-        n_blocks: u32,
-        cuts_rows: bool,
-    },
-    /// `ell`: places of each row.
-    Ell {
-        width: u32,
-    },
-    /// `jad`: the row at each place.
-    Jad {
-        perm: B::Buffer,
-        n_jags: u32,
-    },
-    Dia {
-        n_diags: u32,
-    },
-    /// `spec_segsum`: the row at each tile boundary.
-    TileRows {
-        tile_rows: B::Buffer,
-        /// The same and the row offsets on the host, if it is to repair.
-        host: Option<HostStructure>,
-    },
-}
-
-/// What repair on the host looks at.
-#[derive(Debug)]
-pub(crate) struct HostStructure {
-    pub(crate) row_ptr: Vec<u32>,
-    pub(crate) tile_rows: Vec<u32>,
-}
-
 impl<B: Backend> Device<B> {
-    /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()). O(rows + entries); `Ell` O(rows *
-    /// longest row), `Dia` O(rows * diagonals).
+    /// What [`prepare`](Self::prepare) would run, and how long it is predicted to take; nothing is copied. O(rows), with a
+    /// profile the cost of [`MatrixStats::of`].
+    ///
+    /// # Errors
+    /// As [`plan()`](crate::plan()). Whether a layout that was asked for takes the matrix is seen when it is made.
+    pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
+        match self.profile(T::DTYPE).filter(|_| options.is_as_measured()) {
+            None => plan(&RowStats::of(a), T::DTYPE, self.caps(), None, options),
+            profile => plan(MatrixStats::of(a), T::DTYPE, self.caps(), profile, options),
+        }
+    }
+
+    /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()). O(rows + entries); for algorithms with a layout
+    /// of their own, what that takes.
     ///
     /// # Errors
     /// What [`plan()`](crate::plan()) refuses, a matrix that the algorithm's layout refuses ([`Error::Format`]), what does
@@ -124,89 +67,46 @@ impl<B: Backend> Device<B> {
     ) -> Result<Prepared<B, T>> {
         let start = Instant::now();
         let mut plan = self.plan(a, options)?;
-        plan.max_rows = layout::check(a, &plan, options.max_blow_up)?;
-        let kernels = self.kernels(&plan)?;
+        let cost = storage_cost(a, &plan);
+        if let Some(cost) = &cost {
+            cost.check(plan.algorithm.name(), options.max_blow_up)?;
+        }
+        let limits = Limits { max_entries: plan.max_entries, max_rows: plan.max_rows };
+        plan.max_rows = plan.known.rows_of_a_part(cost.as_ref(), &limits, (a.n_rows(), a.n_cols()));
+        // What does not compile is found before anything is copied.
+        let helpers = plan.known.method().helpers(&plan.kernel, self.caps(), plan.repair);
+        helpers.iter().chain([&plan.kernel]).try_for_each(|spec| self.kernel(spec).map(drop))?;
         let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
         let parts = pieces.iter().map(|piece| self.part(a, piece, &plan)).collect::<Result<_>>()?;
         let prepare_s = start.elapsed().as_secs_f64();
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let values = std::marker::PhantomData;
-        Ok(Prepared { device: self.clone(), plan, parts, kernels, id, prepare_s, values })
+        Ok(Prepared { device: self.clone(), plan, parts, id, prepare_s })
     }
 
-    fn kernels(&self, plan: &Plan) -> Result<Kernels<B>> {
-        let variant = |id| KernelSpec { id, ..plan.kernel };
-        let through_workspace = plan.kernel.id == KernelId::SpecSegsum;
-        let on_device = plan.repair == Repair::Device;
-        let carries = match plan.kernel.id {
-            KernelId::MergePath => true,
-            KernelId::Ipcsr => !self.caps().joins,
-            _ => false,
-        };
-        let products = plan.kernel.id == KernelId::PcsrSums;
-        Ok(Kernels {
-            products: products.then(|| self.kernel(&variant(KernelId::PcsrProducts))).transpose()?,
-            main: self.kernel(&plan.kernel)?,
-            axpby: through_workspace.then(|| self.kernel(&variant(KernelId::Axpby))).transpose()?,
-            fixup_apply: on_device.then(|| self.kernel(&variant(KernelId::FixupApply))).transpose()?,
-            carry_apply: match carries {
-                true => {
-                    let spec = carry_kernel(&plan.kernel, self.caps());
-                    Some((self.kernel(&spec)?, spec.tiling.bunches()))
-                }
-                false => None,
-            },
-        })
-    }
-
-    fn part<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, piece: &Piece, plan: &Plan) -> Result<Part<B>> {
+    fn part<T: Value, O: Offset>(
+        &self,
+        a: CsrView<'_, T, O>,
+        piece: &Piece,
+        plan: &Plan,
+    ) -> Result<Box<dyn Layout<B, T>>> {
         let Piece { rows, entries, continues } = piece.clone();
         let row_ptr = rebased(a.row_ptr(), &rows, &entries);
         let (row_base, n_rows, nnz) = (rows.start as u32, rows.len() as u32, entries.len() as u32);
         let (cols, vals) = (&a.cols()[entries.clone()], &a.vals()[entries]);
-        if plan.algorithm.has_own_layout() {
-            let piece = CsrView::new(rows.len(), a.n_cols(), &row_ptr, cols, vals)?;
-            let layout::Arrays { offsets, cols, vals, structure } =
-                self.laid_out(plan.kernel.id, piece).map_err(|e| e.in_rows_from(rows.start))?;
-            return Ok(Part { row_base, n_rows, nnz, continues, row_ptr: offsets, cols, vals, structure });
-        }
-        let structure = match plan.kernel.id {
-            KernelId::MergePath => {
-                Structure::BunchRows(self.copy(&bunch_rows(&plan.kernel.tiling, &row_ptr))?)
-            }
-            KernelId::Ipcsr => {
-                let blocks = RowBlocks::of(&plan.kernel.tiling, &row_ptr);
-                let n_blocks = blocks.n_blocks() as u32;
-                let RowBlocks { rows, entries, cuts_rows } = blocks;
-                let (rows, entries) = (self.copy(&rows)?, self.copy(&entries)?);
-                Structure::RowBlocks { rows, entries, n_blocks, cuts_rows }
-            }
-            KernelId::SpecSegsum => {
-                let rows = tile_rows(&plan.kernel.tiling, &row_ptr);
-                let on_host = plan.repair == Repair::Host;
-                Structure::TileRows {
-                    tile_rows: self.copy(&rows)?,
-                    host: on_host.then(|| HostStructure { row_ptr: row_ptr.to_vec(), tile_rows: rows }),
-                }
-            }
-            _ => Structure::None,
-        };
-        Ok(Part {
-            row_base,
-            n_rows,
-            nnz,
-            continues,
-            row_ptr: self.copy(&row_ptr)?,
-            cols: self.copy(cols)?,
-            vals: self.copy(vals)?,
-            structure,
-        })
+        let span = Span { row_base, n_rows, nnz, continues };
+        let to = Prepare { device: self, kernel: plan.kernel, repair: plan.repair, span };
+        let piece = CsrView::new(rows.len(), a.n_cols(), &row_ptr, cols, vals)?;
+        plan.known.build(&to, piece).map_err(|e| e.in_rows_from(rows.start))
     }
+}
 
-    pub(crate) fn copy<E: bytemuck::Pod>(&self, elements: &[E]) -> Result<B::Buffer> {
-        let buffer = self.backend().alloc(size_of_val(elements) as u64)?;
-        self.copies(|s| self.backend().write(s, &buffer, 0, bytemuck::cast_slice(elements)))?;
-        Ok(buffer)
+/// What the algorithm's layout of a matrix takes, if it has one of its own.
+fn storage_cost<T: Value, O: Offset>(a: CsrView<'_, T, O>, plan: &Plan) -> Option<Cost> {
+    let stats = MatrixStats::from(&plan.rows);
+    match plan.known.method().storage(&stats, T::DTYPE, &plan.kernel.tiling) {
+        Storage::Csr => None,
+        Storage::Own(cost) => Some(cost),
+        Storage::Unknown => plan.known.cost(a),
     }
 }
 
@@ -224,12 +124,6 @@ fn rebased<'a, O: Offset>(
             Cow::Owned(offsets.iter().map(clip).collect())
         }
     }
-}
-
-fn bunch_rows(tiling: &Tiling, row_ptr: &[u32]) -> Vec<u32> {
-    let steps = row_ptr.len() as u32 - 1 + row_ptr[row_ptr.len() - 1];
-    let start = |bunch| merge_path(row_ptr, tiling.bunch_range(bunch, steps).start).0;
-    (0..=tiling.n_bunches(steps)).map(start).collect()
 }
 
 impl<B: Backend, T: Value> Prepared<B, T> {
@@ -254,12 +148,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     where
         B::Buffer: Addressed,
     {
-        match &self.parts[..] {
-            [part] if !self.plan.algorithm.has_own_layout() => {
-                Some([&part.row_ptr, &part.cols, &part.vals].map(Addressed::address))
-            }
-            _ => None,
-        }
+        let [part] = &self.parts[..] else { return None };
+        part.csr().map(|a| [&a.row_ptr, &a.cols, &a.vals].map(Addressed::address))
     }
 
     /// Launches that a run takes, one for each part that the device's limits cut the matrix into.

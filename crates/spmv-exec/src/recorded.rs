@@ -4,15 +4,16 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use num_traits::Zero;
-use spmv_backend::{Backend, Error as DeviceError};
+use spmv_backend::{Backend, Error as DeviceError, Memory};
 use spmv_core::Value;
 
 use crate::device::DeviceVec;
 use crate::error::{Error, Result};
-use crate::launch::{Run, Vector};
-use crate::plan::Repair;
+use crate::launch::Run;
+use crate::method::Repair;
+use crate::part::Target;
 use crate::prepared::Prepared;
-use crate::run::{RunStats, Target};
+use crate::run::RunStats;
 use crate::workspace::Workspace;
 
 /// Runs on the same vectors with the same scalars, recorded: started by one call, which costs less than starting their
@@ -73,15 +74,16 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let n = if on_device && runs % 2 == 1 { 2 } else { 1 };
         let mut recordings = Vec::with_capacity(n);
         for i in 0..n as u32 {
-            let vectors = (Vector::Device(&x.buffer), Vector::Device(&y.buffer));
+            let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer));
             let recording = self.device.backend().capture::<Error>(&workspace.stream, || {
                 for k in i * runs..(i + 1) * runs {
                     let turn = if on_device { k % 2 } else { 0 };
                     let (x, y) = vectors;
-                    let run = Run { prepared: self, stream: &workspace.stream, x, y, alpha, turn };
-                    self.stage1(&run, &workspace.parts, beta)?;
+                    let Workspace { stream, parts, .. } = &*workspace;
+                    let run = Run { device: &self.device, stream, x, y, alpha, beta, turn };
+                    parts.iter().try_for_each(|part| part.stage1(&run))?;
                     if on_device {
-                        self.stage2(&run, &workspace.parts, beta)?;
+                        parts.iter().try_for_each(|part| part.stage2(&run))?;
                     }
                 }
                 Ok(())
@@ -124,8 +126,9 @@ impl<B: Backend, T: Value> Recorded<'_, B, T> {
         let stream = &workspace.stream;
         let since = Instant::now();
         let begin = backend.record(stream)?;
-        let vectors = (Vector::Device(&self.x.buffer), Vector::Device(&self.y.buffer));
-        let run = Run { prepared, stream, x: vectors.0, y: vectors.1, alpha: *alpha, turn: 0 };
+        let (x, y) = (Memory::Device(&self.x.buffer), Memory::Device(&self.y.buffer));
+        let (device, alpha, beta) = (&prepared.device, *alpha, *beta);
+        let run = Run::<B, T> { device, stream, x, y, alpha, beta, turn: 0 };
         run.replay(&self.recordings[self.next])?;
         let last_turn = ((self.next as u32 + 1) * self.runs - 1) % 2;
         self.next = (self.next + 1) % self.recordings.len();
@@ -143,7 +146,7 @@ impl<B: Backend, T: Value> Recorded<'_, B, T> {
         if prepared.plan.repair == Repair::Host {
             let start = Instant::now();
             let mut y = Target::Device(&self.y.buffer);
-            prepared.repair_on_host(workspace, *alpha, *beta, &mut y, &mut stats)?;
+            prepared.repair_on_host(workspace, alpha, beta, &mut y, &mut stats)?;
             stats.stage2_s = start.elapsed().as_secs_f64();
         }
         Ok(stats)

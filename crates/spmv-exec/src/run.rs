@@ -4,16 +4,16 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use num_traits::Zero;
-use spmv_backend::{Backend, HostSlice, KernelId, MemoryModel};
-use spmv_core::{Accum, Value};
-use spmv_fixup::{FixupError, carry, dirty};
+use spmv_backend::{Backend, HostSlice, Memory};
+use spmv_core::Value;
 
 use crate::device::DeviceVec;
 use crate::error::{Error, Result};
-use crate::launch::{Run, Vector};
-use crate::plan::Repair;
-use crate::prepared::{Part, Prepared, Structure};
-use crate::workspace::{DIRTY_COUNT_BYTES, HostCopies, Scratch, Speculative, Staged, Workspace};
+use crate::launch::Run;
+use crate::method::Repair;
+use crate::part::Target;
+use crate::prepared::Prepared;
+use crate::workspace::{Staged, Workspace};
 
 /// What a run did.
 ///
@@ -76,12 +76,6 @@ struct Started<B: Backend, A> {
     beta: A,
 }
 
-/// `y` as the host may repair it.
-pub(crate) enum Target<'a, B: Backend, A> {
-    Device(&'a B::Buffer),
-    Host(&'a mut [A]),
-}
-
 impl<B: Backend, T: Value> Pending<'_, B, T> {
     /// Waits for stage 1, does what is left of stage 2, and gives `y` back.
     ///
@@ -94,8 +88,8 @@ impl<B: Backend, T: Value> Pending<'_, B, T> {
 
     /// Scratch memory of the first part, to be corrupted.
     #[cfg(test)]
-    pub(crate) fn scratch(&self) -> &Scratch<B> {
-        &self.workspace.parts[0]
+    pub(crate) fn scratch(&self, name: &str) -> &B::Buffer {
+        self.workspace.parts[0].scratch(name).expect("scratch memory of that name")
     }
 
     /// `y` as stage 1 left it.
@@ -140,7 +134,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.check_owner(workspace)?;
         y.wait_for_forgotten()?;
         y.unrepaired = true;
-        let vectors = (Vector::Device(&x.buffer), Vector::Device(&y.buffer));
+        let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer));
         let started = Some(self.start(workspace, alpha, beta, vectors)?);
         x.lent.fetch_add(1, Ordering::Relaxed);
         Ok(Pending { prepared: self, workspace, x, y, started })
@@ -178,7 +172,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.check_owner(workspace)?;
         if self.device.caps().host_pointers {
             let lent = HostSlice::of_mut(bytemuck::cast_slice_mut(y));
-            let vectors = (Vector::Host(HostSlice::of(bytemuck::cast_slice(x))), Vector::Host(lent));
+            let vectors = (Memory::Host(HostSlice::of(bytemuck::cast_slice(x))), Memory::Host(lent));
             let started = self.start(workspace, alpha, beta, vectors)?;
             return self.finish(workspace, started, Target::Host(y));
         }
@@ -211,16 +205,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     /// What is known before a run.
     pub(crate) fn stats(&self) -> RunStats {
-        let tiles = match self.plan.kernel.id {
-            KernelId::SpecSegsum => self.parts.iter().map(|p| self.plan.kernel.tiling.n_tiles(p.nnz)).sum(),
-            _ => 0,
-        };
+        let tiles = self.parts.iter().map(|part| part.tiles()).sum();
         RunStats { tiles, ..RunStats::default() }
-    }
-
-    /// Whether a part's speculative sums may go straight to `y`: nothing in it must be kept.
-    fn straight(part: &Part<B>, beta: T::Accum) -> bool {
-        beta.is_zero() && !part.continues
     }
 
     pub(crate) fn check_owner(&self, workspace: &Workspace<B, T>) -> Result<()> {
@@ -244,7 +230,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         workspace: &mut Workspace<B, T>,
         alpha: T::Accum,
         beta: T::Accum,
-        vectors: (Vector<'_, B>, Vector<'_, B>),
+        vectors: (Memory<'_, B>, Memory<'_, B>),
     ) -> Result<Started<B, T::Accum>> {
         self.check_owner(workspace)?;
         self.launch_all(workspace, alpha, beta, vectors).or_else(|e| self.abandon(workspace, e))
@@ -255,48 +241,23 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         workspace: &mut Workspace<B, T>,
         alpha: T::Accum,
         beta: T::Accum,
-        (x, y): (Vector<'_, B>, Vector<'_, B>),
+        (x, y): (Memory<'_, B>, Memory<'_, B>),
     ) -> Result<Started<B, T::Accum>> {
         let backend = self.device.backend();
         let since = Instant::now();
         self.begin(workspace)?;
-        let Workspace { stream, parts: scratch, turn, .. } = &*workspace;
-        let run = Run { prepared: self, stream, x, y, alpha, turn: *turn };
+        let Workspace { stream, parts, turn, .. } = &*workspace;
+        let run = Run { device: &self.device, stream, x, y, alpha, beta, turn: *turn };
         let begin = backend.record(stream)?;
-        self.stage1(&run, scratch, beta)?;
+        parts.iter().try_for_each(|part| part.stage1(&run))?;
         let stage1 = backend.record(stream)?;
         let mut stage2 = None;
         if self.plan.repair == Repair::Device {
-            self.stage2(&run, scratch, beta)?;
+            parts.iter().try_for_each(|part| part.stage2(&run))?;
             stage2 = Some(backend.record(stream)?);
         }
         backend.submit(stream)?;
         Ok(Started { since, begin, stage1, stage2, alpha, beta })
-    }
-
-    pub(crate) fn stage1(&self, run: &Run<'_, B, T>, scratch: &[Scratch<B>], beta: T::Accum) -> Result<()> {
-        for (part, scratch) in self.parts.iter().zip(scratch) {
-            match scratch {
-                Scratch::Speculative(s) if part.nnz > 0 => {
-                    run.spec_segsum(part, s, Self::straight(part, beta))?
-                }
-                Scratch::Speculative(_) => {}
-                other => run.whole(part, other, if part.continues { num_traits::one() } else { beta })?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Stage 2 on the device.
-    pub(crate) fn stage2(&self, run: &Run<'_, B, T>, scratch: &[Scratch<B>], beta: T::Accum) -> Result<()> {
-        for (part, scratch) in self.parts.iter().zip(scratch) {
-            let Scratch::Speculative(s) = scratch else { continue };
-            if part.nnz > 0 {
-                run.fixup_apply(part, s, Self::straight(part, beta))?;
-            }
-            self.combine(run, part, s, beta)?;
-        }
-        Ok(())
     }
 
     /// Marks the workspace as in use and takes the counter that the last run has reset; after a run that
@@ -307,24 +268,9 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         }
         if std::mem::replace(&mut workspace.in_use, true) {
             let backend = self.device.backend();
-            workspace.parts.iter().try_for_each(|scratch| scratch.reset(backend, &workspace.stream))?;
+            workspace.parts.iter().try_for_each(|part| part.reset(backend, &workspace.stream))?;
         }
         Ok(())
-    }
-
-    /// Brings repaired sums from the workspace to `y`, where they are not there already.
-    fn combine(
-        &self,
-        run: &Run<'_, B, T>,
-        part: &Part<B>,
-        scratch: &Speculative<B>,
-        beta: T::Accum,
-    ) -> Result<bool> {
-        if Self::straight(part, beta) && part.nnz > 0 {
-            return Ok(false);
-        }
-        run.axpby(part, scratch, if part.continues { num_traits::one() } else { beta })?;
-        Ok(true)
     }
 
     fn finish(
@@ -371,33 +317,24 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         stats: &mut RunStats,
     ) -> Result<()> {
         let backend = self.device.backend();
-        let Workspace { stream, parts, host, .. } = workspace;
+        let Workspace { stream, parts, .. } = workspace;
         let stream = &*stream;
-        // At a distance, copies back may still be on their way.
-        let mut unfinished = !self.device.caps().memory.host_can_map();
-        let mut n_dirty = 0;
-        for (part, scratch) in self.parts.iter().zip(parts) {
-            let Scratch::Speculative(s) = scratch else {
-                unreachable!("spec_segsum has speculative scratch")
+        let (mut unfinished, mut n_dirty) = (false, 0);
+        for part in parts {
+            let target = match &mut *y {
+                Target::Device(buffer) => Target::Device(*buffer),
+                Target::Host(y) => Target::Host(y),
             };
-            if part.nnz > 0 {
-                let repair = RepairPart { prepared: self, stream, part, scratch: s };
-                n_dirty += match (Self::straight(part, beta), &mut *y) {
-                    (false, _) => repair.of(Target::Device(&s.sums), 0, host, stats)?,
-                    (true, Target::Device(y)) => {
-                        repair.of(Target::Device(*y), part.row_base as usize, host, stats)?
-                    }
-                    (true, Target::Host(y)) => {
-                        repair.of(Target::Host(y), part.row_base as usize, host, stats)?
-                    }
-                };
-            }
-            let y = match y {
-                Target::Device(buffer) => Vector::Device(*buffer),
-                Target::Host(y) => Vector::Host(HostSlice::of_mut(bytemuck::cast_slice_mut(y))),
+            let repaired = part.repair(&self.device, stream, beta, target)?;
+            n_dirty += repaired.dirty_tiles;
+            stats.y_bytes_copied += repaired.y_bytes_copied;
+            let y = match &mut *y {
+                Target::Device(buffer) => Memory::Device(*buffer),
+                Target::Host(y) => Memory::Host(HostSlice::of_mut(bytemuck::cast_slice_mut(y))),
             };
-            let run = Run { prepared: self, stream, x: y, y, alpha, turn: 0 };
-            unfinished |= self.combine(&run, part, s, beta)?;
+            // Stage 2 does not read x.
+            let run = Run { device: &self.device, stream, x: y, y, alpha, beta, turn: 0 };
+            unfinished |= repaired.unfinished | part.combine(&run)?;
         }
         if unfinished {
             let end = backend.record(stream)?;
@@ -409,127 +346,6 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     }
 }
 
-/// Stage 2 of one part on the host.
-struct RepairPart<'a, B: Backend, T: Value> {
-    prepared: &'a Prepared<B, T>,
-    stream: &'a B::Stream,
-    part: &'a Part<B>,
-    scratch: &'a Speculative<B>,
-}
-
-impl<B: Backend, T: Value> RepairPart<'_, B, T> {
-    /// Repairs the part's rows, from `row_base` on, in `y`; returns how many tiles were dirty.
-    fn of(
-        &self,
-        y: Target<'_, B, T::Accum>,
-        row_base: usize,
-        host: &mut HostCopies<T::Accum>,
-        stats: &mut RunStats,
-    ) -> Result<u32> {
-        if self.prepared.device.caps().memory.host_can_map() {
-            self.in_place(y, row_base)
-        } else {
-            let Target::Device(y) = y else {
-                unreachable!("host memory is lent only where it can be mapped")
-            };
-            stats.y_bytes_copied += 2 * size_of_val(&host.y[..self.part.n_rows as usize]) as u64;
-            self.at_a_distance(y, row_base, host)
-        }
-    }
-
-    fn structure(&self) -> spmv_fixup::Structure<'_> {
-        let Structure::TileRows { host: Some(host), .. } = &self.part.structure else {
-            unreachable!("kept by `prepare` for repair on the host")
-        };
-        spmv_fixup::Structure::new(self.prepared.plan.kernel.tiling, &host.row_ptr, &host.tile_rows)
-    }
-
-    fn check_count(&self, count: u32) -> Result<usize> {
-        let n_tiles = self.scratch.n_tiles as usize;
-        if count as usize <= n_tiles {
-            return Ok(count as usize);
-        }
-        Err(FixupError::TooManyTiles { count, n_tiles }.into())
-    }
-
-    fn in_place(&self, y: Target<'_, B, T::Accum>, row_base: usize) -> Result<u32> {
-        let s = self.scratch;
-        let rows = row_base..row_base + self.part.n_rows as usize;
-        let count = self.map(&s.dirty_count, 2, |count: &mut [u32]| std::mem::take(&mut count[0]))?;
-        let n_dirty = self.check_count(count)?;
-        let n_bunches = s.n_bunches as usize;
-        self.map(&s.sync_rows, n_bunches, |sync_rows: &mut [u32]| {
-            self.map(&s.sync_sums, n_bunches, |sync_sums: &mut [T::Accum]| {
-                self.map(&s.speculator, n_dirty, |speculator: &mut [u32]| {
-                    let mut repair = |y: &mut [T::Accum]| self.mend(speculator, sync_rows, sync_sums, y);
-                    match y {
-                        Target::Host(y) => repair(&mut y[rows]),
-                        Target::Device(y) => self.map(y, rows.end, |y| repair(&mut y[rows]))?,
-                    }
-                })?
-            })?
-        })??;
-        Ok(count)
-    }
-
-    fn at_a_distance(&self, y: &B::Buffer, row_base: usize, host: &mut HostCopies<T::Accum>) -> Result<u32> {
-        let (backend, s) = (self.prepared.device.backend(), self.scratch);
-        let mut count = [0u32; 2];
-        self.read(&s.dirty_count, 0, &mut count)?;
-        backend.zero(self.stream, &s.dirty_count, DIRTY_COUNT_BYTES)?;
-        let n_dirty = self.check_count(count[0])?;
-        let speculator = &mut host.speculator[..n_dirty];
-        let sync_rows = &mut host.sync_rows[..s.n_bunches as usize];
-        let sync_sums = &mut host.sync_sums[..s.n_bunches as usize];
-        let rows = &mut host.y[..self.part.n_rows as usize];
-        self.read(&s.speculator, 0, speculator)?;
-        self.read(&s.sync_rows, 0, sync_rows)?;
-        self.read(&s.sync_sums, 0, sync_sums)?;
-        self.read(y, row_base, rows)?;
-        self.mend(speculator, sync_rows, sync_sums, rows)?;
-        let offset = (row_base * size_of::<T::Accum>()) as u64;
-        backend.write(self.stream, y, offset, bytemuck::cast_slice(rows))?;
-        Ok(count[0])
-    }
-
-    fn mend<A: Accum>(
-        &self,
-        speculator: &mut [u32],
-        sync_rows: &[u32],
-        sync_sums: &[A],
-        y: &mut [A],
-    ) -> Result<()> {
-        let structure = self.structure();
-        // Where memory is mapped, other threads' runs may wait for this look to end: tasks of theirs must not be
-        // taken up in the middle of it.
-        let exclusive = self.prepared.device.caps().memory == MemoryModel::UnifiedMapped;
-        let parallel_rows = if exclusive { usize::MAX } else { dirty::PARALLEL_ROWS };
-        dirty::repair_from(&structure, speculator, y, parallel_rows)?;
-        Ok(carry::add(&structure, sync_rows, sync_sums, y)?)
-    }
-
-    fn map<E: bytemuck::Pod, R>(
-        &self,
-        buffer: &B::Buffer,
-        n: usize,
-        look: impl FnOnce(&mut [E]) -> R,
-    ) -> Result<R> {
-        let look = |bytes: &mut [u8]| look(bytemuck::cast_slice_mut(bytes));
-        let bytes = (n * size_of::<E>()) as u64;
-        Ok(self.prepared.device.backend().map(self.stream, buffer, bytes, look)?)
-    }
-
-    fn read<E: bytemuck::Pod>(&self, buffer: &B::Buffer, first: usize, into: &mut [E]) -> Result<()> {
-        let offset = (first * size_of::<E>()) as u64;
-        Ok(self.prepared.device.backend().read(
-            self.stream,
-            buffer,
-            offset,
-            bytemuck::cast_slice_mut(into),
-        )?)
-    }
-}
-
 impl<B: Backend, T: Value> Workspace<B, T> {
     /// Tiles that the device repaired in the last finished run, where it repairs; copies 8 bytes a part.
     ///
@@ -537,15 +353,7 @@ impl<B: Backend, T: Value> Workspace<B, T> {
     /// [`Error::Foreign`] for another matrix, and whatever the driver says.
     pub fn dirty_tiles(&self, prepared: &Prepared<B, T>) -> Result<u32> {
         prepared.check_owner(self)?;
-        let mut total = 0;
-        for scratch in &self.parts {
-            if let Scratch::Speculative(s) = scratch {
-                let mut count = [0u32; 2];
-                let bytes = bytemuck::cast_slice_mut(&mut count);
-                prepared.device.backend().read(&self.stream, &s.dirty_count, 0, bytes)?;
-                total += count[self.turn as usize];
-            }
-        }
-        Ok(total)
+        let backend = prepared.device.backend();
+        self.parts.iter().map(|part| part.dirty_tiles(backend, &self.stream, self.turn)).sum()
     }
 }

@@ -8,6 +8,9 @@ use spmv_exec::{Algorithm, Options};
 
 use crate::pattern::{Pattern, SHARE, distance, recognised};
 
+/// What the search tries for the device's rows of a general matrix besides `Auto`: Tan et al. 2019 multiply them by it.
+pub(crate) const SPECULATIVE: Algorithm = Algorithm::SpeculativeSegmentedSum;
+
 /// The regular part of a matrix: all of it goes to the device.
 ///
 /// ```

@@ -5,10 +5,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use spmv_backend::DeviceCaps;
 use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Value};
-use spmv_exec::Algorithm;
 use spmv_model::{Profile, ProfileError, fingerprint};
 
-use crate::cut::{Cut, Halves, Regular, Rows};
+use crate::cut::{Cut, Halves, Regular, Rows, SPECULATIVE};
 
 /// Raised whenever what the file holds, or what it means, changes.
 const VERSION: u32 = 1;
@@ -78,7 +77,7 @@ pub(crate) fn features_of<T: Value, O: Offset>(
             _ => ell = stats.rows.max * stats.rows.n_rows,
         }
     }
-    let speculates = cut.options.algorithm == Algorithm::SpeculativeSegmentedSum && rows.rows.nnz > 0;
+    let speculates = cut.options.algorithm == SPECULATIVE && rows.rows.nnz > 0;
     let device = [
         ln(dia),
         ln(ell),
@@ -353,7 +352,7 @@ mod tests {
         let q1 = Cut { regular: Regular::Diagonals { half_width: 0 }, ..Cut::by_rows(0) };
         let (device, cores) = features(a.view(), &q1);
         assert_eq!((device[0], device[1], device[3], cores[0]), (ln(4.0), 0.0, 0.0, ln(2.0)));
-        let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
+        let options = Options { algorithm: SPECULATIVE, ..Options::default() };
         let spec = Cut { options, ..Cut::by_rows(9) };
         assert_eq!(features(a.view(), &spec).0[8], 1.0);
     }

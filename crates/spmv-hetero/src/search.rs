@@ -9,7 +9,7 @@ use spmv_core::{CsrView, Offset, Value};
 use spmv_exec::{Algorithm, Error, Options, Result};
 
 use crate::balance::Ladder;
-use crate::cut::{Cut, Halves, Regular};
+use crate::cut::{Cut, Halves, Regular, SPECULATIVE};
 use crate::models::{ModelPair, Models, features_of};
 use crate::pair::{Pair, PairStats, RegularPart};
 use crate::partition::{By, Choice, Partition, Step};
@@ -178,7 +178,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
     /// The best cut by rows once more with speculative segmented sum, and on from there if that is faster.
     fn speculate(&mut self, cuts: &mut [Cut]) -> Result<()> {
         for cut in cuts.iter_mut().filter(|cut| cut.regular == Regular::None && cut.rows > 0) {
-            let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..cut.options };
+            let options = Options { algorithm: SPECULATIVE, ..cut.options };
             let speculative = Cut { options, ..*cut };
             let [device, _] = self.times(By::Runs, &speculative)?;
             let before = self.trace.iter().find(|step| step.by == By::Runs && step.cut == *cut);

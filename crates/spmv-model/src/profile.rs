@@ -330,7 +330,7 @@ mod tests {
         let profile = Profile::cpu();
         assert!(profile.is_built_in() && profile.version == VERSION);
         for value in Dtype::ALL {
-            let known = KernelId::ALL.into_iter().filter(|id| profile.rates(*id, value).is_some());
+            let known = KernelId::ALL.iter().copied().filter(|id| profile.rates(*id, value).is_some());
             assert_eq!(known.count(), 9, "{value}");
         }
     }

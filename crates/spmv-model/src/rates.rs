@@ -1,8 +1,5 @@
 //! Times of every kernel as sums over what it does: the models that plans compare.
 
-use spmv_backend::{DeviceCaps, KernelId, KernelSpec};
-use spmv_core::{MatrixStats, RowStats, Tiling};
-
 use serde::{Deserialize, Serialize};
 
 /// Terms of [`Work`].
@@ -17,17 +14,9 @@ const SWEEPS: usize = 20_000;
 /// What a kernel does for a matrix, in counts that its time is a sum over.
 ///
 /// ```
-/// use spmv_backend::{DeviceCaps, DeviceKind, KernelId, KernelSpec, Lanes, MemoryModel};
-/// use spmv_core::{Csr, Dtype, MatrixStats, Tiling};
 /// use spmv_model::Work;
-/// let caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
-/// let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f32), (1, 1, 1.0), (2, 0, 1.0), (2, 1, 1.0), (2, 2, 1.0)])?;
-/// let tiling = Tiling::new(2, 1, 1, 1)?;
-/// let spec = |id| KernelSpec { id, value: Dtype::F32, lanes: Lanes::Subgroup, tiling };
-/// let work = |id| Work::of(&spec(id), &MatrixStats::of(a.view()), &caps);
-/// assert_eq!((work(KernelId::CsrVector).places, work(KernelId::CsrVector).chain), (5.0, 1.5));
-/// assert_eq!((work(KernelId::Ell).places, work(KernelId::Ell).chain), (9.0, 3.0));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let work = Work { wakes: 0.0, places: 5.0, rows: 3.0, chain: 1.5, gathers: 0.0 };
+/// assert_eq!(work.places, 5.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
@@ -44,69 +33,9 @@ pub struct Work {
 }
 
 impl Work {
-    /// Counts what a kernel does for a matrix. O(1).
-    pub fn of(kernel: &KernelSpec, stats: &MatrixStats, caps: &DeviceCaps) -> Self {
-        let rows = &stats.rows;
-        let (n_rows, nnz, longest) = (rows.n_rows as f64, rows.nnz as f64, rows.max as f64);
-        let n_diags = stats.diagonals.unwrap_or(0) as f64;
-        let (places, chain) = match kernel.id {
-            KernelId::Ell => (n_rows * longest, longest),
-            KernelId::Dia => (n_rows * n_diags, n_diags),
-            KernelId::CsrVector => (nnz, longest / f64::from(kernel.tiling.lanes())),
-            KernelId::Ipcsr if !caps.tasks => (nnz, steps_in_a_block(&kernel.tiling, rows, caps)),
-            id if id.takes_a_row_a_lane() => (nnz, longest),
-            _ => (nnz, 0.0),
-        };
-        let threads = if caps.tasks {
-            groups(kernel, rows).clamp(1.0, f64::from(caps.compute_units.max(1)))
-        } else {
-            1.0
-        };
-        Self {
-            wakes: if threads > 1.0 { 1.0 } else { 0.0 },
-            places: places / threads,
-            rows: n_rows / threads,
-            chain,
-            gathers: nnz * stats.scatter / threads,
-        }
-    }
-
     fn terms(&self) -> [f64; TERMS] {
         [1.0, self.wakes, self.places, self.rows, self.chain, self.gathers]
     }
-}
-
-/// Steps of `ipcsr` after its products: a row's lanes take turns with those of others in its block, up to twice W each; then
-/// subgroups take the rows that are longer, one after the other, of which there are no more than Cantelli's inequality says.
-fn steps_in_a_block(tiling: &Tiling, rows: &RowStats, caps: &DeviceCaps) -> f64 {
-    let (lanes, width) = (f64::from(tiling.lanes()), f64::from(tiling.width()));
-    let together = caps.subgroup.map_or(1.0, |(_, most)| f64::from(most));
-    let rows_of_a_block = (lanes * width / rows.mean.max(1e-9)).clamp(1.0, lanes);
-    let of_a_row = (lanes / rows_of_a_block).log2().floor().exp2().min(together);
-    let (most, longest) = (2.0 * width * of_a_row, rows.max as f64);
-    if longest <= most || of_a_row >= together {
-        return longest.min(most) / of_a_row;
-    }
-    let (variance, above) = (rows.std_dev.powi(2), (most - rows.mean).max(0.0));
-    let share = if variance > 0.0 { variance / (variance + above.powi(2)) } else { 0.0 };
-    2.0 * width + share * rows_of_a_block * together / lanes
-}
-
-/// Groups of a launch, for a block kernel at the least.
-fn groups(kernel: &KernelSpec, rows: &RowStats) -> f64 {
-    let tiling = &kernel.tiling;
-    let (n_rows, nnz) = (rows.n_rows as f64, rows.nnz as f64);
-    let bunches = f64::from(tiling.bunches());
-    let (entries, tiles) = (f64::from(tiling.bunch_entries()) * bunches, f64::from(tiling.tiles()));
-    let lanes = f64::from(tiling.group_lanes());
-    let groups = match kernel.id {
-        KernelId::MergePath => (n_rows + nnz) / entries,
-        KernelId::Ipcsr => (nnz / entries).max(n_rows / lanes),
-        KernelId::CsrVector => n_rows / (bunches * tiles),
-        id if id.takes_a_row_a_lane() => n_rows / (lanes * tiles),
-        _ => nnz / entries,
-    };
-    groups.ceil()
 }
 
 /// Seconds that a kernel takes for each unit of [`Work`]; none negative.
@@ -204,10 +133,8 @@ fn descend(equations: &[[f64; TERMS]], weights: &[f64], rates: &mut [f64; TERMS]
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use spmv_backend::{DeviceKind, MemoryModel};
-
     use super::*;
+    use proptest::prelude::*;
 
     const HAND: Rates =
         Rates { start: 1e-6, wake: 9e-6, place: 1e-10, row: 3e-10, step: 5e-8, gather: 2e-10 };
@@ -261,22 +188,6 @@ mod tests {
         let Rates { start, wake, place, row, step, gather } = Rates::fit(&[1e3, 2e3, 5e3].map(sample));
         assert!([start, wake, place, step, gather].iter().all(|rate| *rate >= 0.0));
         assert_eq!(row, 0.0);
-    }
-
-    #[test]
-    fn long_rows_of_a_block_take_turns() {
-        let mut caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
-        caps.subgroup = Some((2, 32));
-        let tiling = Tiling::new(128, 8, 1, 1).unwrap();
-        let steps = |mean: f64, max: usize, std_dev: f64| {
-            steps_in_a_block(&tiling, &RowStats { mean, max, std_dev, ..RowStats::default() }, &caps)
-        };
-        // 64 rows with two lanes each, which take up to 16 places.
-        assert_eq!((steps(16.0, 20, 2.0), steps(16.0, 32, 2.0)), (10.0, 16.0));
-        // Of the 64 rows a fifth may be longer, for four subgroups.
-        assert!((steps(16.0, 33, 8.0) - (16.0 + 0.2 * 64.0 / 4.0)).abs() < 1e-12);
-        assert_eq!(steps(0.0, 0, 0.0), 0.0);
-        assert_eq!(steps(5000.0, 90_000, 10.0), 16.0, "a block holds a piece of a row");
     }
 
     proptest! {

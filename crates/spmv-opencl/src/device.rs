@@ -23,7 +23,8 @@ use opencl3::kernel::{
 use opencl3::memory::{CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION};
 use opencl3::types::{CL_TRUE, cl_event, cl_kernel, cl_map_flags};
 use spmv_backend::{
-    Arg, Backend, Cache, DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Lanes, Result, Scalar,
+    Arg, Args, Backend, Cache, DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Lanes,
+    Memory as Argument, Result, Scalar,
 };
 use spmv_core::{Dtype, Tiling};
 
@@ -33,9 +34,6 @@ use crate::device_program::{Builder, source};
 use crate::error::During;
 use crate::options::{Memory, Options};
 use crate::probe::{self, Shuffle};
-
-/// Widest tile of `spec_segsum`: a lane's entries have one bit each in a 32-bit word.
-const MAX_WIDTH: u32 = 32;
 
 /// Kernel source that finds out whether lanes shuffle as the prelude believes.
 const TRIAL: &str = "
@@ -76,6 +74,7 @@ pub struct OpenCl {
 /// A compiled kernel.
 #[derive(Debug)]
 pub struct Kernel {
+    id: KernelId,
     label: &'static str,
     group_lanes: usize,
     /// Arguments belong to the object, so setting them and launching is one step.
@@ -151,23 +150,65 @@ impl OpenCl {
             let device = Self { caps: self.caps.clone(), builder, options: self.options.clone() };
             let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
             // The id does not matter: `trial` is no kernel of the library.
-            let spec = KernelSpec { id: KernelId::Axpby, value: Dtype::F32, lanes: Lanes::Subgroup, tiling };
+            let spec = KernelSpec::new(KernelId::Axpby, Dtype::F32, Lanes::Subgroup, tiling);
             let source = source("prelude", self.options.kernels.as_deref())? + TRIAL;
             let options = device.builder.options(&spec);
             let kernel = device.builder.kernel("trial", "trial", &source, &options)?;
             device.check_kernel(&spec, &kernel)?;
-            let kernel =
-                Kernel { label: "trial", group_lanes: 2 * lanes as usize, kernel: Mutex::new(kernel) };
+            let (label, group_lanes) = ("trial", 2 * lanes as usize);
+            let kernel = Kernel { id: spec.id, label, group_lanes, kernel: Mutex::new(kernel) };
             let (stream, buffer) = (device.open_stream(false)?, device.alloc(8 * u64::from(lanes))?);
             device.zero(&stream, &buffer, 8 * u64::from(lanes))?;
             // SAFETY: the trial takes one buffer and writes at most the two words that each lane has room for.
-            unsafe { device.launch(&stream, &kernel, 1, &[Arg::Buffer(&buffer)])? };
+            unsafe { device.start(&stream, &kernel, 1, &[Arg::Memory(Argument::Device(&buffer))])? };
             let mut words = vec![0; 8 * lanes as usize];
             device.read(&stream, &buffer, 0, &mut words)?;
             let words = words.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word));
             Ok(words.eq((0..2 * lanes).map(|i| 1000 * (i / lanes) + (i + 1) % lanes)))
         };
         trial().unwrap_or(false)
+    }
+
+    /// Starts a kernel.
+    ///
+    /// # Safety
+    /// The contract of [`Backend::launch`], for arguments that are those of the kernel.
+    unsafe fn start(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        groups: u32,
+        args: &[Arg<'_, Self>],
+    ) -> Result<()> {
+        self.own(stream, &[]);
+        let buffers = || {
+            args.iter().filter_map(|arg| match arg {
+                Arg::Memory(Argument::Device(buffer)) => Some(*buffer),
+                _ => None,
+            })
+        };
+        buffers().for_each(|buffer| self.own(stream, &[buffer]));
+        let failed = |code| match code {
+            // Drivers may put off allocating until a kernel needs the buffers.
+            CL_MEM_OBJECT_ALLOCATION_FAILURE => {
+                self.shared().error(During::Memory { bytes: buffers().map(|b| b.bytes).sum() }, code)
+            }
+            _ => self.shared().error(During::Kernel(kernel.label), code),
+        };
+        let object = kernel.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        for (i, arg) in (0u32..).zip(args) {
+            // SAFETY: `args` follow the kernel's parameter table (contract); each value is passed with its size.
+            unsafe { set(object.get(), i, arg) }.map_err(failed)?;
+        }
+        let (global, local) = (groups as usize * kernel.group_lanes, kernel.group_lanes);
+        // SAFETY: arguments are set, sizes agree with the kernel's `reqd_work_group_size`, and what kernels may
+        // do with the buffers is the caller's contract.
+        let event = unsafe {
+            let queue = stream.queue.get();
+            enqueue_nd_range_kernel(queue, object.get(), 1, ptr::null(), &global, &local, 0, ptr::null())
+        };
+        stream.queued(event.map_err(failed)?);
+        Ok(())
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -288,17 +329,14 @@ impl Backend for OpenCl {
     }
 
     fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
-        if spec.id == KernelId::SpecSegsum && spec.tiling.width() > MAX_WIDTH {
-            let what = format!("tiles of {} entries a lane (at most {MAX_WIDTH})", spec.tiling.width());
-            return Err(self.unsupported(what, "use a tiling with a smaller W"));
-        }
+        self.caps.check_kernel(spec)?;
         let folder = self.options.kernels.as_deref();
         let source = source("prelude", folder)? + &source(spec.id.stem(), folder)?;
         let options = self.builder.options(spec);
         let kernel = self.builder.kernel(spec.id.stem(), &spec.to_string(), &source, &options)?;
         self.check_kernel(spec, &kernel)?;
         let group_lanes = spec.tiling.group_lanes() as usize;
-        Ok(Kernel { label: spec.id.stem(), group_lanes, kernel: Mutex::new(kernel) })
+        Ok(Kernel { id: spec.id, label: spec.id.stem(), group_lanes, kernel: Mutex::new(kernel) })
     }
 
     fn zero(&self, stream: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
@@ -399,32 +437,10 @@ impl Backend for OpenCl {
         stream: &Stream,
         kernel: &Kernel,
         groups: u32,
-        args: &[Arg<'_, Self>],
+        args: &Args<'_, Self>,
     ) -> Result<()> {
-        self.own(stream, &[]);
-        let buffers = || args.iter().filter_map(|arg| if let Arg::Buffer(b) = arg { Some(*b) } else { None });
-        buffers().for_each(|buffer| self.own(stream, &[buffer]));
-        let failed = |code| match code {
-            // Drivers may put off allocating until a kernel needs the buffers.
-            CL_MEM_OBJECT_ALLOCATION_FAILURE => {
-                self.shared().error(During::Memory { bytes: buffers().map(|b| b.bytes).sum() }, code)
-            }
-            _ => self.shared().error(During::Kernel(kernel.label), code),
-        };
-        let object = kernel.kernel.lock().unwrap_or_else(PoisonError::into_inner);
-        for (i, arg) in (0u32..).zip(args) {
-            // SAFETY: `args` follow the kernel's parameter table (contract); each value is passed with its size.
-            unsafe { set(object.get(), i, arg) }.map_err(failed)?;
-        }
-        let (global, local) = (groups as usize * kernel.group_lanes, kernel.group_lanes);
-        // SAFETY: arguments are set, sizes agree with the kernel's `reqd_work_group_size`, and what kernels may
-        // do with the buffers is the caller's contract.
-        let event = unsafe {
-            let queue = stream.queue.get();
-            enqueue_nd_range_kernel(queue, object.get(), 1, ptr::null(), &global, &local, 0, ptr::null())
-        };
-        stream.queued(event.map_err(failed)?);
-        Ok(())
+        // SAFETY: the caller's contract; `expect` saw arguments of this kernel.
+        unsafe { self.start(stream, kernel, groups, args.expect(kernel.id)) }
     }
 
     unsafe fn replay(&self, _: &Stream, recording: &Infallible) -> Result<()> {
@@ -562,12 +578,12 @@ unsafe fn set(kernel: cl_kernel, i: u32, arg: &Arg<'_, OpenCl>) -> Result<(), i3
         Arg::Accum(Scalar::F32(v)) => unsafe { value(kernel, i, v) },
         // SAFETY: see above.
         Arg::Accum(Scalar::F64(v)) => unsafe { value(kernel, i, v) },
-        Arg::Buffer(buffer) => match &buffer.place {
+        Arg::Memory(Argument::Device(buffer)) => match &buffer.place {
             // SAFETY: see above; a buffer object is passed by its handle.
             Place::Mem(mem) => unsafe { value(kernel, i, &mem.get()) },
             // SAFETY: see above.
             Place::Svm(start) => unsafe { set_kernel_arg_svm_pointer(kernel, i, *start) },
         },
-        Arg::Host(_) => unreachable!("`caps` deny host pointers"),
+        Arg::Memory(Argument::Host(_)) => panic!("host memory, which `caps` deny"),
     }
 }

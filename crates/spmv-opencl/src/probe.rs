@@ -156,6 +156,9 @@ pub(crate) fn choose(options: &Options) -> Result<&'static Found> {
     find_device(all, asked, |f| format!("{} ({})", f.info.name, f.info.platform)).map_err(unavailable)
 }
 
+/// Entries of a lane that a segment descriptor has bits for: a 32-bit word.
+const SEGMENT_BITS: u32 = u32::BITS;
+
 impl Found {
     /// The memory to use.
     pub(crate) fn memory(&self, asked: Option<Memory>) -> Result<Memory> {
@@ -192,6 +195,7 @@ impl Found {
         caps.max_groups = i32::MAX as u32 / self.max_group.max(1);
         caps.max_local_bytes = mask.local_bytes.unwrap_or(self.local_bytes).min(self.local_bytes);
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(self.max_alloc).min(self.max_alloc);
+        caps.max_tile.0 = SEGMENT_BITS;
         caps
     }
 

@@ -2,7 +2,7 @@
 //! kind of memory that it offers, and lesser devices that a mask can make of it.
 
 use spmv_backend::Result;
-use spmv_conformance::{OF_MEMORY, Variant, suite};
+use spmv_conformance::{Variant, of_memory, suite};
 use spmv_core::Tiling;
 use spmv_exec::Fixup;
 use spmv_opencl::{Mask, Memory, OpenCl, Options};
@@ -32,14 +32,14 @@ fn variants() -> Vec<Variant<Open>> {
             tilings: vec![tiling(4, 2, 3, 1)],
             fixups: both.clone(),
             random: 20,
-            algorithms: &OF_MEMORY,
+            algorithms: of_memory(),
             ..Variant::new("coarse", open(Some(Memory::Coarse), all))
         },
         Variant {
             tilings,
             fixups: vec![Fixup::Auto, Fixup::Host],
             random: 20,
-            algorithms: &OF_MEMORY,
+            algorithms: of_memory(),
             ..Variant::new("buffers", open(Some(Memory::Buffers), all))
         },
         // The plans of a GPU, whatever the device is.

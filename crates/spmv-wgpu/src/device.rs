@@ -3,8 +3,10 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use spmv_backend::arguments::{Arguments, Axpby};
 use spmv_backend::{
-    Arg, Backend, Cache, DeviceCaps, Error, KernelId, KernelSpec, Lanes, MemoryModel, Result, Scalar,
+    Arg, Args, Backend, Cache, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory as Argument,
+    MemoryModel, Result, Scalar,
 };
 use spmv_core::{Dtype, Tiling};
 use wgpu::{DeviceDescriptor, Features};
@@ -17,9 +19,6 @@ use crate::probe::{self, Found};
 use crate::shared::Shared;
 use crate::stream::{Event, Stream, Streams};
 use crate::text;
-
-/// Widest tile of `spec_segsum`: a lane's entries have one bit each in a 32-bit word.
-const MAX_WIDTH: u32 = 32;
 
 /// Body of a kernel that finds out whether lanes shuffle as the prelude believes.
 const TRIAL: &str = "
@@ -93,13 +92,14 @@ impl Wgpu {
         let lanes = u32::from(lanes);
         let trial = || -> Result<bool> {
             let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
-            let spec = KernelSpec { id: KernelId::Axpby, value: Dtype::F32, lanes: Lanes::Subgroup, tiling };
+            let spec = KernelSpec::new(KernelId::Axpby, Dtype::F32, Lanes::Subgroup, tiling);
             let text = text::with_body(&spec, TRIAL, self.options.kernels.as_deref())?;
             let kernel = Kernel::new(&self.shared, &spec, &text)?;
             let bytes = 8 * u64::from(lanes);
             let (stream, t, y) = (self.open_stream(false)?, self.alloc(bytes)?, self.alloc(bytes)?);
-            let [alpha, beta] = [0.0, 0.0].map(|v| Arg::Accum(Scalar::F32(v)));
-            let args = [Arg::U32(0), Arg::U32(0), alpha, beta, Arg::Buffer(&t), Arg::Buffer(&y)];
+            let (alpha, beta) = (Scalar::F32(0.0), Scalar::F32(0.0));
+            let [t, out] = [&t, &y].map(Argument::Device);
+            let args = Axpby { n_rows: 0, row_base: 0, alpha, beta, t, y: out }.list();
             // SAFETY: arguments are those of `axpby`, and each lane writes the word of `y` that it has.
             unsafe { self.launch(&stream, &kernel, 1, &args)? };
             let mut words = vec![0; 8 * lanes as usize];
@@ -181,10 +181,7 @@ impl Backend for Wgpu {
     }
 
     fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
-        if spec.id == KernelId::SpecSegsum && spec.tiling.width() > MAX_WIDTH {
-            let what = format!("tiles of {} entries a lane (at most {MAX_WIDTH})", spec.tiling.width());
-            return Err(Error::unsupported(&*self.caps.name, what, "use a tiling with a smaller W"));
-        }
+        self.caps.check_kernel(spec)?;
         Kernel::new(&self.shared, spec, &text::text(spec, self.options.kernels.as_deref())?)
     }
 
@@ -229,13 +226,14 @@ impl Backend for Wgpu {
         stream: &Stream,
         kernel: &Kernel,
         groups: u32,
-        args: &[Arg<'_, Self>],
+        args: &Args<'_, Self>,
     ) -> Result<()> {
+        let args = args.expect(kernel.of);
         let mut buffers = Vec::with_capacity(args.len());
         for arg in args {
             match arg {
-                Arg::Buffer(buffer) => buffers.push(*buffer),
-                Arg::Host(_) => unreachable!("`caps` deny host pointers"),
+                Arg::Memory(Argument::Device(buffer)) => buffers.push(*buffer),
+                Arg::Memory(Argument::Host(_)) => panic!("host memory, which `caps` deny"),
                 Arg::U32(_) | Arg::Accum(_) => {}
             }
         }

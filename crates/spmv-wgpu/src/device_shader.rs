@@ -1,6 +1,6 @@
 //! Kernels: compiled, and bound to buffers.
 
-use spmv_backend::{Arg, Backend, Error, KernelSpec, Param, ParamKind, Result, Scalar};
+use spmv_backend::{Arg, Backend, Error, KernelId, KernelSpec, Param, ParamKind, Result, Scalar};
 use spmv_core::Dtype;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor,
@@ -19,13 +19,14 @@ pub(crate) const MAX_SCALARS: usize = 64;
 /// A compiled kernel.
 #[derive(Debug)]
 pub struct Kernel {
+    pub(crate) of: KernelId,
     pub(crate) label: &'static str,
     pub(crate) pipeline: ComputePipeline,
     layout: BindGroupLayout,
     /// Unlike that of any other kernel of the process.
     pub(crate) id: u64,
     params: &'static [Param],
-    value: Dtype,
+    accum: Dtype,
 }
 
 /// Scalars as the kernel's `Params` has them: each at a multiple of its size, the whole too.
@@ -112,7 +113,7 @@ impl Kernel {
             device.create_bind_group_layout(&BindGroupLayoutDescriptor { label: None, entries: &entries });
         let mut kernel_params = Scalars::new();
         for param in params {
-            match (param.kind, spec.value.accum()) {
+            match (param.kind, spec.types.accum) {
                 (ParamKind::U32, _) => kernel_params.push([0; 4]),
                 (ParamKind::Accum, Dtype::F64) => kernel_params.push([0; 8]),
                 (ParamKind::Accum, _) => kernel_params.push([0; 4]),
@@ -143,8 +144,8 @@ impl Kernel {
             },
             cache: cache.as_ref(),
         });
-        let (label, id, value) = (spec.id.stem(), next_id(), spec.value);
-        (Self { label, pipeline, layout, id, params, value }, cache)
+        let (of, label, id, accum) = (spec.id, spec.id.stem(), next_id(), spec.types.accum);
+        (Self { of, label, pipeline, layout, id, params, accum }, cache)
     }
 
     pub(crate) fn bind_group(&self, device: &Device, buffers: &[&Buffer]) -> BindGroup {
@@ -171,7 +172,7 @@ impl Kernel {
                 _ => {}
             }
         }
-        debug_assert!(self.value.accum() == Dtype::F64 || scalars.align == 4, "scalars of {}", self.label);
+        debug_assert!(self.accum == Dtype::F64 || scalars.align == 4, "scalars of {}", self.label);
         grid.into_iter().for_each(|v| scalars.push(v.to_ne_bytes()));
         scalars
     }

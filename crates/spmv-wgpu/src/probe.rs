@@ -95,6 +95,9 @@ pub(crate) fn choose(options: &Options) -> Result<Found> {
     Ok(all.swap_remove(at))
 }
 
+/// Entries of a lane that a segment descriptor has bits for: a 32-bit word.
+const SEGMENT_BITS: u32 = u32::BITS;
+
 impl Found {
     fn new(adapter: Adapter) -> Self {
         let (info, features, limits) = (adapter.get_info(), adapter.features(), adapter.limits());
@@ -200,6 +203,7 @@ impl Found {
         let largest = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         // A copy takes whole words.
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(largest).min(largest) / 4 * 4;
+        caps.max_tile.0 = SEGMENT_BITS;
         caps.bunch_barriers = false;
         caps.clock = self.features.contains(TIMES);
         // Software takes small groups as other devices do, and ends long loops.

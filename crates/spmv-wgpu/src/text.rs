@@ -67,11 +67,11 @@ fn declarations(spec: &KernelSpec) -> String {
         let of = match elem {
             Elem::U32 => "u32",
             Elem::Counter => "atomic<u32>",
-            Elem::Value => "value_word",
+            Elem::Value | Elem::Vector => "value_word",
             Elem::Accum => "accum",
         };
         let _ = writeln!(text, "@group(0) @binding({at}) var<storage, {access}> {name}: array<{of}>;");
-        if elem == Elem::Value {
+        if matches!(elem, Elem::Value | Elem::Vector) {
             let load = "{ return widen(";
             let _ = writeln!(text, "fn load_{name}(i: u32) -> accum {load}{name}[i / PACKED], i); }}");
         }
@@ -84,7 +84,7 @@ fn declarations(spec: &KernelSpec) -> String {
 fn expanded(source: &str, spec: &KernelSpec) -> Result<String> {
     let defines = spec.defines();
     let value_of = |name: &str| defines.iter().find(|(define, _)| *define == name).map(|(_, value)| *value);
-    let takes = |name: &str| spec.id.params().iter().any(|param| param.name == name);
+    let takes = |name: &str| spec.id.takes(name);
     let wrong = |line: &str, what: &str| Error::Compile {
         device: "wgpu".into(),
         kernel: spec.to_string(),
@@ -143,7 +143,7 @@ mod tests {
     use spmv_core::{Dtype, Tiling};
 
     fn spec(id: KernelId, value: Dtype, lanes: Lanes, [t, w, b]: [u32; 3]) -> KernelSpec {
-        KernelSpec { id, value, lanes, tiling: Tiling::new(t, w, 1, b).expect("a small tiling") }
+        KernelSpec::new(id, value, lanes, Tiling::new(t, w, 1, b).expect("a small tiling"))
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
             | Capabilities::SHADER_FLOAT16_IN_FLOAT32;
         let mut validator = Validator::new(ValidationFlags::all(), capabilities);
         validator.subgroup_stages(ShaderStages::COMPUTE).subgroup_operations(SubgroupOperationSet::all());
-        for id in KernelId::ALL {
+        for id in KernelId::ALL.iter().copied() {
             for value in Dtype::ALL {
                 for lanes in [Lanes::Subgroup, Lanes::Workgroup] {
                     for tiling in [[8, 2, 1], [4, 3, 2], [32, 16, 1], [1, 1, 1]] {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn final_texts_are_as_they_were() {
-        for id in KernelId::ALL {
+        for id in KernelId::ALL.iter().copied() {
             let text = text(&spec(id, Dtype::F32, Lanes::Subgroup, [8, 2, 1]), None).unwrap();
             insta::assert_snapshot!(id.stem(), text);
         }

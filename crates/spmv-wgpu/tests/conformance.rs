@@ -2,7 +2,7 @@
 //! memory that it offers, and lesser devices that a mask can make of it.
 
 use spmv_backend::Result;
-use spmv_conformance::{OF_MEMORY, Variant, suite};
+use spmv_conformance::{Variant, of_memory, suite};
 use spmv_core::Tiling;
 use spmv_exec::Fixup;
 use spmv_wgpu::{Mask, Memory, Options, Wgpu};
@@ -33,7 +33,7 @@ fn variants() -> Vec<Variant<Open>> {
             tilings: vec![tiling(8, 2, 3, 1)],
             fixups: vec![Fixup::Auto, Fixup::Host],
             random: 10,
-            algorithms: &OF_MEMORY,
+            algorithms: of_memory(),
             ..Variant::new("staged", open(Some(Memory::Staged), all))
         },
         // Lanes talk through local memory.

@@ -17,7 +17,7 @@ fn check<T: Scalar>(context: &Context) -> Result<(), Error> {
     let rows = |r: usize| a.row_ptr()[r] as usize..a.row_ptr()[r + 1] as usize;
     let product = |e: usize| a.vals()[e].as_f64() * x[a.cols()[e] as usize].as_f64();
     let expected: Vec<f64> = (0..200).map(|r| rows(r).map(product).sum()).collect();
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         for fixup in [Fixup::Auto, Fixup::Host, Fixup::Device] {
             let options = Options { algorithm, fixup, max_blow_up: 10.0, ..Options::default() };
             let prepared = context.prepare_with(&a, &options)?;

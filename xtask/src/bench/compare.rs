@@ -89,7 +89,7 @@ fn table(rows: &[&Row], ours: Algorithm) -> Option<comfy_table::Table> {
     let sets = sets(rows);
     let header = std::iter::once(String::new()).chain(sets.iter().map(|(title, _)| title.clone())).collect();
     let mut lines = Vec::new();
-    for other in Algorithm::ALL.into_iter().filter(|other| *other != ours) {
+    for other in Algorithm::ALL.iter().copied().filter(|other| *other != ours) {
         let ratios = ratios(rows, ours, other);
         if ratios.is_empty() {
             continue;
@@ -156,7 +156,7 @@ mod tests {
         let rows: Vec<Row> = report.rows.iter().filter(|r| r.ok).cloned().collect();
         report.rows.clear();
         for row in rows {
-            for algorithm in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Auto) {
+            for algorithm in Algorithm::ALL.iter().copied().filter(|a| *a != Algorithm::Auto) {
                 let median = 10.0 * factor(&row.matrix, algorithm);
                 let device_us = Some(Spread { median, min: median, max: median });
                 report.rows.push(Row { algorithm: algorithm.to_string(), device_us, ..row.clone() });

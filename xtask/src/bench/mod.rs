@@ -282,7 +282,7 @@ fn publish(args: &Args, report: &Report, pictures: &[html::Picture]) -> anyhow::
 
 fn algorithms(names: &[String]) -> anyhow::Result<Vec<Algorithm>> {
     if names.iter().any(|n| n == "all") {
-        return Ok(Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Auto).collect());
+        return Ok(Algorithm::ALL.iter().copied().filter(|a| *a != Algorithm::Auto).collect());
     }
     names.iter().map(|n| Ok(n.parse()?)).collect()
 }

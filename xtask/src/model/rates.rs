@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use spmv::{Algorithm, Csr, MatrixStats, Options, Scalar};
+use spmv::{Csr, MatrixStats, Options, Scalar};
+use spmv_exec::work_of;
 use spmv_io::generate::{self, ColumnModel, RowLengths};
 use spmv_model::{KernelRates, Rates, Work};
 
@@ -82,14 +83,13 @@ where
     for ((n, mean), kind) in sizes.into_iter().flat_map(|size| Kind::ALL.map(|kind| (size, kind))) {
         let a: Csr<T> = kind.matrix(n, mean)?.map_values(T::from_f64);
         let stats = MatrixStats::of(a.view());
-        // Diagonals that were not counted say nothing.
-        let is_known = |a: &Algorithm| *a != Algorithm::Dia || stats.diagonals.is_some();
-        for algorithm in algorithms().filter(is_known) {
+        for algorithm in algorithms() {
             let options = Options { algorithm, ..Options::default() };
             let Some(runs) = timing::of(place, &options, &a)? else { continue };
             let kernel = runs.kernel;
-            let sample = (Work::of(&kernel, &stats, caps), runs.median());
-            samples.entry(kernel.id.stem()).or_default().push(sample);
+            // What statistics do not tell, no rates can be fitted to.
+            let Some(work) = work_of(algorithm, &kernel, &stats, caps) else { continue };
+            samples.entry(kernel.id.stem()).or_default().push((work, runs.median()));
         }
         bar.inc(1);
     }

@@ -32,7 +32,7 @@ pub(super) fn profile_path(place: &Place) -> anyhow::Result<PathBuf> {
 
 /// Those that can be planned and timed.
 pub(super) fn algorithms() -> impl Iterator<Item = Algorithm> + Clone {
-    Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Auto)
+    Algorithm::ALL.iter().copied().filter(|algorithm| *algorithm != Algorithm::Auto)
 }
 
 /// A matrix of as many columns as rows, none of which is longer than that.

@@ -17,7 +17,7 @@ impl Kernel {
     /// Every row of `KernelId`.
     pub(crate) fn all() -> Vec<Self> {
         let params = |id: KernelId| id.params().iter().map(|param| param.name).collect();
-        KernelId::ALL.into_iter().map(|id| Self { stem: id.stem(), params: params(id) }).collect()
+        KernelId::ALL.iter().copied().map(|id| Self { stem: id.stem(), params: params(id) }).collect()
     }
 }
 

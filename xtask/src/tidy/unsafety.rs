@@ -6,10 +6,10 @@ use super::code::{has_word, strip};
 use super::{Package, Tree, Workspace};
 
 /// A file that may contain `unsafe`, and why. A `*` stands for any text within one folder.
-const ALLOWED: [(&str, &str); 11] = [
+const ALLOWED: &[(&str, &str)] = &[
     ("crates/spmv-backend/src/backend.rs", "declares the verb `launch`, implements nothing"),
     ("crates/spmv-exec/src/launch.rs", "the one call of `launch`"),
-    ("crates/spmv-cpu/src/device.rs", "memory that kernels share, and their launch"),
+    ("crates/spmv-cpu/src/device*.rs", "memory that kernels share, and their launch"),
     ("crates/spmv-cpu/src/simd.rs", "gathers without bounds checks"),
     ("crates/spmv-cpu/src/simd/*.rs", "gathers without bounds checks, by instruction set"),
     ("crates/spmv-cuda/src/device*.rs", "driver calls"),

@@ -3,26 +3,22 @@
 // steps:  1 y <- alpha*t + beta*y; alpha = 0 does not read t, beta = 0 does not read y
 
 use rayon::prelude::*;
-use spmv_core::Accum;
+use spmv_core::{Accum, Value};
+
+use super::prelude::rows_of;
+use crate::device_args::view::Axpby;
+use crate::launch::Launch;
 
 /// Rows that one task combines: long enough to be worth a task, short enough to balance.
 const CHUNK: usize = 16 * 1024;
 
-pub(crate) struct Axpby<'a, A> {
-    pub(crate) alpha: A,
-    pub(crate) beta: A,
-    pub(crate) t: &'a [A],
-    pub(crate) y: &'a mut [A],
-}
-
-impl<A: Accum> Axpby<'_, A> {
-    pub(crate) fn run(self) {
-        let Self { alpha, beta, t, y } = self;
-        if y.len() <= CHUNK {
-            return combine(alpha, beta, t, y);
-        }
-        y.par_chunks_mut(CHUNK).zip(t.par_chunks(CHUNK)).for_each(|(y, t)| combine(alpha, beta, t, y));
+pub(crate) fn run<T: Value>(_: Launch, args: Axpby<'_, T>) {
+    let Axpby { n_rows, row_base, alpha, beta, t, y, .. } = args;
+    let (t, y) = (&t[..n_rows as usize], rows_of(y, row_base, n_rows));
+    if y.len() <= CHUNK {
+        return combine(alpha, beta, t, y);
     }
+    y.par_chunks_mut(CHUNK).zip(t.par_chunks(CHUNK)).for_each(|(y, t)| combine(alpha, beta, t, y));
 }
 
 fn combine<A: Accum>(alpha: A, beta: A, t: &[A], y: &mut [A]) {

@@ -3,31 +3,21 @@
 // steps:  1 a bunch takes S whole rows; 2 its lanes sum every T-th product; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
 
-use spmv_core::Tiling;
+use super::prelude::{for_row_sums, operand, rows_of};
+use crate::device_args::view::CsrVector;
+use crate::launch::Launch;
+use crate::simd::SimdValue;
 
-use super::prelude::for_row_sums;
-use crate::simd::{Isa, Operand, SimdValue};
-
-pub(crate) struct CsrVector<'a, T: SimdValue> {
-    pub(crate) tiling: Tiling,
-    pub(crate) isa: Isa,
-    pub(crate) alpha: T::Accum,
-    pub(crate) beta: T::Accum,
-    pub(crate) row_ptr: &'a [u32],
-    pub(crate) a: Operand<'a, T>,
-    pub(crate) y: &'a mut [T::Accum],
-}
-
-impl<T: SimdValue> CsrVector<'_, T> {
-    pub(crate) fn run(self, groups: u32) {
-        let Self { tiling, isa, alpha, beta, row_ptr, a, y } = self;
-        let n_rows = y.len() as u32;
-        // STEP 1
-        let first_row = |group| tiling.vector_rows(group, n_rows).start;
-        // STEP 4
-        for_row_sums(groups, &first_row, (alpha, beta), row_ptr, y, &|entries| {
-            // STEP 2, STEP 3
-            T::dot(isa, &a, entries)
-        });
-    }
+pub(crate) fn run<T: SimdValue>(launch: Launch, args: CsrVector<'_, T>) {
+    let CsrVector { n_rows, row_base, tiles, alpha, beta, row_ptr, cols, vals, x, y, .. } = args;
+    let tiling = launch.tiling.with_tiles(tiles);
+    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
+    let a = operand(row_ptr, cols, vals, x);
+    // STEP 1
+    let first_row = |group| tiling.vector_rows(group, n_rows).start;
+    // STEP 4
+    for_row_sums(launch.groups, &first_row, (alpha, beta), row_ptr, y, &|entries| {
+        // STEP 2, STEP 3
+        T::dot(launch.isa, &a, entries)
+    });
 }

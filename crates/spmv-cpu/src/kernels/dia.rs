@@ -5,20 +5,31 @@
 
 use std::ops::Range;
 
-use spmv_core::{Tiling, Value};
+use spmv_core::Value;
 
-use super::prelude::for_sums_side_by_side;
+use super::prelude::{for_sums_side_by_side, rows_of};
+use crate::device_args::view::Dia;
+use crate::launch::Launch;
 
-pub(crate) struct Dia<'a, T: Value> {
-    pub(crate) tiling: Tiling,
-    pub(crate) alpha: T::Accum,
-    pub(crate) beta: T::Accum,
-    /// Column minus row of each diagonal, in 32 bits.
-    pub(crate) offsets: &'a [u32],
-    /// Row r of diagonal d at `d * n_rows + r`.
-    pub(crate) vals: &'a [T],
-    pub(crate) x: &'a [T],
-    pub(crate) y: &'a mut [T::Accum],
+pub(crate) fn run<T: Value>(launch: Launch, args: Dia<'_, T>) {
+    let Dia { n_rows, row_base, n_cols, n_diags, tiles, alpha, beta, offsets, vals, x, y, .. } = args;
+    let tiling = launch.tiling.with_tiles(tiles);
+    let (offsets, x) = (&offsets[..n_diags as usize], &x[..n_cols as usize]);
+    let (y, n_rows) = (rows_of(y, row_base, n_rows), n_rows as usize);
+    let none = T::from_f64(0.0);
+    // STEP 1, STEP 3
+    for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
+        // STEP 2
+        for (diagonal, offset) in offsets.iter().enumerate() {
+            let Inside { rows, cols } = inside((first as u32).wrapping_add(*offset), x.len(), sums.len());
+            let place = diagonal * n_rows + first + rows.start;
+            let entries = vals[place..place + rows.len()].iter().zip(&x[cols]);
+            for (sum, (val, x)) in sums[rows].iter_mut().zip(entries) {
+                let product = val.to_accum() * x.to_accum();
+                *sum += if *val == none { num_traits::zero() } else { product };
+            }
+        }
+    });
 }
 
 /// The part of some rows where a diagonal is inside of the matrix.
@@ -35,27 +46,6 @@ fn inside(first_col: u32, n_cols: usize, n: usize) -> Inside {
     let col = first_col.wrapping_add(start as u32) as usize;
     let end = n.min(start + n_cols.saturating_sub(col));
     Inside { rows: start..end, cols: if start < end { col..col + (end - start) } else { 0..0 } }
-}
-
-impl<T: Value> Dia<'_, T> {
-    pub(crate) fn run(self, groups: u32) {
-        let Self { tiling, alpha, beta, offsets, vals, x, y } = self;
-        let n_rows = y.len();
-        let none = T::from_f64(0.0);
-        // STEP 1, STEP 3
-        for_sums_side_by_side(groups, tiling, (alpha, beta), y, &|first, sums| {
-            // STEP 2
-            for (diagonal, offset) in offsets.iter().enumerate() {
-                let Inside { rows, cols } = inside((first as u32).wrapping_add(*offset), x.len(), sums.len());
-                let place = diagonal * n_rows + first + rows.start;
-                let entries = vals[place..place + rows.len()].iter().zip(&x[cols]);
-                for (sum, (val, x)) in sums[rows].iter_mut().zip(entries) {
-                    let product = val.to_accum() * x.to_accum();
-                    *sum += if *val == none { num_traits::zero() } else { product };
-                }
-            }
-        });
-    }
 }
 
 #[cfg(test)]

@@ -4,34 +4,37 @@
 //         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
 //         sum in carries[block]; where groups can join, the last to arrive adds its row's, else carry_apply
 
-use super::prelude::{RowSums, for_carriers};
-use crate::simd::{Isa, Operand, SimdValue};
-
-pub(crate) struct Ipcsr<'a, T: SimdValue> {
-    pub(crate) isa: Isa,
-    pub(crate) alpha: T::Accum,
-    pub(crate) beta: T::Accum,
-    pub(crate) row_ptr: &'a [u32],
-    /// First row of each block, and the end: one more than blocks.
-    pub(crate) block_rows: &'a [u32],
-    /// First entry of each block, and the end.
-    pub(crate) block_entries: &'a [u32],
-    pub(crate) a: Operand<'a, T>,
-    pub(crate) carries: &'a mut [T::Accum],
-    pub(crate) y: &'a mut [T::Accum],
-}
+use super::prelude::{RowSums, for_carriers, operand, rows_of};
+use crate::device_args::view::Ipcsr;
+use crate::launch::Launch;
+use crate::simd::SimdValue;
 
 /// Products need no memory of their own here: the vector unit sums them as it gathers them.
-impl<T: SimdValue> Ipcsr<'_, T> {
-    pub(crate) fn run(self, groups: u32) {
-        let Self { isa, alpha, beta, row_ptr, block_rows, block_entries, a, carries, y } = self;
-        let sums = RowSums { isa, alpha, beta, row_ptr, a };
-        for_carriers(groups, 1, block_rows, y, carries, &|block, y| {
-            // STEP 1
-            let rows = block_rows[block] as usize..block_rows[block + 1] as usize;
-            let entries = block_entries[block] as usize..block_entries[block + 1] as usize;
-            // STEP 2, STEP 3, STEP 4, STEP 5: after whole rows no entry is left to carry.
-            sums.of(rows, entries, y)
-        });
-    }
+pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ipcsr<'_, T>) {
+    let Ipcsr {
+        n_rows,
+        row_base,
+        alpha,
+        beta,
+        row_ptr,
+        block_rows,
+        block_entries,
+        cols,
+        vals,
+        x,
+        carries,
+        y,
+        ..
+    } = args;
+    let n_blocks = launch.groups as usize;
+    let (block_rows, block_entries) = (&block_rows[..=n_blocks], &block_entries[..=n_blocks]);
+    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
+    let sums = RowSums { isa: launch.isa, alpha, beta, row_ptr, a: operand(row_ptr, cols, vals, x) };
+    for_carriers(launch.groups, 1, block_rows, y, &mut carries[..n_blocks], &|block, y| {
+        // STEP 1
+        let rows = block_rows[block] as usize..block_rows[block + 1] as usize;
+        let entries = block_entries[block] as usize..block_entries[block + 1] as usize;
+        // STEP 2, STEP 3, STEP 4, STEP 5: after whole rows no entry is left to carry.
+        sums.of(rows, entries, y)
+    });
 }

@@ -4,7 +4,32 @@ use std::ops::Range;
 
 use spmv_core::{Accum, Tiling};
 
-use crate::simd::{Isa, Operand, SimdValue};
+use crate::simd::{Columns, Isa, Operand, SimdValue};
+
+/// Most entries of a tile: what a lane group's local memory holds of the widest sums.
+pub(crate) const MAX_TILE: usize = 4096;
+
+/// `alpha*sum + beta*y`, which does not read `y` where beta is zero.
+#[inline(always)]
+pub(crate) fn store<A: Accum>(alpha: A, sum: A, beta: A, y: A) -> A {
+    if beta.is_zero() { alpha * sum } else { alpha * sum + beta * y }
+}
+
+/// The rows of `y` that a kernel writes.
+pub(crate) fn rows_of<A>(y: &mut [A], row_base: u32, n_rows: u32) -> &mut [A] {
+    &mut y[row_base as usize..][..n_rows as usize]
+}
+
+/// The entries of a matrix in CSR form with these row offsets.
+pub(crate) fn operand<'a, T>(
+    row_ptr: &[u32],
+    cols: Columns<'a>,
+    vals: &'a [T],
+    x: &'a [T],
+) -> Operand<'a, T> {
+    let nnz = row_ptr[row_ptr.len() - 1] as usize;
+    Operand::new(cols.first(nnz), &vals[..nnz], x)
+}
 
 /// Runs `leaf` once for every group, in parallel by halves.
 ///
@@ -76,7 +101,7 @@ pub(crate) fn for_row_sums<A: Accum>(
     for_rows(groups, y, first_row, &|out| {
         let pairs = row_ptr[out.base..].windows(2);
         for (y, pair) in out.rows.iter_mut().zip(pairs) {
-            *y = super::store(alpha, sum(pair[0] as usize..pair[1] as usize), beta, *y);
+            *y = store(alpha, sum(pair[0] as usize..pair[1] as usize), beta, *y);
         }
     });
 }
@@ -100,7 +125,7 @@ pub(crate) fn for_sums_side_by_side<A: Accum>(
             let sums = &mut sums[..y.len()];
             add(out.base + chunk * SIDE_BY_SIDE, sums);
             for (y, sum) in y.iter_mut().zip(sums) {
-                *y = super::store(alpha, *sum, beta, *y);
+                *y = store(alpha, *sum, beta, *y);
             }
         }
     });
@@ -156,7 +181,7 @@ impl<T: SimdValue> RowSums<'_, T> {
         }
         let first = T::dot(*isa, a, entries.start..row_ptr[rows.start + 1] as usize);
         let y = y.range(rows.clone());
-        y[0] = super::store(*alpha, first, *beta, y[0]);
+        y[0] = store(*alpha, first, *beta, y[0]);
         T::rows(*isa, a, &row_ptr[rows.start + 1..=rows.end], *alpha, *beta, &mut y[1..]);
         T::dot(*isa, a, row_ptr[rows.end] as usize..entries.end)
     }

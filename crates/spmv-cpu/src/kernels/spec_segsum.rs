@@ -10,24 +10,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use num_traits::Zero;
 use spmv_core::{Tiling, Value};
 
-use super::prelude::{Rows, for_groups};
-use crate::simd::Operand;
+use super::prelude::{MAX_TILE, Rows, for_groups, operand, rows_of};
+use crate::device_args::view;
+use crate::launch::Launch;
+use crate::simd::{Operand, SimdValue};
 
-/// Most entries of a tile: what a lane group's local memory holds of the widest sums.
-pub(crate) const MAX_TILE: usize = 4096;
-
-pub(crate) struct SpecSegsum<'a, T: Value> {
-    pub(crate) tiling: Tiling,
-    pub(crate) alpha: T::Accum,
-    pub(crate) row_ptr: &'a [u32],
-    /// The row of each tile's first entry, and `n_rows` at the end.
-    pub(crate) tile_rows: &'a [u32],
-    pub(crate) a: Operand<'a, T>,
-    pub(crate) y: &'a mut [T::Accum],
-    pub(crate) sync_rows: &'a mut [u32],
-    pub(crate) sync_sums: &'a mut [T::Accum],
-    pub(crate) dirty_count: &'a AtomicU32,
-    pub(crate) speculator: &'a [AtomicU32],
+/// What every bunch reads, and what several report to.
+struct SpecSegsum<'a, T: Value> {
+    tiling: Tiling,
+    alpha: T::Accum,
+    row_ptr: &'a [u32],
+    tile_rows: &'a [u32],
+    a: Operand<'a, T>,
+    dirty_count: &'a AtomicU32,
+    speculator: &'a [AtomicU32],
 }
 
 /// What a run of groups writes, besides the speculator.
@@ -52,15 +48,31 @@ struct Bunch<A> {
     sync: A,
 }
 
+pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::SpecSegsum<'_, T>) {
+    let view::SpecSegsum { n_rows, row_base, nnz, tiles, turn, alpha, .. } = args;
+    let tiling = launch.tiling.with_tiles(tiles);
+    let (n_tiles, n_bunches) = (tiling.n_tiles(nnz) as usize, tiling.n_bunches(nnz) as usize);
+    let row_ptr = &args.row_ptr[..=n_rows as usize];
+    let out = Out {
+        y: Rows { base: 0, rows: rows_of(args.y, row_base, n_rows) },
+        sync_rows: Rows { base: 0, rows: &mut args.sync_rows[..n_bunches] },
+        sync_sums: Rows { base: 0, rows: &mut args.sync_sums[..n_bunches] },
+    };
+    let sums = SpecSegsum {
+        tiling,
+        alpha,
+        row_ptr,
+        tile_rows: &args.tile_rows[..=n_tiles],
+        a: operand(row_ptr, args.cols, args.vals, args.x),
+        dirty_count: &args.dirty_count[turn as usize],
+        speculator: &args.speculator[..n_tiles],
+    };
+    sums.run(launch.groups, nnz, out);
+}
+
 impl<T: Value> SpecSegsum<'_, T> {
-    pub(crate) fn run(mut self, groups: u32) {
-        let nnz = self.row_ptr[self.row_ptr.len() - 1];
+    fn run(&self, groups: u32, nnz: u32, out: Out<'_, T::Accum>) {
         let (tiling, tile_rows) = (self.tiling, self.tile_rows);
-        let out = Out {
-            y: Rows { base: 0, rows: std::mem::take(&mut self.y) },
-            sync_rows: Rows { base: 0, rows: std::mem::take(&mut self.sync_rows) },
-            sync_sums: Rows { base: 0, rows: std::mem::take(&mut self.sync_sums) },
-        };
         for_groups(
             0..groups,
             out,

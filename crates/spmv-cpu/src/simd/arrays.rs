@@ -2,8 +2,8 @@
 
 use spmv_core::Accum;
 
-use super::SimdValue;
 use super::loops::{Lanes, Source};
+use super::operand::SimdValue;
 
 /// Lanes in an array. `FUSED` where multiplying and adding is one instruction of the target, as on aarch64,
 /// whose vectors the compiler then uses; NEON has no gather that this would miss.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use spmv_core::Accum;
 
-use super::{Operand, SimdValue};
+use super::operand::{Operand, SimdValue, Slots};
 
 /// Sums in a vector, and rows taken together.
 const LANES: usize = 8;
@@ -480,5 +480,98 @@ pub(super) unsafe fn rows<T: SimdValue, L: Source<T>>(
         // SAFETY: features by contract.
         let sum = alpha * unsafe { dot::<T, L>(a, ptr[0] as usize..ptr[1] as usize) };
         *y = if beta == T::Accum::default() { sum } else { sum + beta * *y };
+    }
+}
+
+/// Body of [`SimdValue::slots`].
+///
+/// # Safety
+///
+/// The CPU has the features of `L`.
+#[inline(always)]
+pub(super) unsafe fn slots<T: SimdValue, L: Source<T>>(
+    a: &Slots<'_, T>,
+    first: usize,
+    stride: usize,
+    n: usize,
+    sums: &mut [T::Accum],
+) {
+    if let (Some(last), false) = (n.checked_sub(1), sums.is_empty()) {
+        let end = last.checked_mul(stride).and_then(|at| at.checked_add(first + sums.len()));
+        assert!(end.is_some_and(|end| end <= a.cols.len()), "rows beyond {} slots", a.cols.len());
+    }
+    let (eights, rest) = sums.as_chunks_mut::<LANES>();
+    let after = first + eights.len() * LANES;
+    for (i, sums) in eights.iter_mut().enumerate() {
+        // SAFETY: slots of the last of the rows lie within `a`, as was just checked; features by contract.
+        *sums = unsafe { eight_rows::<T, L>(a, first + i * LANES, stride, n) };
+    }
+    for (i, sum) in rest.iter_mut().enumerate() {
+        *sum = a.row(after + i, stride, n);
+    }
+}
+
+/// Sums eight rows side by side, of which slot `k` is at `at + k * stride`.
+///
+/// # Safety
+///
+/// `at + k * stride + LANES <= a.cols.len()` for every `k < n`, and the CPU has the features of `L`. Columns are in range
+/// or padding by the contract of [`Slots`].
+#[inline(always)]
+unsafe fn eight_rows<T: SimdValue, L: Source<T>>(
+    a: &Slots<'_, T>,
+    at: usize,
+    stride: usize,
+    n: usize,
+) -> [T::Accum; LANES] {
+    let mut sums = [T::Accum::default(); LANES];
+    let mut k = 0;
+    // SAFETY: this function's contract; only slots with entries are gathered.
+    unsafe {
+        let zero = L::splat(T::Accum::default());
+        let (mut even, mut odd) = (zero, zero);
+        while k + 1 < n && is_full(a, at + k * stride) && is_full(a, at + (k + 1) * stride) {
+            even = add_slots::<T, L>(a, at + k * stride, even);
+            odd = add_slots::<T, L>(a, at + (k + 1) * stride, odd);
+            k += 2;
+        }
+        if k < n && is_full(a, at + k * stride) {
+            even = add_slots::<T, L>(a, at + k * stride, even);
+            k += 1;
+        }
+        L::write(sums.as_mut_ptr(), L::add(even, odd));
+    }
+    if k < n {
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            *sum += a.row(at + k * stride + lane, stride, n - k);
+        }
+    }
+    sums
+}
+
+/// Whether the eight slots from `at` on have entries.
+///
+/// # Safety
+///
+/// `at + LANES <= a.cols.len()`.
+#[inline(always)]
+unsafe fn is_full<T>(a: &Slots<'_, T>, at: usize) -> bool {
+    // SAFETY: this function's contract.
+    let cols = unsafe { a.cols.as_ptr().add(at).cast::<[u32; LANES]>().read_unaligned() };
+    // Without a branch for each, so that it is one comparison.
+    cols.iter().fold(true, |full, col| full & (*col != Slots::<T>::PADDING))
+}
+
+/// Products of the eight slots from `at` on, added to `sums`.
+///
+/// # Safety
+///
+/// `at + LANES <= a.cols.len()`, the slots have entries, and the CPU has the features of `L`.
+#[inline(always)]
+unsafe fn add_slots<T: SimdValue, L: Source<T>>(a: &Slots<'_, T>, at: usize, sums: L::V) -> L::V {
+    // SAFETY: `vals` is as long as `cols`, by `Slots::new`; the rest by this function's contract.
+    unsafe {
+        let x = L::gather(a.x.as_ptr(), a.cols.as_ptr().add(at));
+        L::mul_add(L::load(a.vals.as_ptr().add(at)), x, sums)
     }
 }

@@ -9,129 +9,23 @@
 //! 40 percent, and on Intel those are slow where the gather data sampling mitigation is on.
 
 mod arrays;
+mod isa;
 mod loops;
+mod operand;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub use isa::Isa;
+pub(crate) use operand::{Columns, Operand, PaddedColumns, SimdValue, Slots};
+
 use std::ops::Range;
 
 use arrays::Arrays;
-use loops::{dot, rows};
-use spmv_core::{Value, bf16, f16};
+use loops::{dot, rows, slots};
+use spmv_core::{bf16, f16};
 
-/// Instruction set of the sums, found at run time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isa {
-    /// Plain Rust; what the compiler makes of arrays of eight.
-    Scalar,
-    /// 128-bit vectors of aarch64.
-    Neon,
-    /// 256-bit vectors of x86-64, with FMA and F16C.
-    Avx2,
-    /// As `Avx2`, with 512-bit vectors for f64.
-    Avx512,
-}
-
-impl Isa {
-    /// The best set this CPU runs.
-    pub fn detect() -> Self {
-        *Self::available().last().expect("Scalar runs everywhere")
-    }
-
-    /// Every set this CPU runs, `Scalar` first and the best last.
-    pub fn available() -> Vec<Isa> {
-        [Isa::Scalar, Isa::Neon, Isa::Avx2, Isa::Avx512].into_iter().filter(|isa| isa.runs_here()).collect()
-    }
-
-    /// Name in lower case.
-    pub fn name(self) -> &'static str {
-        match self {
-            Isa::Scalar => "scalar",
-            Isa::Neon => "neon",
-            Isa::Avx2 => "avx2",
-            Isa::Avx512 => "avx512",
-        }
-    }
-
-    /// Whether this CPU has every feature that the set's functions are compiled with. The standard library
-    /// caches the answer, so that this is a load and a test.
-    fn runs_here(self) -> bool {
-        match self {
-            Isa::Scalar => true,
-            Isa::Neon => cfg!(target_arch = "aarch64"),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => {
-                is_x86_feature_detected!("avx2")
-                    && is_x86_feature_detected!("fma")
-                    && is_x86_feature_detected!("f16c")
-                    && is_x86_feature_detected!("bmi1")
-                    && is_x86_feature_detected!("bmi2")
-                    && is_x86_feature_detected!("popcnt")
-            }
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => {
-                Isa::Avx2.runs_here()
-                    && is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512vl")
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx2 | Isa::Avx512 => false,
-        }
-    }
-}
-
-/// Entries of a matrix together with the x they gather from; every column index is known to be less
-/// than `x.len()`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Operand<'a, T> {
-    cols: &'a [u32],
-    vals: &'a [T],
-    x: &'a [T],
-}
-
-impl<'a, T> Operand<'a, T> {
-    /// Joins the arrays. Panics unless there are as many columns as values.
-    ///
-    /// # Safety
-    ///
-    /// Every element of `cols` is less than `x.len()`.
-    pub(crate) unsafe fn new_unchecked(cols: &'a [u32], vals: &'a [T], x: &'a [T]) -> Self {
-        assert_eq!(cols.len(), vals.len(), "one column per value");
-        Self { cols, vals, x }
-    }
-
-    /// The product of entry `e` with its `x`: what the readable kernels use.
-    pub(crate) fn product(&self, e: usize) -> T::Accum
-    where
-        T: Value,
-    {
-        self.vals[e].to_accum() * self.x[self.cols[e] as usize].to_accum()
-    }
-}
-/// A type of stored values, with its loops.
-pub(crate) trait SimdValue: Value {
-    /// Sum of products over entries `range`: one row or a piece of one.
-    ///
-    /// Panics unless `range` lies within the operand's entries. An `isa` this CPU lacks counts as `Scalar`.
-    fn dot(isa: Isa, a: &Operand<'_, Self>, range: Range<usize>) -> Self::Accum;
-
-    /// Whole rows: `y[i] = alpha * sum(row_ptr[i]..row_ptr[i + 1]) + beta * y[i]`. A zero `beta` leaves
-    /// the old `y` unread.
-    ///
-    /// Panics unless `row_ptr` has one element more than `y`, never decreases and stays within the
-    /// operand's entries. That is checked eight rows at a time before they are read, so that a panic may
-    /// come after earlier rows were written. An `isa` this CPU lacks counts as `Scalar`.
-    fn rows(
-        isa: Isa,
-        a: &Operand<'_, Self>,
-        row_ptr: &[u32],
-        alpha: Self::Accum,
-        beta: Self::Accum,
-        y: &mut [Self::Accum],
-    );
-}
 /// Calls `$body` in the widest way that `$isa` allows and the CPU has.
 macro_rules! dispatch {
     ($isa:ident, $t:ty, $wide:ident, $body:ident, $($arg:expr),*) => {
@@ -160,6 +54,10 @@ macro_rules! values {
 
             fn rows(isa: Isa, a: &Operand<'_, Self>, row_ptr: &[u32], alpha: $accum, beta: $accum, y: &mut [$accum]) {
                 dispatch!(isa, $t, $wide, rows, a, row_ptr, alpha, beta, y)
+            }
+
+            fn slots(isa: Isa, a: &Slots<'_, Self>, first: usize, stride: usize, n: usize, sums: &mut [$accum]) {
+                dispatch!(isa, $t, $wide, slots, a, first, stride, n, sums)
             }
         }
     )*};

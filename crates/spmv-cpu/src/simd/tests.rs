@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use spmv_core::{bf16, f16};
 
-use super::{Isa, Operand, SimdValue};
+use super::{Columns, Isa, Operand, PaddedColumns, SimdValue, Slots};
 
 /// A value from a number, and back.
 trait Test: SimdValue {
@@ -58,7 +58,8 @@ impl<T: Test> Case<T> {
 
     fn operand(&self) -> Operand<'_, T> {
         // SAFETY: columns were taken below 97, the length of x.
-        unsafe { Operand::new_unchecked(&self.cols, &self.vals, &self.x) }
+        let cols = unsafe { Columns::new_unchecked(&self.cols, self.x.len()) };
+        Operand::new(cols, &self.vals, &self.x)
     }
 
     fn sum(&self, range: Range<usize>) -> f64 {
@@ -203,4 +204,43 @@ fn bad_ranges_panic() {
             assert!(std::panic::catch_unwind(run).is_err(), "{}", isa.name());
         }
     }
+}
+
+fn side_by_side<T: Test>() {
+    const STRIDE: usize = 37;
+    const N: usize = 11;
+    let mut case = Case::<T>::new(STRIDE * N, |_| false);
+    // Rows of 0 to 11 entries, in no order, and eight long ones beside each other.
+    let lens: Vec<usize> = (0..STRIDE).map(|row| if row / 8 == 2 { N } else { row * 5 % (N + 1) }).collect();
+    for (at, col) in case.cols.iter_mut().enumerate() {
+        if at / STRIDE >= lens[at % STRIDE] {
+            *col = Slots::<T>::PADDING;
+            case.vals[at] = T::of(f64::NAN);
+        }
+    }
+    // SAFETY: columns are those of a case, below the length of x, or padding.
+    let cols = unsafe { PaddedColumns::new_unchecked(&case.cols, case.x.len()) };
+    let slots = Slots::new(cols, &case.vals, &case.x);
+    let wide = |v: T| T::back(v.to_accum());
+    let product = |at: usize| wide(case.vals[at]) * wide(case.x[case.cols[at] as usize]);
+    for (isa, first) in Isa::available().into_iter().flat_map(|isa| [0, 5].map(|first| (isa, first))) {
+        let mut sums = vec![T::accum(f64::NAN); STRIDE - first];
+        T::slots(isa, &slots, first, STRIDE, N, &mut sums);
+        for (row, sum) in (first..).zip(&sums) {
+            let want = (0..lens[row]).map(|k| product(row + k * STRIDE)).sum();
+            close::<T>(T::back(*sum), want, 50.0, &format!("{} row {row}", isa.name()));
+        }
+        let beyond = std::panic::AssertUnwindSafe(|| {
+            T::slots(isa, &slots, first + 1, STRIDE, N, &mut vec![T::accum(0.0); STRIDE - first])
+        });
+        assert!(std::panic::catch_unwind(beyond).is_err(), "{}", isa.name());
+    }
+}
+
+#[test]
+fn rows_side_by_side_match_a_plain_loop() {
+    side_by_side::<f16>();
+    side_by_side::<bf16>();
+    side_by_side::<f32>();
+    side_by_side::<f64>();
 }

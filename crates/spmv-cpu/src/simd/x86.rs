@@ -13,7 +13,7 @@ macro_rules! compiled {
             use std::ops::Range;
 
             use super::super::loops::Source;
-            use super::super::{Operand, SimdValue};
+            use super::super::operand::{Operand, SimdValue, Slots};
 
             /// Body of [`SimdValue::dot`].
             ///
@@ -49,6 +49,25 @@ macro_rules! compiled {
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::loops::rows::<T, super::$lanes>(a, row_ptr, alpha, beta, y) }
+            }
+
+            /// Body of [`SimdValue::slots`].
+            ///
+            /// # Safety
+            ///
+            /// The CPU has the features.
+            #[target_feature(enable = $features)]
+            pub(in super::super) unsafe fn slots<T: SimdValue>(
+                a: &Slots<'_, T>,
+                first: usize,
+                stride: usize,
+                n: usize,
+                sums: &mut [T::Accum],
+            ) where
+                super::$lanes: Source<T>,
+            {
+                // SAFETY: the features are this function's.
+                unsafe { super::super::loops::slots::<T, super::$lanes>(a, first, stride, n, sums) }
             }
         }
     };

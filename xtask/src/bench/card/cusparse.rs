@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use libloading::{Library, Symbol};
-use spmv_backend::{Addressed as _, Arg, Backend, DeviceCaps, KernelSpec, Result as DeviceResult};
+use spmv_backend::{Addressed as _, Args, Backend, DeviceCaps, KernelSpec, Memory, Result as DeviceResult};
 use spmv_cuda::{Buffer, Graph, Stream};
 use spmv_exec::{Device, DeviceVec};
 
@@ -487,9 +487,9 @@ impl<B: Backend> Backend for Flushing<B> {
         stream: &B::Stream,
         kernel: &B::Kernel,
         groups: u32,
-        args: &[Arg<'_, Self>],
+        args: &Args<'_, Self>,
     ) -> DeviceResult<()> {
-        let args: Vec<Arg<'_, B>> = args.iter().map(passed_on).collect();
+        let args = args.map(passed_on);
         // SAFETY: the caller's promise, which is the same.
         unsafe { self.inner.launch(stream, kernel, groups, &args) }
     }
@@ -529,12 +529,10 @@ impl<B: Backend> Backend for Flushing<B> {
     }
 }
 
-fn passed_on<'a, B: Backend>(arg: &Arg<'a, Flushing<B>>) -> Arg<'a, B> {
-    match arg {
-        Arg::U32(count) => Arg::U32(*count),
-        Arg::Accum(scalar) => Arg::Accum(*scalar),
-        Arg::Buffer(buffer) => Arg::Buffer(*buffer),
-        Arg::Host(lent) => Arg::Host(*lent),
+fn passed_on<'a, B: Backend>(memory: Memory<'a, Flushing<B>>) -> Memory<'a, B> {
+    match memory {
+        Memory::Device(buffer) => Memory::Device(buffer),
+        Memory::Host(lent) => Memory::Host(lent),
     }
 }
 

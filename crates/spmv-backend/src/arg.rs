@@ -1,0 +1,70 @@
+//! Scalars and host memory that launches take.
+
+use std::marker::PhantomData;
+
+/// A scalar argument in the type of sums.
+///
+/// ```
+/// use spmv_backend::Scalar;
+/// assert_eq!(Scalar::F32(1.5).as_f64(), 1.5);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// For 16- and 32-bit values.
+    F32(f32),
+    /// For 64-bit values.
+    F64(f64),
+}
+
+impl Scalar {
+    /// The exact value as `f64`.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Scalar::F32(v) => f64::from(v),
+            Scalar::F64(v) => v,
+        }
+    }
+}
+
+/// Host memory lent to a kernel for one launch.
+///
+/// ```
+/// use spmv_backend::HostSlice;
+/// let mut y = [0u8; 16];
+/// let lent = HostSlice::of_mut(&mut y);
+/// assert_eq!((lent.bytes(), lent.is_mut()), (16, true));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct HostSlice<'a> {
+    start: *const u8,
+    bytes: usize,
+    is_mut: bool,
+    lent: PhantomData<&'a [u8]>,
+}
+
+impl<'a> HostSlice<'a> {
+    /// Memory to be read.
+    pub fn of(slice: &'a [u8]) -> Self {
+        Self { start: slice.as_ptr(), bytes: slice.len(), is_mut: false, lent: PhantomData }
+    }
+
+    /// Memory to be written, and perhaps read.
+    pub fn of_mut(slice: &'a mut [u8]) -> Self {
+        Self { start: slice.as_mut_ptr(), bytes: slice.len(), is_mut: true, lent: PhantomData }
+    }
+
+    /// Address of the first byte; writable if [`is_mut`](Self::is_mut).
+    pub fn start(&self) -> *mut u8 {
+        self.start.cast_mut()
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether it was lent for writing.
+    pub fn is_mut(&self) -> bool {
+        self.is_mut
+    }
+}

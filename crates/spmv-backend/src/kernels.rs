@@ -1,0 +1,264 @@
+//! Every kernel, declared once.
+//!
+//! From a kernel's declaration follow its [`KernelId`], its parameter table, the struct that a launch fills by name
+//! (`arguments.rs`), the header that `cargo xtask tidy` demands of its source in every language, and the view that the
+//! CPU's version reads.
+
+use crate::params::{Elem, Param, ParamKind};
+
+/// Calls a macro with the declaration of every kernel.
+///
+/// A declaration is the kernel's documentation, its [`KernelId`], its stem, its parameters in the order of every
+/// language, and the local memory of a group in bytes, from a [`Group`](crate::Group). A parameter is
+///
+/// | kind | is | on the CPU |
+/// |---|---|---|
+/// | `u32` | a count | `u32` |
+/// | `accum` | a scalar in the type of sums | `T::Accum` |
+/// | `[u32]` | indices | `&[u32]` |
+/// | `[column]` | indices below the length of `x` | columns that need no check |
+/// | `[slot]` | the same, or the greatest number for a slot without an entry, after a row's others | padded columns |
+/// | `[row]` | every row once | a permutation |
+/// | `[value]` | values of the matrix | `&[T]` |
+/// | `[vector]` | values of `x` | `&[T]` |
+/// | `[accum]` | sums | `&[T::Accum]` |
+/// | `[mut u32]`, `[mut accum]` | the same, written | `&mut` |
+/// | `[shared u32]` | indices, written by several groups | `&[AtomicU32]` |
+/// | `[counter]` | numbers that groups add to at the same time | `&[AtomicU32]` |
+///
+/// ```
+/// macro_rules! stems {
+///     ($($(#[$doc:meta])* $id:ident $stem:ident ($($name:ident: $kind:tt),* $(,)?) local $local:expr;)*) => {
+///         [$(stringify!($stem)),*]
+///     };
+/// }
+/// assert!(spmv_backend::for_each_kernel!(stems).contains(&"merge_path"));
+/// ```
+// Row `r` of a kernel is row `row_base + r` of y: a matrix too large for one launch is split into row ranges with
+// rebased offsets, and no backend has to bind y at an odd address. `tiles` is S of the tiling: an argument, not part of
+// the code, so that one compiled kernel serves every S.
+#[macro_export]
+macro_rules! for_each_kernel {
+    ($then:ident) => {
+        $then! {
+            /// Stage 1 of speculative segmented sum (Liu & Vinter 2015, section 3.1).
+            ///
+            /// `tile_rows`: the row of each tile's first entry, and `n_rows` at the end, found once, at prepare. `turn`:
+            /// which of the two dirty counters this run uses.
+            // Local memory, for each bunch: a tile's products (one more for each lane, so that lanes read from different
+            // banks) and one descriptor bit per entry (in 32-bit words, two more for the end and the dirty flag). Lanes
+            // that cannot shuffle keep one sum more.
+            SpecSegsum spec_segsum(
+                n_rows: u32, row_base: u32, nnz: u32, tiles: u32, turn: u32, alpha: accum, row_ptr: [u32],
+                tile_rows: [u32], cols: [column], vals: [value], x: [vector], y: [mut accum], sync_rows: [mut u32],
+                sync_sums: [mut accum], dirty_count: [counter], speculator: [shared u32],
+            ) local |g| g.talk + g.kept + g.lanes * g.sum + g.bunches * (g.tile * g.sum + (g.tile / 32 + 2) * 4);
+
+            /// Stage 2 of speculative segmented sum on the device, for discrete memory.
+            ///
+            /// `turn`: which of the two dirty counters stage 1 used; the other one is reset for the next run, because no
+            /// group of a launch knows when all the others have read a counter.
+            FixupApply fixup_apply(
+                n_rows: u32, row_base: u32, nnz: u32, tiles: u32, turn: u32, row_ptr: [u32], tile_rows: [u32],
+                sync_sums: [accum], dirty_count: [counter], speculator: [u32], y: [mut accum],
+            ) local |g| g.talk + g.bunches * g.tile * g.sum;
+
+            /// One lane a row (Bell & Garland 2009).
+            CsrScalar csr_scalar(
+                n_rows: u32, row_base: u32, tiles: u32, alpha: accum, beta: accum, row_ptr: [u32], cols: [column],
+                vals: [value], x: [vector], y: [mut accum],
+            ) local |_| 0;
+
+            /// One bunch a row (Bell & Garland 2009).
+            CsrVector csr_vector(
+                n_rows: u32, row_base: u32, tiles: u32, alpha: accum, beta: accum, row_ptr: [u32], cols: [column],
+                vals: [value], x: [vector], y: [mut accum],
+            ) local |g| g.talk;
+
+            /// Rows and entries cut evenly over bunches (Merrill & Garland 2016).
+            ///
+            /// `bunch_rows`: the rows finished before each bunch, and before the end, found once, at prepare.
+            // A tile's products and row ends.
+            MergePath merge_path(
+                n_rows: u32, row_base: u32, nnz: u32, tiles: u32, alpha: accum, beta: accum, row_ptr: [u32],
+                bunch_rows: [u32], cols: [column], vals: [value], x: [vector], carries: [mut accum], y: [mut accum],
+            ) local |g| g.talk + g.bunches * g.tile * (g.sum + 4);
+
+            /// Blocks of rows whose products a group holds in local memory (Gao et al.).
+            ///
+            /// `block_rows` and `block_entries`: the blocks of `spmv_core::tiling::RowBlocks`, one more than groups.
+            /// `arrivals`: how many pieces of a row are done, at the row's first block; zero before and after a launch,
+            /// used where groups can join ([`DeviceCaps::joins`](crate::DeviceCaps::joins)).
+            // A group's products, a sum, a row end and a number of a long row for each lane, and how many long rows
+            // there are.
+            Ipcsr ipcsr(
+                n_rows: u32, row_base: u32, alpha: accum, beta: accum, row_ptr: [u32], block_rows: [u32],
+                block_entries: [u32], cols: [column], vals: [value], x: [vector], carries: [mut accum],
+                arrivals: [counter], y: [mut accum],
+            ) local |g| g.held + (2 * g.lanes + 2) * 4;
+
+            /// The products of all entries, in their order, in the device's memory (Gao et al.).
+            PcsrProducts pcsr_products(
+                nnz: u32, tiles: u32, cols: [column], vals: [value], x: [vector], products: [mut accum],
+            ) local |_| 0;
+
+            /// Sums of those products by row (Gao et al.).
+            PcsrSums pcsr_sums(
+                n_rows: u32, row_base: u32, tiles: u32, alpha: accum, beta: accum, row_ptr: [u32], products: [accum],
+                y: [mut accum],
+            ) local |g| g.held;
+
+            /// One lane a row of the ELLPACK layout (Bell & Garland 2009).
+            ///
+            /// Slot k of row r at `k * n_rows + r`; the greatest number for a column that is none.
+            Ell ell(
+                n_rows: u32, row_base: u32, width: u32, tiles: u32, alpha: accum, beta: accum, cols: [slot],
+                vals: [value], x: [vector], y: [mut accum],
+            ) local |_| 0;
+
+            /// One lane a row of jagged diagonals (Saad 1989).
+            ///
+            /// Place r holds the entries of row `perm[r]`: entry k at `jag_ptr[k] + r`, if that is before
+            /// `jag_ptr[k + 1]`.
+            Jad jad(
+                n_rows: u32, row_base: u32, n_jags: u32, tiles: u32, alpha: accum, beta: accum, perm: [row],
+                jag_ptr: [u32], cols: [u32], vals: [value], x: [vector], y: [mut accum],
+            ) local |_| 0;
+
+            /// One lane a row of whole diagonals (Bell & Garland 2009).
+            ///
+            /// Row r of diagonal d at `d * n_rows + r`, its column at `r + offsets[d]` in 32 bits; zero for no entry.
+            Dia dia(
+                n_rows: u32, row_base: u32, n_cols: u32, n_diags: u32, tiles: u32, alpha: accum, beta: accum,
+                offsets: [u32], vals: [value], x: [vector], y: [mut accum],
+            ) local |_| 0;
+
+            /// Adds what `merge_path` and `ipcsr` carried from bunch to bunch.
+            CarryApply carry_apply(
+                n_rows: u32, row_base: u32, n_bunches: u32, alpha: accum, bunch_rows: [u32], carries: [accum],
+                y: [mut accum],
+            ) local |g| g.talk;
+
+            /// `y <- alpha*t + beta*y`.
+            Axpby axpby(n_rows: u32, row_base: u32, alpha: accum, beta: accum, t: [accum], y: [mut accum])
+                local |_| 0;
+        }
+    };
+}
+
+/// Sizes of a group that its local memory follows from.
+///
+/// ```
+/// use spmv_backend::{Group, KernelId, KernelSpec, Lanes};
+/// use spmv_core::{Dtype, Tiling};
+/// let spec = KernelSpec::new(KernelId::CsrVector, Dtype::F64, Lanes::Workgroup, Tiling::new(8, 1, 1, 2)?);
+/// assert_eq!(Group::of(&spec).talk, 2 * 8 * (8 + 4));
+/// # Ok::<(), spmv_core::TilingError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Bytes of a sum.
+    pub sum: u64,
+    /// Entries of a tile.
+    pub tile: u64,
+    /// Lanes of the group.
+    pub lanes: u64,
+    /// Bunches of the group.
+    pub bunches: u64,
+    /// Bytes by which lanes that cannot shuffle talk: one sum and one count each; else 0.
+    pub talk: u64,
+    /// Bytes of one sum more for each lane, where lanes cannot shuffle.
+    pub kept: u64,
+    /// Bytes of the group's products (one more for every 32), and of a sum for each lane.
+    pub held: u64,
+}
+
+macro_rules! param_kind {
+    (u32) => {
+        ParamKind::U32
+    };
+    (accum) => {
+        ParamKind::Accum
+    };
+    ([u32]) => {
+        ParamKind::Read(Elem::U32)
+    };
+    ([column]) => {
+        ParamKind::Read(Elem::U32)
+    };
+    ([slot]) => {
+        ParamKind::Read(Elem::U32)
+    };
+    ([row]) => {
+        ParamKind::Read(Elem::U32)
+    };
+    ([value]) => {
+        ParamKind::Read(Elem::Value)
+    };
+    ([vector]) => {
+        ParamKind::Read(Elem::Vector)
+    };
+    ([accum]) => {
+        ParamKind::Read(Elem::Accum)
+    };
+    ([mut u32]) => {
+        ParamKind::Write(Elem::U32)
+    };
+    ([mut accum]) => {
+        ParamKind::Write(Elem::Accum)
+    };
+    ([shared u32]) => {
+        ParamKind::Write(Elem::U32)
+    };
+    ([counter]) => {
+        ParamKind::Write(Elem::Counter)
+    };
+}
+
+macro_rules! declare {
+    ($($(#[$doc:meta])* $id:ident $stem:ident ($($name:ident: $kind:tt),* $(,)?) local $local:expr;)*) => {
+        /// A kernel's stem: the same file name in every language and in `spmv-cpu`.
+        ///
+        /// ```
+        /// use spmv_backend::KernelId;
+        /// assert_eq!(KernelId::SpecSegsum.stem(), "spec_segsum");
+        /// assert_eq!("merge_path".parse(), Ok(KernelId::MergePath));
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum KernelId {
+            $($(#[$doc])* $id,)*
+        }
+
+        impl KernelId {
+            /// Every kernel there is.
+            pub const ALL: &'static [KernelId] = &[$(KernelId::$id),*];
+
+            /// File stem and label.
+            pub const fn stem(self) -> &'static str {
+                match self {
+                    $(KernelId::$id => stringify!($stem),)*
+                }
+            }
+
+            /// The kernel's parameters, in order.
+            pub const fn params(self) -> &'static [Param] {
+                match self {
+                    $(KernelId::$id => {
+                        &[$(Param { name: stringify!($name), kind: param_kind!($kind) }),*]
+                    })*
+                }
+            }
+
+            /// Local memory that a group needs, in bytes.
+            pub(crate) fn local_bytes(self, group: &Group) -> u64 {
+                let of: fn(&Group) -> u64 = match self {
+                    $(KernelId::$id => $local,)*
+                };
+                of(group)
+            }
+        }
+    };
+}
+
+for_each_kernel!(declare);

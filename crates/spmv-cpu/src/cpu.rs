@@ -1,0 +1,134 @@
+//! The CPU, opened, and what it says of itself.
+
+use std::io::Read;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, Error, MemoryModel, Result};
+
+use crate::kernels::prelude::MAX_TILE;
+use crate::simd::Isa;
+
+/// The CPU, opened.
+///
+/// ```
+/// use spmv_backend::Backend;
+/// use spmv_cpu::{Cpu, Options};
+/// let one = Cpu::open(Options { threads: Some(1), ..Options::default() })?;
+/// assert_eq!(one.caps().compute_units, 1);
+/// # Ok::<(), spmv_backend::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Cpu {
+    pub(crate) caps: DeviceCaps,
+    pub(crate) isa: Isa,
+    /// A pool of its own, if a number of threads was asked for; else rayon's global one.
+    pool: Option<ThreadPool>,
+}
+
+/// How to open the CPU.
+///
+/// ```
+/// use spmv_cpu::{Isa, Options};
+/// let readable = Options { isa: Some(Isa::Scalar), ..Options::default() };
+/// assert_eq!(readable.threads, None);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads of a pool of its own; `None` uses rayon's global pool.
+    pub threads: Option<usize>,
+    /// Instruction set; `None` takes the best one this CPU runs.
+    pub isa: Option<Isa>,
+    /// Capabilities to hide.
+    pub mask: Mask,
+}
+
+/// Capabilities to hide, so that plans and paths for lesser devices can be tried without one.
+///
+/// ```
+/// use spmv_backend::{Backend, MemoryModel};
+/// use spmv_cpu::{Cpu, Mask, Options};
+/// let mask = Mask { discrete: true, local_bytes: Some(1024), ..Mask::default() };
+/// let cpu = Cpu::open(Options { mask, ..Options::default() })?;
+/// assert_eq!(cpu.caps().memory, MemoryModel::Discrete);
+/// # Ok::<(), spmv_backend::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mask {
+    /// Lanes cannot shuffle.
+    pub no_subgroups: bool,
+    /// The host cannot map buffers, nor lend its own memory.
+    pub discrete: bool,
+    /// Kernels cannot use memory that the host lends.
+    pub no_host_pointers: bool,
+    /// Local memory of a group, in bytes.
+    pub local_bytes: Option<u32>,
+    /// Largest buffer, in bytes; larger matrices are split.
+    pub max_buffer_bytes: Option<u64>,
+    /// Kernels cannot compute in `f64`.
+    pub no_f64: bool,
+}
+
+impl Cpu {
+    /// Opens the CPU.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if the threads asked for cannot be started, [`Error::Unsupported`] if this
+    /// CPU does not run the instruction set asked for.
+    pub fn open(options: Options) -> Result<Self> {
+        let Options { threads, isa, mask } = options;
+        let pool = threads.map(|n| ThreadPoolBuilder::new().num_threads(n).build()).transpose();
+        let unavailable =
+            |e| Error::Unavailable { backend: "cpu".into(), reason: format!("no threads: {e}") };
+        let pool = pool.map_err(unavailable)?;
+        let n_threads =
+            pool.as_ref().map_or_else(rayon::current_num_threads, ThreadPool::current_num_threads);
+        let isa = isa.unwrap_or_else(Isa::detect);
+        let name = format!("{n_threads} CPU threads ({})", isa.name());
+        if !Isa::available().contains(&isa) {
+            return Err(Error::unsupported("this CPU", isa.name(), "leave the choice to Isa::detect"));
+        }
+        Ok(Self { caps: caps(name, n_threads, mask), isa, pool })
+    }
+
+    /// The instruction set in use.
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Runs work that has something for more than one thread in the pool, other work right here.
+    pub(crate) fn run<R: Send>(&self, parallel: bool, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) if parallel => pool.install(work),
+            _ => work(),
+        }
+    }
+}
+
+/// What Linux calls the first processor (on ARM the number of the part), for the fingerprint; nothing elsewhere.
+fn processor() -> String {
+    let mut text = Vec::new();
+    // The file tells of every core, and takes long where there are many.
+    if let Ok(file) = std::fs::File::open("/proc/cpuinfo") {
+        let _ = file.take(2048).read_to_end(&mut text);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let name = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.split_once(": "));
+    let name = name("model name").or_else(|| name("CPU part"));
+    name.map_or_else(String::new, |(_, name)| name.trim().to_owned())
+}
+
+fn caps(name: String, n_threads: usize, mask: Mask) -> DeviceCaps {
+    let memory = if mask.discrete { MemoryModel::Discrete } else { MemoryModel::UnifiedCoherent };
+    let mut caps = DeviceCaps::new(name, DeviceKind::Cpu, memory);
+    caps.fingerprint = format!("cpu/{}/{}/{}", std::env::consts::ARCH, caps.name, processor());
+    caps.host_pointers = !(mask.discrete || mask.no_host_pointers);
+    caps.compute_units = n_threads as u32;
+    caps.subgroup = if mask.no_subgroups { None } else { Some((1, 64)) };
+    caps.arithmetic = if mask.no_f64 { DtypeSet::ALL.without(spmv_core::Dtype::F64) } else { DtypeSet::ALL };
+    // A lane is an iteration: a group may have any number.
+    caps.max_group = u32::MAX;
+    caps.max_local_bytes = mask.local_bytes.unwrap_or(64 * 1024);
+    caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(u64::MAX);
+    caps.max_tile = (u32::MAX, MAX_TILE as u32);
+    caps
+}

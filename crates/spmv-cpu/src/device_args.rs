@@ -1,0 +1,250 @@
+//! Arguments of a launch as kernels read them: by name, in the types of their declaration.
+//!
+//! Views are made from the declarations in `spmv_backend::for_each_kernel`, so that a kernel's file is all that the kernel
+//! costs here.
+
+use std::marker::PhantomData;
+use std::sync::atomic::AtomicU32;
+
+use bytemuck::Pod;
+use spmv_backend::{KernelId, Scalar, for_each_kernel};
+use spmv_core::{Accum, Value};
+
+use crate::kernels;
+use crate::launch::Launch;
+use crate::simd::{Columns, PaddedColumns, SimdValue};
+
+/// Most parameters of a kernel.
+const MAX_PARAMS: usize = 20;
+
+/// One argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Argument {
+    Count(u32),
+    Scalar(Scalar),
+    /// First byte, and how many.
+    Memory(*mut u8, usize),
+}
+
+/// The arguments of a launch, in the order of the kernel's declaration.
+#[derive(Debug)]
+pub(crate) struct List([Argument; MAX_PARAMS]);
+
+// SAFETY: arguments are only read here; the memory behind them is lent for the launch, and who may touch it is governed by
+// the contract of `launch`.
+unsafe impl Sync for List {}
+// SAFETY: as above.
+unsafe impl Send for List {}
+
+/// Rows, each of which is there once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Permutation<'a>(&'a [u32]);
+
+impl<'a> Permutation<'a> {
+    /// The first `n` places.
+    pub(crate) fn first(self, n: usize) -> Self {
+        Self(&self.0[..n])
+    }
+}
+
+impl List {
+    pub(crate) fn new(args: impl Iterator<Item = Argument>) -> Self {
+        let mut list = [Argument::Count(0); MAX_PARAMS];
+        for (place, arg) in list.iter_mut().zip(args) {
+            *place = arg;
+        }
+        Self(list)
+    }
+
+    fn count(&self, i: usize) -> u32 {
+        match self.0[i] {
+            Argument::Count(count) => count,
+            other => panic!("argument {i} is {other:?}, not a count"),
+        }
+    }
+
+    fn scalar<A: Accum>(&self, i: usize) -> A {
+        match self.0[i] {
+            Argument::Scalar(scalar) => A::from_f64(scalar.as_f64()),
+            other => panic!("argument {i} is {other:?}, not a scalar"),
+        }
+    }
+
+    /// The memory of argument `i` as elements, as many as fit.
+    ///
+    /// # Safety
+    /// Nothing writes the memory during the launch, for which it is borrowed.
+    unsafe fn slice<'a, E: Pod>(&self, i: usize) -> &'a [E] {
+        // SAFETY: this function's contract; a mutable slice is made and at once given up for a shared one.
+        unsafe { self.slice_mut(i) }
+    }
+
+    /// As [`slice`](Self::slice), to be written.
+    ///
+    /// # Safety
+    /// Nothing else reads or writes the memory during the launch, for which it is borrowed.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn slice_mut<'a, E: Pod>(&self, i: usize) -> &'a mut [E] {
+        let Argument::Memory(start, bytes) = self.0[i] else { panic!("argument {i} is no memory") };
+        assert_eq!(start.align_offset(align_of::<E>()), 0, "argument {i} is not aligned");
+        // SAFETY: the buffer or the lent slice has that many initialised bytes for the whole launch, any
+        // bytes are a valid `Pod`, alignment was just checked; exclusive by this function's contract.
+        unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes / size_of::<E>()) }
+    }
+
+    /// As [`slice`](Self::slice), written by several groups at the same time.
+    ///
+    /// # Safety
+    /// Nothing but this launch reads or writes the memory during it, for which it is borrowed.
+    unsafe fn shared<'a>(&self, i: usize) -> &'a [AtomicU32] {
+        // SAFETY: this function's contract; `AtomicU32` has the size, alignment and bit validity of `u32`.
+        unsafe {
+            let words = self.slice_mut::<u32>(i);
+            std::slice::from_raw_parts(words.as_ptr().cast(), words.len())
+        }
+    }
+}
+
+/// The type of a parameter in a view.
+macro_rules! of_kind {
+    ($a:lifetime $t:ident u32) => { u32 };
+    ($a:lifetime $t:ident accum) => { $t::Accum };
+    ($a:lifetime $t:ident [u32]) => { &$a [u32] };
+    ($a:lifetime $t:ident [column]) => { Columns<$a> };
+    ($a:lifetime $t:ident [slot]) => { PaddedColumns<$a> };
+    ($a:lifetime $t:ident [row]) => { Permutation<$a> };
+    ($a:lifetime $t:ident [value]) => { &$a [$t] };
+    ($a:lifetime $t:ident [vector]) => { &$a [$t] };
+    ($a:lifetime $t:ident [accum]) => { &$a [$t::Accum] };
+    ($a:lifetime $t:ident [mut u32]) => { &$a mut [u32] };
+    ($a:lifetime $t:ident [mut accum]) => { &$a mut [$t::Accum] };
+    ($a:lifetime $t:ident [shared u32]) => { &$a [AtomicU32] };
+    ($a:lifetime $t:ident [counter]) => { &$a [AtomicU32] };
+}
+
+/// A parameter's argument. Columns are below the length of the argument that is `x`.
+macro_rules! read {
+    ($list:ident $i:expr, $x:expr, u32) => {
+        $list.count($i)
+    };
+    ($list:ident $i:expr, $x:expr, accum) => {
+        $list.scalar($i)
+    };
+    ($list:ident $i:expr, $x:expr, [column]) => {
+        Columns::new_unchecked($list.slice($i), $list.slice::<T>($x).len())
+    };
+    ($list:ident $i:expr, $x:expr, [slot]) => {
+        PaddedColumns::new_unchecked($list.slice($i), $list.slice::<T>($x).len())
+    };
+    ($list:ident $i:expr, $x:expr, [row]) => {
+        Permutation($list.slice($i))
+    };
+    ($list:ident $i:expr, $x:expr, [mut $e:ident]) => {
+        $list.slice_mut($i)
+    };
+    ($list:ident $i:expr, $x:expr, [shared u32]) => {
+        $list.shared($i)
+    };
+    ($list:ident $i:expr, $x:expr, [counter]) => {
+        $list.shared($i)
+    };
+    ($list:ident $i:expr, $x:expr, [$e:ident]) => {
+        $list.slice($i)
+    };
+}
+
+macro_rules! views {
+    ($($(#[$doc:meta])* $id:ident $stem:ident ($($name:ident: $kind:tt),* $(,)?) local $local:expr;)*) => {
+        pub(crate) mod view {
+            //! The arguments of every kernel by name.
+            use super::*;
+
+            $(
+                $(#[$doc])*
+                #[allow(dead_code)] // A kernel may need fewer than other languages do.
+                pub(crate) struct $id<'a, T: Value> {
+                    $(pub(crate) $name: of_kind!('a T $kind),)*
+                    /// Kernels without memory in their own types borrow nothing of them.
+                    pub(crate) life: PhantomData<&'a T>,
+                }
+            )*
+        }
+
+        /// Runs a kernel.
+        ///
+        /// # Safety
+        /// The contract of [`Backend::launch`](spmv_backend::Backend::launch), for arguments of this kernel.
+        pub(crate) unsafe fn run<T: SimdValue>(id: KernelId, launch: Launch, list: &List) {
+            match id {
+                $(KernelId::$id => {
+                    // Where each parameter stands in the list.
+                    #[allow(non_camel_case_types, dead_code, clippy::upper_case_acronyms)]
+                    enum At { $($name),* }
+                    let x = id.params().iter().position(|param| param.name == "x").unwrap_or(0);
+                    // SAFETY: this function's contract: each argument is what the declaration says; columns are below the
+                    // length of x, `perm` holds every row once, and written memory is no other argument's.
+                    let view = unsafe {
+                        let _ = x;
+                        view::$id::<T> {
+                            $($name: read!(list At::$name as usize, x, $kind),)*
+                            life: PhantomData,
+                        }
+                    };
+                    kernels::$stem::run(launch, view);
+                })*
+                other => panic!("{other} is no kernel of this version"),
+            }
+        }
+    };
+}
+
+for_each_kernel!(views);
+
+/// Rows of `y` in another order, as [`Rows`](crate::kernels::prelude::Rows) are in their own: place `i` is row `perm[i]`.
+pub(crate) struct Places<'a, A> {
+    base: usize,
+    /// The rows from place `base` on; no other `Places` has them.
+    perm: &'a [u32],
+    y: *mut A,
+    n_rows: usize,
+    life: PhantomData<&'a mut [A]>,
+}
+
+// SAFETY: the rows of `perm` are this value's alone, like those of a mutable slice.
+unsafe impl<A: Send> Send for Places<'_, A> {}
+
+impl<'a, A: Copy> Places<'a, A> {
+    /// All rows of `y`.
+    ///
+    pub(crate) fn new(perm: Permutation<'a>, y: &'a mut [A]) -> Self {
+        Self { base: 0, perm: perm.0, y: y.as_mut_ptr(), n_rows: y.len(), life: PhantomData }
+    }
+
+    /// The first place.
+    pub(crate) fn base(&self) -> usize {
+        self.base
+    }
+
+    /// How many places there are.
+    pub(crate) fn len(&self) -> usize {
+        self.perm.len()
+    }
+
+    /// The places before `place`, and the rest.
+    pub(crate) fn split_before(self, place: usize) -> (Self, Self) {
+        let (left, right) = self.perm.split_at(place - self.base);
+        (Self { perm: left, ..self }, Self { base: place, perm: right, ..self })
+    }
+
+    /// Writes the row at `place`.
+    pub(crate) fn update(&mut self, place: usize, f: impl FnOnce(A) -> A) {
+        let row = self.perm[place - self.base] as usize;
+        assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
+        // SAFETY: `new` was given `n_rows` rows for the whole of 'a, and none of this value's rows is another's, since a
+        // `Permutation` holds each once.
+        unsafe {
+            let y = self.y.add(row);
+            *y = f(*y);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Instruction sets.
+
+/// Instruction set of the sums, found at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// Plain Rust; what the compiler makes of arrays of eight.
+    Scalar,
+    /// 128-bit vectors of aarch64.
+    Neon,
+    /// 256-bit vectors of x86-64, with FMA and F16C.
+    Avx2,
+    /// As `Avx2`, with 512-bit vectors for f64.
+    Avx512,
+}
+
+impl Isa {
+    /// The best set this CPU runs.
+    pub fn detect() -> Self {
+        *Self::available().last().expect("Scalar runs everywhere")
+    }
+
+    /// Every set this CPU runs, `Scalar` first and the best last.
+    pub fn available() -> Vec<Isa> {
+        [Isa::Scalar, Isa::Neon, Isa::Avx2, Isa::Avx512].into_iter().filter(|isa| isa.runs_here()).collect()
+    }
+
+    /// Name in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Scalar => "scalar",
+            Isa::Neon => "neon",
+            Isa::Avx2 => "avx2",
+            Isa::Avx512 => "avx512",
+        }
+    }
+
+    /// Whether this CPU has every feature that the set's functions are compiled with. The standard library
+    /// caches the answer, so that this is a load and a test.
+    pub(super) fn runs_here(self) -> bool {
+        match self {
+            Isa::Scalar => true,
+            Isa::Neon => cfg!(target_arch = "aarch64"),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("f16c")
+                    && is_x86_feature_detected!("bmi1")
+                    && is_x86_feature_detected!("bmi2")
+                    && is_x86_feature_detected!("popcnt")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => {
+                Isa::Avx2.runs_here()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Isa::Avx2 | Isa::Avx512 => false,
+        }
+    }
+}

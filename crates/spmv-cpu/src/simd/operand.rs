@@ -1,0 +1,145 @@
+//! What the loops read, and the loops of a type of values as kernels call them.
+
+use std::ops::Range;
+
+use spmv_core::Value;
+
+use super::isa::Isa;
+
+/// Column indices that are known to be below a bound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns<'a> {
+    pub(super) cols: &'a [u32],
+    pub(super) bound: usize,
+}
+
+impl<'a> Columns<'a> {
+    /// Takes the bound on trust.
+    ///
+    /// # Safety
+    ///
+    /// Every element of `cols` is less than `bound`.
+    pub(crate) unsafe fn new_unchecked(cols: &'a [u32], bound: usize) -> Self {
+        Self { cols, bound }
+    }
+
+    /// The first `n` columns.
+    pub(crate) fn first(self, n: usize) -> Self {
+        Self { cols: &self.cols[..n], ..self }
+    }
+}
+
+/// Entries of a matrix together with the x they gather from; every column index is known to be less
+/// than `x.len()`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operand<'a, T> {
+    pub(super) cols: &'a [u32],
+    pub(super) vals: &'a [T],
+    pub(super) x: &'a [T],
+}
+
+impl<'a, T> Operand<'a, T> {
+    /// Joins the arrays.
+    ///
+    /// # Panics
+    ///
+    /// Unless there are as many columns as values, and `x` is at least as long as the columns' bound.
+    pub(crate) fn new(cols: Columns<'a>, vals: &'a [T], x: &'a [T]) -> Self {
+        assert_eq!(cols.cols.len(), vals.len(), "one column per value");
+        assert!(cols.bound <= x.len(), "columns below {} of an x of {}", cols.bound, x.len());
+        Self { cols: cols.cols, vals, x }
+    }
+
+    /// The product of entry `e` with its `x`: what the readable kernels use.
+    pub(crate) fn product(&self, e: usize) -> T::Accum
+    where
+        T: Value,
+    {
+        self.vals[e].to_accum() * self.x[self.cols[e] as usize].to_accum()
+    }
+}
+
+/// Rows side by side, their entries at a stride. Column indices are less than `x.len()`, or
+/// [`PADDING`](Self::PADDING) in slots without an entry, which come after a row's others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots<'a, T> {
+    pub(super) cols: &'a [u32],
+    pub(super) vals: &'a [T],
+    pub(super) x: &'a [T],
+}
+
+impl<'a, T> Slots<'a, T> {
+    /// The column of a slot without an entry.
+    pub(crate) const PADDING: u32 = u32::MAX;
+
+    /// Joins the arrays.
+    ///
+    /// # Panics
+    ///
+    /// Unless there are as many columns as values, and `x` is at least as long as the columns' bound.
+    pub(crate) fn new(cols: PaddedColumns<'a>, vals: &'a [T], x: &'a [T]) -> Self {
+        let PaddedColumns(Columns { cols, bound }) = cols;
+        assert_eq!(cols.len(), vals.len(), "one column per value");
+        assert!(bound <= x.len(), "columns below {bound} of an x of {}", x.len());
+        Self { cols, vals, x }
+    }
+
+    /// The sum of a row, read one slot after another: `n` of them from slot `first` on, each `stride` after the one before.
+    pub(crate) fn row(&self, first: usize, stride: usize, n: usize) -> T::Accum
+    where
+        T: Value,
+    {
+        let places = (0..n).map(|k| first + k * stride).take_while(|at| self.cols[*at] != Self::PADDING);
+        places.fold(num_traits::zero(), |sum: T::Accum, at| {
+            sum + self.vals[at].to_accum() * self.x[self.cols[at] as usize].to_accum()
+        })
+    }
+}
+
+/// Column indices that are known to be below a bound, but for [`Slots::PADDING`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PaddedColumns<'a>(Columns<'a>);
+
+impl<'a> PaddedColumns<'a> {
+    /// Takes the bound on trust.
+    ///
+    /// # Safety
+    ///
+    /// Every element of `cols` is less than `bound`, or [`Slots::PADDING`].
+    pub(crate) unsafe fn new_unchecked(cols: &'a [u32], bound: usize) -> Self {
+        Self(Columns { cols, bound })
+    }
+
+    /// The first `n` columns.
+    pub(crate) fn first(self, n: usize) -> Self {
+        Self(self.0.first(n))
+    }
+}
+
+/// A type of stored values, with its loops.
+pub(crate) trait SimdValue: Value {
+    /// Sum of products over entries `range`: one row or a piece of one.
+    ///
+    /// Panics unless `range` lies within the operand's entries. An `isa` this CPU lacks counts as `Scalar`.
+    fn dot(isa: Isa, a: &Operand<'_, Self>, range: Range<usize>) -> Self::Accum;
+
+    /// Whole rows: `y[i] = alpha * sum(row_ptr[i]..row_ptr[i + 1]) + beta * y[i]`. A zero `beta` leaves
+    /// the old `y` unread.
+    ///
+    /// Panics unless `row_ptr` has one element more than `y`, never decreases and stays within the
+    /// operand's entries. That is checked eight rows at a time before they are read, so that a panic may
+    /// come after earlier rows were written. An `isa` this CPU lacks counts as `Scalar`.
+    fn rows(
+        isa: Isa,
+        a: &Operand<'_, Self>,
+        row_ptr: &[u32],
+        alpha: Self::Accum,
+        beta: Self::Accum,
+        y: &mut [Self::Accum],
+    );
+
+    /// Sums of rows side by side: slot `k` of row `i`, of `n`, is at `first + i + k * stride`.
+    ///
+    /// Panics unless all lie within the slots. An `isa` this CPU lacks counts as `Scalar`.
+    fn slots(isa: Isa, a: &Slots<'_, Self>, first: usize, stride: usize, n: usize, sums: &mut [Self::Accum]);
+}

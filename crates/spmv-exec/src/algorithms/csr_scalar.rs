@@ -1,0 +1,65 @@
+//! One lane a row.
+
+use spmv_backend::arguments::CsrScalar as Arguments;
+use spmv_backend::{Backend, KernelId, Memory};
+use spmv_core::tiling::Tiling;
+use spmv_core::{CsrView, Value};
+
+use crate::error::Result;
+use crate::launch::{Compiled, Run, scalar};
+use crate::method::{Facts, Method};
+use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
+use crate::tilings::{ROW_A_LANE, Row};
+
+pub(crate) struct CsrScalar;
+
+impl Method for CsrScalar {
+    fn facts(&self) -> &'static Facts {
+        const { &Facts::of(KernelId::CsrScalar, "Bell & Garland 2009, section 4.3 (scalar)") }
+    }
+
+    fn tilings(&self) -> &'static [Row] {
+        ROW_A_LANE
+    }
+}
+
+#[derive(Debug)]
+struct State<B: Backend> {
+    span: Span,
+    kernel: Compiled<B>,
+    a: CsrArrays<B>,
+}
+
+impl Build for CsrScalar {
+    fn build<B: Backend, T: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, T, u32>,
+    ) -> Result<Box<dyn Layout<B, T>>> {
+        Ok(direct(State { span: to.span, kernel: to.main()?, a: to.csr(a)? }))
+    }
+}
+
+impl<B: Backend, T: Value> Direct<B, T> for State<B> {
+    fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
+        let Self { span, kernel, a } = self;
+        let tiling = &kernel.spec.tiling;
+        let groups = Tiling::n_row_groups(&tiling.scalar_rows(0, span.n_rows), span.n_rows);
+        let args = Arguments {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            tiles: tiling.tiles(),
+            alpha: run.alpha(),
+            beta: scalar(span.beta(run)),
+            row_ptr: Memory::Device(&a.row_ptr),
+            cols: Memory::Device(&a.cols),
+            vals: Memory::Device(&a.vals),
+            x: run.x,
+            y: run.y,
+        };
+        run.start(kernel, groups, args)
+    }
+
+    fn csr(&self) -> Option<&CsrArrays<B>> {
+        Some(&self.a)
+    }
+}

@@ -1,0 +1,129 @@
+//! One bunch a row.
+
+use spmv_backend::arguments::CsrVector as Arguments;
+use spmv_backend::{Backend, DeviceCaps, KernelId, Memory};
+use spmv_core::{CsrView, MatrixStats, RowStats, Tiling, Value};
+
+use crate::error::Result;
+use crate::launch::{Compiled, Run, scalar};
+use crate::method::{Effort, Facts, Launch, Method, bits};
+use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
+use crate::tilings::{B, OPENCL, Of, On, Row, S, SERIAL, T, TILINGS, W, lanes_of_a_row};
+
+/// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
+const EVEN: f64 = 8.0;
+/// Steps of the bunch with the longest row, up to which rows count as even whatever their mean: about as long as other
+/// algorithms take for what they do besides (`cargo xtask bench --backend cuda --algorithm all`).
+const SHORT_STEPS: u64 = 16;
+/// Lanes of a compute unit that must have a row to take, or part of one, where rows are not cut. Below, the whole device
+/// waits for a few of its units.
+const BUSY_LANES: u64 = 256;
+
+pub(crate) struct CsrVector;
+
+impl Method for CsrVector {
+    fn facts(&self) -> &'static Facts {
+        const {
+            &Facts {
+                row_a_lane: false,
+                ..Facts::of(KernelId::CsrVector, "Bell & Garland 2009, section 4.3 (vector)")
+            }
+        }
+    }
+
+    fn tilings(&self) -> &'static [Row] {
+        &[
+            Row {
+                on: On::Tasks,
+                t: T::Is(8),
+                w: W::Is(1),
+                s: S::Tasks(Of::BunchRows),
+                b: B::One,
+                by: SERIAL,
+            },
+            Row {
+                on: On::PartsOfSubgroups,
+                t: T::Row,
+                w: W::Is(1),
+                s: S::One,
+                b: B::Lanes(128),
+                by: TILINGS,
+            },
+            Row { on: On::Subgroups, t: T::Row, w: W::Is(1), s: S::One, b: B::Row(256, 128), by: OPENCL },
+            Row { on: On::Workgroups, t: T::Row, w: W::Is(1), s: S::One, b: B::Row(256, 128), by: OPENCL },
+        ]
+    }
+
+    /// Bunches with a row each must be done at about the same time, with a lane for every step.
+    fn suits(&self, rows: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
+        let lanes = u64::from(lanes_of_a_row(rows, caps));
+        let fills = rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES;
+        let is_short = rows.nnz > 0 && rows.max as u64 <= SHORT_STEPS * lanes;
+        let is_even = is_short || (fills && rows.max as f64 <= EVEN * rows.mean);
+        (is_even && !caps.tasks)
+            .then_some("one launch; rows are so even that no bunch waits long for another")
+    }
+
+    fn limits(&self, launch: &Launch<'_>) -> (u64, u64) {
+        (u64::MAX, launch.groups() * u64::from(launch.tiling().vector_rows(0, u32::MAX).end))
+    }
+
+    fn loop_rows(&self, tiling: &Tiling, steps: u64) -> u64 {
+        (steps / 8).saturating_mul(u64::from(tiling.lanes()))
+    }
+
+    fn loop_steps(&self, tiling: &Tiling, _: u64) -> u64 {
+        4 + 2 * bits(u64::from(tiling.lanes()))
+    }
+
+    fn effort(&self, launch: &Launch<'_>, _: &MatrixStats) -> Effort {
+        let tiling = launch.tiling();
+        let rows_of_a_group = f64::from(tiling.bunches()) * f64::from(tiling.tiles());
+        Effort {
+            slots: launch.rows.nnz as f64,
+            longest: launch.rows.max as f64 / f64::from(tiling.lanes()),
+            groups: launch.rows.n_rows as f64 / rows_of_a_group,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct State<B: Backend> {
+    span: Span,
+    kernel: Compiled<B>,
+    a: CsrArrays<B>,
+}
+
+impl Build for CsrVector {
+    fn build<B: Backend, T: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, T, u32>,
+    ) -> Result<Box<dyn Layout<B, T>>> {
+        Ok(direct(State { span: to.span, kernel: to.main()?, a: to.csr(a)? }))
+    }
+}
+
+impl<B: Backend, T: Value> Direct<B, T> for State<B> {
+    fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
+        let Self { span, kernel, a } = self;
+        let tiling = &kernel.spec.tiling;
+        let groups = Tiling::n_row_groups(&tiling.vector_rows(0, span.n_rows), span.n_rows);
+        let args = Arguments {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            tiles: tiling.tiles(),
+            alpha: run.alpha(),
+            beta: scalar(span.beta(run)),
+            row_ptr: Memory::Device(&a.row_ptr),
+            cols: Memory::Device(&a.cols),
+            vals: Memory::Device(&a.vals),
+            x: run.x,
+            y: run.y,
+        };
+        run.start(kernel, groups, args)
+    }
+
+    fn csr(&self) -> Option<&CsrArrays<B>> {
+        Some(&self.a)
+    }
+}

@@ -1,0 +1,118 @@
+//! One lane a row of whole diagonals.
+
+use spmv_backend::arguments::Dia as Arguments;
+use spmv_backend::{Backend, KernelId, Memory};
+use spmv_core::format::{Cost, Dia as Format};
+use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Tiling, Value};
+
+use crate::error::Result;
+use crate::launch::{Compiled, Run, scalar};
+use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
+use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
+use crate::tilings::{ROW_A_LANE, Row};
+
+pub(crate) struct Dia;
+
+impl Method for Dia {
+    fn facts(&self) -> &'static Facts {
+        const {
+            &Facts {
+                own_layout: true,
+                one_nonzero_a_place: true,
+                refuses: &[
+                    "an arrow",
+                    "scattered entries",
+                    "one long row",
+                    "repeated entries",
+                    "a stored zero",
+                ],
+                ..Facts::of(KernelId::Dia, "Bell & Garland 2009, section 3.1")
+            }
+        }
+    }
+
+    fn tilings(&self) -> &'static [Row] {
+        ROW_A_LANE
+    }
+
+    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+        match stats.diagonals {
+            Some(n_diags) => Storage::Own(Cost::dia(&stats.rows, n_diags, value)),
+            None => Storage::Unknown,
+        }
+    }
+
+    fn effort(&self, launch: &Launch<'_>, stats: &MatrixStats) -> Effort {
+        let (n_rows, n_diags) = (launch.rows.n_rows as f64, stats.diagonals.unwrap_or(0) as f64);
+        Effort {
+            slots: n_rows * n_diags,
+            longest: n_diags,
+            groups: n_rows / rows_of_a_group(launch.tiling()),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct State<B: Backend> {
+    span: Span,
+    kernel: Compiled<B>,
+    n_cols: u32,
+    n_diags: u32,
+    /// From rows to columns, in 32 bits.
+    offsets: B::Buffer,
+    vals: B::Buffer,
+}
+
+impl Build for Dia {
+    fn cost<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<Cost> {
+        Some(Format::<T>::cost(a))
+    }
+
+    fn rows_of_a_part(cost: Option<&Cost>, limits: &Limits, n_rows: usize, n_cols: usize) -> usize {
+        // No piece has more diagonals than the whole.
+        let slots = cost.map_or(0, |cost| cost.slots);
+        let n_diags = slots.div_ceil(n_rows.max(1) as u64).max(1);
+        // A row number plus an offset in 32 bits then stands for one column alone.
+        let most = limits.max_rows.min(((1u64 << 32) - n_cols as u64) as usize);
+        (limits.max_entries as u64 / n_diags).clamp(1, most as u64) as usize
+    }
+
+    fn build<B: Backend, T: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, T, u32>,
+    ) -> Result<Box<dyn Layout<B, T>>> {
+        let dia = Format::from_csr(a, ANY_BLOW_UP)?;
+        // A sum of 32 bits finds the column again.
+        let offsets: Vec<u32> = dia.offsets().iter().map(|offset| *offset as u32).collect();
+        Ok(direct(State {
+            span: to.span,
+            kernel: to.main()?,
+            n_cols: a.n_cols() as u32,
+            n_diags: offsets.len() as u32,
+            offsets: to.copy(&offsets)?,
+            vals: to.copy(dia.vals())?,
+        }))
+    }
+}
+
+impl<B: Backend, T: Value> Direct<B, T> for State<B> {
+    fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
+        let Self { span, kernel, n_cols, n_diags, offsets, vals } = self;
+        let tiling = &kernel.spec.tiling;
+        let groups = Tiling::n_row_groups(&tiling.scalar_rows(0, span.n_rows), span.n_rows);
+        let args = Arguments {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            n_cols: *n_cols,
+            n_diags: *n_diags,
+            tiles: tiling.tiles(),
+            alpha: run.alpha(),
+            beta: scalar(span.beta(run)),
+            offsets: Memory::Device(offsets),
+            vals: Memory::Device(vals),
+            x: run.x,
+            y: run.y,
+        };
+        run.start(kernel, groups, args)
+    }
+}

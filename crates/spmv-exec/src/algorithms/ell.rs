@@ -1,0 +1,84 @@
+//! One lane a row of the ELLPACK layout.
+
+use spmv_backend::arguments::Ell as Arguments;
+use spmv_backend::{Backend, KernelId, Memory};
+use spmv_core::format::{Cost, Ell as Format};
+use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
+
+use crate::error::Result;
+use crate::launch::{Compiled, Run, scalar};
+use crate::method::{Effort, Facts, Launch, Method, Storage, rows_of_a_group, rows_of_slots};
+use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
+use crate::tilings::{ROW_A_LANE, Row};
+
+pub(crate) struct Ell;
+
+impl Method for Ell {
+    fn facts(&self) -> &'static Facts {
+        const {
+            &Facts {
+                own_layout: true,
+                refuses: &["an arrow", "one long row"],
+                ..Facts::of(KernelId::Ell, "Bell & Garland 2009, section 3.2")
+            }
+        }
+    }
+
+    fn tilings(&self) -> &'static [Row] {
+        ROW_A_LANE
+    }
+
+    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+        Storage::Own(Cost::ell(&stats.rows, value))
+    }
+
+    fn limits(&self, launch: &Launch<'_>) -> (u64, u64) {
+        rows_of_slots(launch, launch.rows.max as u64)
+    }
+
+    fn effort(&self, launch: &Launch<'_>, _: &MatrixStats) -> Effort {
+        let (n_rows, longest) = (launch.rows.n_rows as f64, launch.rows.max as f64);
+        Effort { slots: n_rows * longest, longest, groups: n_rows / rows_of_a_group(launch.tiling()) }
+    }
+}
+
+#[derive(Debug)]
+struct State<B: Backend> {
+    span: Span,
+    kernel: Compiled<B>,
+    width: u32,
+    cols: B::Buffer,
+    vals: B::Buffer,
+}
+
+impl Build for Ell {
+    fn build<B: Backend, T: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, T, u32>,
+    ) -> Result<Box<dyn Layout<B, T>>> {
+        let ell = Format::from_csr(a, ANY_BLOW_UP)?;
+        let (cols, vals) = (to.copy(ell.cols())?, to.copy(ell.vals())?);
+        Ok(direct(State { span: to.span, kernel: to.main()?, width: ell.width() as u32, cols, vals }))
+    }
+}
+
+impl<B: Backend, T: Value> Direct<B, T> for State<B> {
+    fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
+        let Self { span, kernel, width, cols, vals } = self;
+        let tiling = &kernel.spec.tiling;
+        let groups = Tiling::n_row_groups(&tiling.scalar_rows(0, span.n_rows), span.n_rows);
+        let args = Arguments {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            width: *width,
+            tiles: tiling.tiles(),
+            alpha: run.alpha(),
+            beta: scalar(span.beta(run)),
+            cols: Memory::Device(cols),
+            vals: Memory::Device(vals),
+            x: run.x,
+            y: run.y,
+        };
+        run.start(kernel, groups, args)
+    }
+}

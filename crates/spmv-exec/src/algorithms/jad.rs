@@ -1,0 +1,86 @@
+//! One lane a row of jagged diagonals.
+
+use spmv_backend::arguments::Jad as Arguments;
+use spmv_backend::{Backend, KernelId, Memory};
+use spmv_core::format::{Cost, Jad as Format};
+use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
+
+use crate::error::Result;
+use crate::launch::{Compiled, Run, scalar};
+use crate::method::{Facts, Method, Storage};
+use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
+use crate::tilings::{ROW_A_LANE, Row};
+
+pub(crate) struct Jad;
+
+impl Method for Jad {
+    fn facts(&self) -> &'static Facts {
+        const {
+            &Facts {
+                own_layout: true,
+                ..Facts::of(KernelId::Jad, "Saad 1989; Wang, Gu & Li 2017, section 2")
+            }
+        }
+    }
+
+    fn tilings(&self) -> &'static [Row] {
+        ROW_A_LANE
+    }
+
+    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+        Storage::Own(Cost::jad(&stats.rows, value))
+    }
+}
+
+#[derive(Debug)]
+struct State<B: Backend> {
+    span: Span,
+    kernel: Compiled<B>,
+    n_jags: u32,
+    perm: B::Buffer,
+    jag_ptr: B::Buffer,
+    cols: B::Buffer,
+    vals: B::Buffer,
+}
+
+impl Build for Jad {
+    fn build<B: Backend, T: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, T, u32>,
+    ) -> Result<Box<dyn Layout<B, T>>> {
+        let jad = Format::from_csr(a, ANY_BLOW_UP)?;
+        let jag_ptr: Vec<u32> = jad.jag_ptr().iter().map(|entry| *entry as u32).collect();
+        Ok(direct(State {
+            span: to.span,
+            kernel: to.main()?,
+            n_jags: jag_ptr.len() as u32 - 1,
+            perm: to.copy(jad.perm())?,
+            jag_ptr: to.copy(&jag_ptr)?,
+            cols: to.copy(jad.cols())?,
+            vals: to.copy(jad.vals())?,
+        }))
+    }
+}
+
+impl<B: Backend, T: Value> Direct<B, T> for State<B> {
+    fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
+        let Self { span, kernel, n_jags, perm, jag_ptr, cols, vals } = self;
+        let tiling = &kernel.spec.tiling;
+        let groups = Tiling::n_row_groups(&tiling.scalar_rows(0, span.n_rows), span.n_rows);
+        let args = Arguments {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            n_jags: *n_jags,
+            tiles: tiling.tiles(),
+            alpha: run.alpha(),
+            beta: scalar(span.beta(run)),
+            perm: Memory::Device(perm),
+            jag_ptr: Memory::Device(jag_ptr),
+            cols: Memory::Device(cols),
+            vals: Memory::Device(vals),
+            x: run.x,
+            y: run.y,
+        };
+        run.start(kernel, groups, args)
+    }
+}

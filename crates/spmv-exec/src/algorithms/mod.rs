@@ -1,0 +1,197 @@
+//! The algorithms: one file each, which holds all that the host knows of it, and the one list.
+
+use std::fmt;
+use std::str::FromStr;
+
+use spmv_backend::Backend;
+use spmv_core::format::Cost;
+use spmv_core::{CsrView, Offset, Value};
+
+use crate::error::Result;
+use crate::method::{Facts, Limits, Method};
+use crate::part::{Build, Layout, Prepare};
+
+macro_rules! algorithms {
+    ($($(#[$doc:meta])* $stem:ident $variant:ident;)*) => {
+        $(mod $stem;)*
+
+        /// Which algorithm multiplies.
+        ///
+        /// ```
+        /// use spmv_exec::Algorithm;
+        /// assert_eq!("spec_segsum".parse(), Ok(Algorithm::SpeculativeSegmentedSum));
+        /// assert_eq!(Algorithm::MergePath.to_string(), "merge_path");
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+        #[non_exhaustive]
+        pub enum Algorithm {
+            /// What the plan expects to be fastest.
+            #[default]
+            Auto,
+            $($(#[$doc])* $variant,)*
+        }
+
+        /// An algorithm that is not `Auto`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Known {
+            $($variant,)*
+        }
+
+        impl Algorithm {
+            /// Every algorithm that can be asked for by name, `Auto` first, then in the order in which the heuristic asks
+            /// them.
+            pub const ALL: &'static [Algorithm] = &[Algorithm::Auto, $(Algorithm::$variant),*];
+
+            /// Name on the command line.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    Algorithm::Auto => "auto",
+                    $(Algorithm::$variant => stringify!($stem),)*
+                }
+            }
+
+            /// The algorithm, if it is one.
+            pub(crate) const fn known(self) -> Option<Known> {
+                match self {
+                    Algorithm::Auto => None,
+                    $(Algorithm::$variant => Some(Known::$variant),)*
+                }
+            }
+        }
+
+        impl Known {
+            /// In the order in which the heuristic asks them.
+            pub(crate) const ALL: &'static [Known] = &[$(Known::$variant),*];
+
+            /// What is known of it before a matrix is on a device.
+            pub(crate) const fn method(self) -> &'static dyn Method {
+                match self {
+                    $(Known::$variant => &$stem::$variant,)*
+                }
+            }
+
+            /// [`Build::cost`].
+            pub(crate) fn cost<T: Value, O: Offset>(self, a: CsrView<'_, T, O>) -> Option<Cost> {
+                match self {
+                    $(Known::$variant => $stem::$variant::cost(a),)*
+                }
+            }
+
+            /// [`Build::rows_of_a_part`].
+            pub(crate) fn rows_of_a_part(
+                self,
+                cost: Option<&Cost>,
+                limits: &Limits,
+                (n_rows, n_cols): (usize, usize),
+            ) -> usize {
+                match self {
+                    $(Known::$variant => $stem::$variant::rows_of_a_part(cost, limits, n_rows, n_cols),)*
+                }
+            }
+
+            /// [`Build::build`].
+            pub(crate) fn build<B: Backend, T: Value>(
+                self,
+                to: &Prepare<'_, B>,
+                a: CsrView<'_, T, u32>,
+            ) -> Result<Box<dyn Layout<B, T>>> {
+                match self {
+                    $(Known::$variant => $stem::$variant::build(to, a),)*
+                }
+            }
+        }
+
+        impl From<Known> for Algorithm {
+            fn from(known: Known) -> Self {
+                match known {
+                    $(Known::$variant => Algorithm::$variant,)*
+                }
+            }
+        }
+    };
+}
+
+// A row is the file's stem, the name in Rust, and its documentation. The heuristic takes the first that suits a matrix.
+algorithms! {
+    /// Rows and entries cut evenly (Merrill & Garland 2016).
+    merge_path MergePath;
+    /// One bunch a row (Bell & Garland 2009).
+    csr_vector CsrVector;
+    /// Blocks of rows, products in local memory (Gao et al.).
+    ipcsr Ipcsr;
+    /// Liu & Vinter 2015: the device speculates, the CPU repairs.
+    spec_segsum SpeculativeSegmentedSum;
+    /// One lane a row (Bell & Garland 2009).
+    csr_scalar CsrScalar;
+    /// Products of all entries in the device's memory, then sums by row (Gao et al.).
+    pcsr Pcsr;
+    /// One lane a row of [`Ell`](spmv_core::format::Ell) (Bell & Garland 2009); refuses what pads too much.
+    ell Ell;
+    /// One lane a row of [`Jad`](spmv_core::format::Jad) (Saad 1989).
+    jad Jad;
+    /// One lane a row of [`Dia`](spmv_core::format::Dia) (Bell & Garland 2009); refuses what has too many diagonals.
+    dia Dia;
+}
+
+impl Algorithm {
+    /// What is known of it whatever the matrix and the device; `None` for `Auto`.
+    pub fn facts(self) -> Option<&'static Facts> {
+        self.known().map(|known| known.method().facts())
+    }
+
+    /// Whether it takes a layout of its own, which may refuse a matrix, instead of CSR.
+    ///
+    /// ```
+    /// use spmv_exec::Algorithm;
+    /// assert!(Algorithm::Jad.has_own_layout() && !Algorithm::Pcsr.has_own_layout());
+    /// ```
+    pub fn has_own_layout(self) -> bool {
+        self.facts().is_some_and(|facts| facts.own_layout)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no algorithm's.
+///
+/// ```
+/// use spmv_exec::Algorithm;
+/// let e = "fast".parse::<Algorithm>().unwrap_err();
+/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto merge_path csr_vector "));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown algorithm '{0}'; known: {known}", known = names())]
+pub struct UnknownAlgorithm(String);
+
+fn names() -> String {
+    Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect::<Vec<_>>().join(" ")
+}
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(s: &str) -> Result<Self, UnknownAlgorithm> {
+        Algorithm::ALL.iter().copied().find(|a| a.name() == s).ok_or_else(|| UnknownAlgorithm(s.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tilings::On;
+
+    #[test]
+    fn every_algorithm_has_a_tiling_with_its_measurement_for_every_kind_of_device() {
+        for known in Known::ALL {
+            for on in [On::Tasks, On::PartsOfSubgroups, On::Subgroups, On::Workgroups] {
+                let rows = known.method().tilings().iter().filter(|row| row.on == on);
+                let by: Vec<_> = rows.map(|row| row.by).collect();
+                assert!(matches!(by[..], [by] if !by.is_empty()), "{known:?} on {on:?}: {by:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The products of all entries in the device's memory, then sums by row.
+
+use std::sync::Arc;
+
+use spmv_backend::arguments::{PcsrProducts, PcsrSums};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
+use spmv_core::{CsrView, MatrixStats, Tiling, Value};
+
+use super::ipcsr;
+use crate::device::Device;
+use crate::error::Result;
+use crate::launch::{Compiled, Run, scalar};
+use crate::method::{Effort, Facts, Launch, Method, Repair, rows_of_a_group};
+use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
+use crate::tilings::{B, Of, On, Row, S, T, W};
+
+const SUITE: &str = "cargo xtask bench --suite --algorithm all: docs/results/2026-11-21-h200-cuda-all.txt, 2026-11-22-cpu-auto.txt";
+
+pub(crate) struct Pcsr;
+
+impl Method for Pcsr {
+    fn facts(&self) -> &'static Facts {
+        const { &Facts { row_a_lane: false, ..Facts::of(KernelId::PcsrSums, "Gao et al., algorithms 2 and 3") } }
+    }
+
+    /// Both the products and the sums want tasks for all threads.
+    fn tilings(&self) -> &'static [Row] {
+        const BOTH: S = S::TasksOfBoth(Of::Entries, Of::LaneRows);
+        &[
+            Row { on: On::Tasks, t: T::Block(256), w: W::Block(16, 16), s: BOTH, b: B::One, by: SUITE },
+            Row {
+                on: On::PartsOfSubgroups,
+                t: T::Block(128),
+                w: W::Block(4, 8),
+                s: S::One,
+                b: B::One,
+                by: SUITE,
+            },
+            Row { on: On::Subgroups, t: T::Block(128), w: W::Block(4, 8), s: S::One, b: B::One, by: SUITE },
+            Row { on: On::Workgroups, t: T::Block(128), w: W::Block(4, 8), s: S::One, b: B::One, by: SUITE },
+        ]
+    }
+
+    fn check(&self, kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
+        ipcsr::one_bunch(kernel, caps)
+    }
+
+    fn helpers(&self, kernel: &KernelSpec, _: &DeviceCaps, _: Repair) -> Vec<KernelSpec> {
+        vec![KernelSpec { id: KernelId::PcsrProducts, ..*kernel }]
+    }
+
+    fn limits(&self, launch: &Launch<'_>) -> (u64, u64) {
+        let tiling = launch.tiling();
+        let lanes = launch.groups() * u64::from(tiling.group_lanes());
+        let entries = lanes.saturating_mul(u64::from(tiling.width() * tiling.tiles()));
+        (launch.sums().min(entries), lanes * u64::from(tiling.tiles()))
+    }
+
+    /// The entries of a group come to local memory too.
+    fn loop_rows(&self, _: &Tiling, steps: u64) -> u64 {
+        steps / 4
+    }
+
+    fn effort(&self, launch: &Launch<'_>, _: &MatrixStats) -> Effort {
+        let (n_rows, longest) = (launch.rows.n_rows as f64, launch.rows.max as f64);
+        Effort { slots: launch.rows.nnz as f64, longest, groups: n_rows / rows_of_a_group(launch.tiling()) }
+    }
+}
+
+#[derive(Debug)]
+struct State<B: Backend> {
+    span: Span,
+    first: Compiled<B>,
+    second: Compiled<B>,
+    a: CsrArrays<B>,
+}
+
+/// With the product of every entry.
+#[derive(Debug)]
+struct Products<B: Backend> {
+    state: Arc<State<B>>,
+    products: B::Buffer,
+}
+
+impl Build for Pcsr {
+    fn build<B: Backend, T: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, T, u32>,
+    ) -> Result<Box<dyn Layout<B, T>>> {
+        let (first, second) = (to.helper(KernelId::PcsrProducts)?, to.main()?);
+        Ok(Box::new(Arc::new(State { span: to.span, first, second, a: to.csr(a)? })))
+    }
+}
+
+impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
+    fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
+        let state = Arc::clone(self);
+        let bytes = u64::from(state.span.nnz) * size_of::<T::Accum>() as u64;
+        Ok(Box::new(Products { state, products: device.backend().alloc(bytes)? }))
+    }
+
+    fn csr(&self) -> Option<&CsrArrays<B>> {
+        Some(&self.a)
+    }
+}
+
+impl<B: Backend, T: Value> Runner<B, T> for Products<B> {
+    fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
+        let State { span, first, second, a } = &*self.state;
+        let tiling = &second.spec.tiling;
+        let products = PcsrProducts {
+            nnz: span.nnz,
+            tiles: tiling.tiles(),
+            cols: Memory::Device(&a.cols),
+            vals: Memory::Device(&a.vals),
+            x: run.x,
+            products: Memory::Device(&self.products),
+        };
+        run.start(first, tiling.n_groups(span.nnz), products)?;
+        let sums = PcsrSums {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            tiles: tiling.tiles(),
+            alpha: run.alpha(),
+            beta: scalar(span.beta(run)),
+            row_ptr: Memory::Device(&a.row_ptr),
+            products: Memory::Device(&self.products),
+            y: run.y,
+        };
+        run.start(second, Tiling::n_row_groups(&tiling.scalar_rows(0, span.n_rows), span.n_rows), sums)
+    }
+}

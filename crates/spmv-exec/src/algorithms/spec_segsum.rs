@@ -1,0 +1,474 @@
+//! Speculative segmented sum: the device speculates (stage 1), the host or the device repairs (stage 2).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use num_traits::Zero;
+use spmv_backend::arguments::{Axpby, FixupApply, SpecSegsum as Arguments};
+use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory, MemoryModel};
+use spmv_core::tiling::tile_rows;
+use spmv_core::{Accum, CsrView, MatrixStats, RowStats, Tiling, Value};
+use spmv_fixup::{FixupError, carry, dirty};
+
+use crate::device::Device;
+use crate::error::Result;
+use crate::launch::{Compiled, Run, scalar};
+use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group};
+use crate::part::{Build, CsrArrays, Layout, Prepare, Repaired, Runner, Span, Target};
+use crate::tilings::{B, Of, On, Row, S, SERIAL, SWEEP, T, TILINGS, W};
+
+pub(crate) struct SpeculativeSegmentedSum;
+
+impl Method for SpeculativeSegmentedSum {
+    fn facts(&self) -> &'static Facts {
+        const {
+            &Facts {
+                sums: Sums::Repaired,
+                row_a_lane: false,
+                ..Facts::of(KernelId::SpecSegsum, "Liu & Vinter 2015, section 3")
+            }
+        }
+    }
+
+    /// The paper's Table 1 is the start, with T as wide as the device's lanes run together; S is less than there as long
+    /// as that leaves too few bunches to fill the device.
+    fn tilings(&self) -> &'static [Row] {
+        const LANES: T = T::Iterations(8);
+        const WIDTH: W = W::Iterations(16, 32);
+        &[
+            Row { on: On::Tasks, t: LANES, w: WIDTH, s: S::Tasks(Of::Entries), b: B::One, by: SERIAL },
+            Row {
+                on: On::PartsOfSubgroups,
+                t: T::Subgroup,
+                w: W::Is(16),
+                s: S::Bunches(Of::Entries, 24),
+                b: B::LanesIfBarriers(128),
+                by: TILINGS,
+            },
+            Row {
+                on: On::Subgroups,
+                t: T::Subgroup,
+                w: W::Table1,
+                s: S::Table1(Of::Entries),
+                b: B::Table1,
+                by: SWEEP,
+            },
+            Row {
+                on: On::Workgroups,
+                t: T::AtMost(64),
+                w: W::Is(8),
+                s: S::Resident(Of::Entries, 7),
+                b: B::One,
+                by: SWEEP,
+            },
+        ]
+    }
+
+    fn suits(&self, _: &RowStats, _: &DeviceCaps) -> Option<&'static str> {
+        Some("cuts entries evenly over lanes, whatever the row lengths, and needs no preprocessing")
+    }
+
+    fn check(&self, kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
+        if kernel.tiling.bunches() == 1 {
+            return Ok(());
+        }
+        let what = match kernel.lanes {
+            Lanes::Workgroup => {
+                format!("shuffles over {} lanes, so a group holds one bunch", kernel.tiling.lanes())
+            }
+            Lanes::Subgroup if caps.bunch_barriers => return Ok(()),
+            Lanes::Subgroup => "barriers of less than a group".to_owned(),
+        };
+        Err(Error::unsupported(&*caps.name, what, "use a tiling with B=1").into())
+    }
+
+    fn helpers(&self, kernel: &KernelSpec, _: &DeviceCaps, repair: Repair) -> Vec<KernelSpec> {
+        let fixup_apply = (repair == Repair::Device).then_some(KernelId::FixupApply);
+        let ids = fixup_apply.into_iter().chain([KernelId::Axpby]);
+        ids.map(|id| KernelSpec { id, ..*kernel }).collect()
+    }
+
+    fn limits(&self, launch: &Launch<'_>) -> (u64, u64) {
+        let tiling = launch.tiling();
+        let [tile, bunch, bunches] =
+            [tiling.tile_entries(), tiling.bunch_entries(), tiling.bunches()].map(u64::from);
+        let entries = (launch.groups() * bunches).saturating_mul(bunch);
+        (entries.min(launch.marks().saturating_mul(tile)), u64::MAX)
+    }
+
+    fn loop_rows(&self, tiling: &Tiling, steps: u64) -> u64 {
+        (steps / 8).saturating_mul(u64::from(tiling.lanes()))
+    }
+
+    /// Before each entry there may be a run of empty rows that is skipped by a search.
+    fn loop_steps(&self, tiling: &Tiling, search: u64) -> u64 {
+        let [entries, lanes, width] = [tiling.tile_entries(), tiling.lanes(), tiling.width()].map(u64::from);
+        entries * (3 + search) + 2 * width + 4 * bits(lanes)
+    }
+
+    fn effort(&self, launch: &Launch<'_>, _: &MatrixStats) -> Effort {
+        let nnz = launch.rows.nnz as f64;
+        Effort { slots: nnz, longest: 0.0, groups: nnz / entries_of_a_group(launch.tiling()) }
+    }
+}
+
+#[derive(Debug)]
+struct State<B: Backend> {
+    span: Span,
+    kernel: Compiled<B>,
+    /// For sums that go through the workspace: those with beta != 0, and empty parts.
+    axpby: Compiled<B>,
+    stage2: Stage2<B>,
+    a: CsrArrays<B>,
+    /// The row of each tile's first entry, and `n_rows` at the end.
+    tile_rows: B::Buffer,
+}
+
+/// Who repairs, and what it needs for that.
+#[derive(Debug)]
+enum Stage2<B: Backend> {
+    Device(Compiled<B>),
+    Host(HostStructure),
+}
+
+#[derive(Debug)]
+struct HostStructure {
+    row_ptr: Vec<u32>,
+    tile_rows: Vec<u32>,
+}
+
+/// With what runs write besides `y`.
+#[derive(Debug)]
+struct Speculative<B: Backend, A> {
+    state: Arc<State<B>>,
+    /// Sums of the part's rows on their way into a `y` that must not be lost (beta != 0).
+    sums: B::Buffer,
+    sync_rows: B::Buffer,
+    sync_sums: B::Buffer,
+    /// Two counters of dirty tiles, which alternate where the device repairs.
+    dirty_count: B::Buffer,
+    speculator: B::Buffer,
+    /// For repair on the host where memory is discrete.
+    copies: Option<HostCopies<A>>,
+}
+
+#[derive(Debug)]
+struct HostCopies<A> {
+    y: Vec<A>,
+    sync_rows: Vec<u32>,
+    sync_sums: Vec<A>,
+    speculator: Vec<u32>,
+}
+
+/// Bytes of [`Speculative::dirty_count`].
+const DIRTY_COUNT_BYTES: u64 = 8;
+
+impl Build for SpeculativeSegmentedSum {
+    fn build<B: Backend, T: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, T, u32>,
+    ) -> Result<Box<dyn Layout<B, T>>> {
+        let rows = tile_rows(&to.kernel.tiling, a.row_ptr());
+        let (kernel, axpby, tile_rows) = (to.main()?, to.helper(KernelId::Axpby)?, to.copy(&rows)?);
+        let stage2 = match to.repair {
+            Repair::Device => Stage2::Device(to.helper(KernelId::FixupApply)?),
+            _ => Stage2::Host(HostStructure { row_ptr: a.row_ptr().to_vec(), tile_rows: rows }),
+        };
+        let a = to.csr(a)?;
+        Ok(Box::new(Arc::new(State { span: to.span, kernel, axpby, stage2, a, tile_rows })))
+    }
+}
+
+impl<B: Backend> State<B> {
+    fn tiling(&self) -> &Tiling {
+        &self.kernel.spec.tiling
+    }
+
+    fn n_tiles(&self) -> u32 {
+        self.tiling().n_tiles(self.span.nnz)
+    }
+
+    fn n_bunches(&self) -> u32 {
+        self.tiling().n_bunches(self.span.nnz)
+    }
+}
+
+impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
+    fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
+        let backend = device.backend();
+        let [n_rows, n_tiles, n_bunches] =
+            [self.span.n_rows, self.n_tiles(), self.n_bunches()].map(|n| n as usize);
+        let of = |n: usize, bytes: usize| backend.alloc((n * bytes) as u64);
+        let accum = size_of::<T::Accum>();
+        let on_host = matches!(self.stage2, Stage2::Host(_));
+        let at_a_distance = on_host && !device.caps().memory.host_can_map();
+        let zero = T::Accum::zero();
+        let copies = at_a_distance.then(|| HostCopies {
+            y: vec![zero; n_rows],
+            sync_rows: vec![0; n_bunches],
+            sync_sums: vec![zero; n_bunches],
+            speculator: vec![0; n_tiles],
+        });
+        Ok(Box::new(Speculative {
+            state: Arc::clone(self),
+            sums: of(n_rows, accum)?,
+            sync_rows: of(n_bunches, 4)?,
+            sync_sums: of(n_bunches, accum)?,
+            dirty_count: backend.alloc(DIRTY_COUNT_BYTES)?,
+            speculator: of(n_tiles, 4)?,
+            copies,
+        }))
+    }
+
+    fn tiles(&self) -> u32 {
+        self.n_tiles()
+    }
+
+    fn csr(&self) -> Option<&CsrArrays<B>> {
+        Some(&self.a)
+    }
+}
+
+impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
+    fn reset(&self, backend: &B, stream: &B::Stream) -> Result<()> {
+        Ok(backend.zero(stream, &self.dirty_count, DIRTY_COUNT_BYTES)?)
+    }
+
+    fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
+        let State { span, kernel, a, tile_rows, .. } = &*self.state;
+        if span.nnz == 0 {
+            return Ok(());
+        }
+        let (row_base, y) = self.sums_of(run);
+        let args = Arguments {
+            n_rows: span.n_rows,
+            row_base,
+            nnz: span.nnz,
+            tiles: kernel.spec.tiling.tiles(),
+            turn: run.turn,
+            alpha: run.alpha(),
+            row_ptr: Memory::Device(&a.row_ptr),
+            tile_rows: Memory::Device(tile_rows),
+            cols: Memory::Device(&a.cols),
+            vals: Memory::Device(&a.vals),
+            x: run.x,
+            y,
+            sync_rows: Memory::Device(&self.sync_rows),
+            sync_sums: Memory::Device(&self.sync_sums),
+            dirty_count: Memory::Device(&self.dirty_count),
+            speculator: Memory::Device(&self.speculator),
+        };
+        run.start(kernel, kernel.spec.tiling.n_groups(span.nnz), args)
+    }
+
+    fn stage2(&self, run: &Run<'_, B, T>) -> Result<()> {
+        let State { span, stage2, a, tile_rows, .. } = &*self.state;
+        let Stage2::Device(kernel) = stage2 else { return Ok(()) };
+        if span.nnz > 0 {
+            let (row_base, y) = self.sums_of(run);
+            let args = FixupApply {
+                n_rows: span.n_rows,
+                row_base,
+                nnz: span.nnz,
+                tiles: kernel.spec.tiling.tiles(),
+                turn: run.turn,
+                row_ptr: Memory::Device(&a.row_ptr),
+                tile_rows: Memory::Device(tile_rows),
+                sync_sums: Memory::Device(&self.sync_sums),
+                dirty_count: Memory::Device(&self.dirty_count),
+                speculator: Memory::Device(&self.speculator),
+                y,
+            };
+            run.start(kernel, kernel.spec.tiling.n_groups(span.nnz), args)?;
+        }
+        self.combine(run)?;
+        Ok(())
+    }
+
+    fn repair(
+        &mut self,
+        device: &Device<B>,
+        stream: &B::Stream,
+        beta: T::Accum,
+        y: Target<'_, B, T::Accum>,
+    ) -> Result<Repaired> {
+        let mut copies = self.copies.take();
+        let repaired = self.repair_with(copies.as_mut(), (device, stream), beta, y);
+        self.copies = copies;
+        repaired
+    }
+
+    fn combine(&self, run: &Run<'_, B, T>) -> Result<bool> {
+        let State { span, axpby, .. } = &*self.state;
+        if self.writes_y_directly(run.beta) && span.nnz > 0 {
+            return Ok(false);
+        }
+        // A part without entries has no sums.
+        let alpha: T::Accum = if span.nnz == 0 { Zero::zero() } else { num_traits::one() };
+        let groups = span.n_rows.div_ceil(axpby.spec.tiling.group_lanes());
+        let args = Axpby {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            alpha: scalar(alpha),
+            beta: scalar(span.beta(run)),
+            t: Memory::Device(&self.sums),
+            y: run.y,
+        };
+        run.start(axpby, groups, args)?;
+        Ok(true)
+    }
+
+    fn dirty_tiles(&self, backend: &B, stream: &B::Stream, turn: u32) -> Result<u32> {
+        let mut count = [0u32; 2];
+        backend.read(stream, &self.dirty_count, 0, bytemuck::cast_slice_mut(&mut count))?;
+        Ok(count[turn as usize])
+    }
+
+    #[cfg(test)]
+    fn scratch(&self, name: &str) -> Option<&B::Buffer> {
+        match name {
+            "speculator" => Some(&self.speculator),
+            "sync_rows" => Some(&self.sync_rows),
+            "sync_sums" => Some(&self.sync_sums),
+            "dirty_count" => Some(&self.dirty_count),
+            _ => None,
+        }
+    }
+}
+
+impl<B: Backend, A: Accum> Speculative<B, A> {
+    /// Whether sums go to `y` at once: nothing in it must be kept.
+    fn writes_y_directly(&self, beta: A) -> bool {
+        beta.is_zero() && !self.state.span.continues
+    }
+
+    /// Where sums go, and the part's first row there: rows of `y`, or the workspace.
+    fn sums_of<'s, T: Value<Accum = A>>(&'s self, run: &'s Run<'_, B, T>) -> (u32, Memory<'s, B>) {
+        match self.writes_y_directly(run.beta) {
+            true => (self.state.span.row_base, run.y),
+            false => (0, Memory::Device(&self.sums)),
+        }
+    }
+
+    fn repair_with(
+        &self,
+        copies: Option<&mut HostCopies<A>>,
+        (device, stream): (&Device<B>, &B::Stream),
+        beta: A,
+        y: Target<'_, B, A>,
+    ) -> Result<Repaired> {
+        let Stage2::Host(host) = &self.state.stage2 else { return Ok(Repaired::default()) };
+        // At a distance, copies back may still be on their way.
+        let mut repaired = Repaired { unfinished: copies.is_some(), ..Repaired::default() };
+        if self.state.span.nnz == 0 {
+            return Ok(repaired);
+        }
+        let structure = spmv_fixup::Structure::new(*self.state.tiling(), &host.row_ptr, &host.tile_rows);
+        let (row_base, sums) = match self.writes_y_directly(beta) {
+            true => (self.state.span.row_base as usize, y),
+            false => (0, Target::Device(&self.sums)),
+        };
+        let on = OnHost { device, stream, scratch: self, structure };
+        let rows = row_base..row_base + self.state.span.n_rows as usize;
+        match copies {
+            None => repaired.dirty_tiles = on.in_place(sums, rows)?,
+            Some(copies) => {
+                (repaired.dirty_tiles, repaired.y_bytes_copied) = on.at_a_distance(sums, rows, copies)?;
+            }
+        }
+        Ok(repaired)
+    }
+}
+
+/// Stage 2 of one part on the host.
+struct OnHost<'a, B: Backend, A> {
+    device: &'a Device<B>,
+    stream: &'a B::Stream,
+    scratch: &'a Speculative<B, A>,
+    structure: spmv_fixup::Structure<'a>,
+}
+
+impl<B: Backend, A: Accum> OnHost<'_, B, A> {
+    /// A number of dirty tiles, if there can be so many.
+    fn check_count(&self, count: u32) -> Result<usize> {
+        let n_tiles = self.scratch.state.n_tiles() as usize;
+        if count as usize <= n_tiles {
+            return Ok(count as usize);
+        }
+        Err(FixupError::TooManyTiles { count, n_tiles }.into())
+    }
+
+    /// Repairs rows of `y` where the host can map it; returns how many tiles were dirty.
+    fn in_place(&self, y: Target<'_, B, A>, rows: Range<usize>) -> Result<u32> {
+        let s = self.scratch;
+        let count = self.map(&s.dirty_count, 2, |count: &mut [u32]| std::mem::take(&mut count[0]))?;
+        let (n_dirty, n_bunches) = (self.check_count(count)?, s.state.n_bunches() as usize);
+        self.map(&s.sync_rows, n_bunches, |sync_rows: &mut [u32]| {
+            self.map(&s.sync_sums, n_bunches, |sync_sums: &mut [A]| {
+                self.map(&s.speculator, n_dirty, |speculator: &mut [u32]| {
+                    let mut repair = |y: &mut [A]| self.repair(speculator, sync_rows, sync_sums, y);
+                    match y {
+                        Target::Host(y) => repair(&mut y[rows]),
+                        Target::Device(y) => self.map(y, rows.end, |y| repair(&mut y[rows]))?,
+                    }
+                })?
+            })?
+        })??;
+        Ok(count)
+    }
+
+    /// Repairs copies of the rows and writes them back; returns how many tiles were dirty, and the bytes of `y` copied.
+    fn at_a_distance(
+        &self,
+        y: Target<'_, B, A>,
+        rows: Range<usize>,
+        copies: &mut HostCopies<A>,
+    ) -> Result<(u32, u64)> {
+        let (backend, s) = (self.device.backend(), self.scratch);
+        let mut count = [0u32; 2];
+        self.read(&s.dirty_count, 0, &mut count)?;
+        backend.zero(self.stream, &s.dirty_count, DIRTY_COUNT_BYTES)?;
+        let n_dirty = self.check_count(count[0])?;
+        let speculator = &mut copies.speculator[..n_dirty];
+        let (sync_rows, sync_sums) = (&mut copies.sync_rows[..], &mut copies.sync_sums[..]);
+        self.read(&s.speculator, 0, speculator)?;
+        self.read(&s.sync_rows, 0, sync_rows)?;
+        self.read(&s.sync_sums, 0, sync_sums)?;
+        let mut bytes = 0;
+        match y {
+            Target::Host(y) => self.repair(speculator, sync_rows, sync_sums, &mut y[rows])?,
+            Target::Device(y) => {
+                let offset = (rows.start * size_of::<A>()) as u64;
+                self.read(y, rows.start, &mut copies.y)?;
+                self.repair(speculator, sync_rows, sync_sums, &mut copies.y)?;
+                backend.write(self.stream, y, offset, bytemuck::cast_slice(&copies.y))?;
+                bytes = 2 * size_of_val(&copies.y[..]) as u64;
+            }
+        }
+        Ok((count[0], bytes))
+    }
+
+    fn repair(&self, speculator: &mut [u32], sync_rows: &[u32], sync_sums: &[A], y: &mut [A]) -> Result<()> {
+        // Where memory is mapped, other threads' runs may wait for this map to end: tasks of theirs must not be
+        // taken up in the middle of it.
+        let exclusive = self.device.caps().memory == MemoryModel::UnifiedMapped;
+        let parallel_rows = if exclusive { usize::MAX } else { dirty::PARALLEL_ROWS };
+        dirty::repair_from(&self.structure, speculator, y, parallel_rows)?;
+        Ok(carry::add(&self.structure, sync_rows, sync_sums, y)?)
+    }
+
+    fn map<E: bytemuck::Pod, R>(
+        &self,
+        buffer: &B::Buffer,
+        n: usize,
+        look: impl FnOnce(&mut [E]) -> R,
+    ) -> Result<R> {
+        let look = |bytes: &mut [u8]| look(bytemuck::cast_slice_mut(bytes));
+        Ok(self.device.backend().map(self.stream, buffer, (n * size_of::<E>()) as u64, look)?)
+    }
+
+    fn read<E: bytemuck::Pod>(&self, buffer: &B::Buffer, first: usize, into: &mut [E]) -> Result<()> {
+        let offset = (first * size_of::<E>()) as u64;
+        Ok(self.device.backend().read(self.stream, buffer, offset, bytemuck::cast_slice_mut(into))?)
+    }
+}

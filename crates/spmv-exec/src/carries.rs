@@ -1,0 +1,57 @@
+//! Sums that bunches or groups carry to the row where the next one begins.
+
+use spmv_backend::arguments::CarryApply;
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Lanes, Memory};
+use spmv_core::{Tiling, Value};
+
+use crate::error::Result;
+use crate::launch::{Compiled, Run};
+use crate::part::Span;
+
+/// The kernel that adds what another carries. One that talks over more lanes than run together leaves it the lanes
+/// that do.
+pub(crate) fn kernel(kernel: &KernelSpec, caps: &DeviceCaps) -> KernelSpec {
+    let most = caps.subgroup.map_or(u32::MAX, |(_, most)| u32::from(most));
+    let is_wide = kernel.lanes == Lanes::Workgroup && kernel.tiling.lanes() > most;
+    let tiling = match is_wide {
+        true => Tiling::new(most, 1, 1, 1).expect("a small tiling"),
+        false => kernel.tiling,
+    };
+    KernelSpec { id: KernelId::CarryApply, tiling, lanes: lanes(&tiling, caps), ..*kernel }
+}
+
+/// How the lanes of a bunch talk. On a CPU a lane is an iteration and T may be anything; elsewhere a subgroup must be that
+/// wide, or parts of it, which have powers of two.
+pub(crate) fn lanes(tiling: &Tiling, caps: &DeviceCaps) -> Lanes {
+    match caps.subgroup {
+        Some((least, most))
+            if (u32::from(least)..=u32::from(most)).contains(&tiling.lanes())
+                && tiling.lanes().is_power_of_two() =>
+        {
+            Lanes::Subgroup
+        }
+        _ => Lanes::Workgroup,
+    }
+}
+
+/// Adds what `n_bunches` bunches (or blocks) carried to the row where each ends: `bunch_rows[bunch + 1]`.
+pub(crate) fn add<B: Backend, T: Value>(
+    run: &Run<'_, B, T>,
+    kernel: &Compiled<B>,
+    span: &Span,
+    n_bunches: u32,
+    bunch_rows: &B::Buffer,
+    carries: &B::Buffer,
+) -> Result<()> {
+    let groups = n_bunches.div_ceil(kernel.spec.tiling.bunches());
+    let args = CarryApply {
+        n_rows: span.n_rows,
+        row_base: span.row_base,
+        n_bunches,
+        alpha: run.alpha(),
+        bunch_rows: Memory::Device(bunch_rows),
+        carries: Memory::Device(carries),
+        y: run.y,
+    };
+    run.start(kernel, groups, args)
+}

@@ -1,0 +1,208 @@
+//! A part of a matrix on a device: what an algorithm keeps from prepare, and what it writes in a run.
+//!
+//! A [`Layout`] is made by an algorithm's `build`; its [`Runner`] owns the scratch memory of one workspace together with
+//! the layout, so that neither meets one of another algorithm.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use spmv_backend::{Backend, KernelId, KernelSpec};
+use spmv_core::format::Cost;
+use spmv_core::{CsrView, Offset, Value};
+
+use crate::device::Device;
+use crate::error::Result;
+use crate::launch::{Compiled, Run};
+use crate::method::{Limits, Repair};
+
+/// Rows of the matrix that one launch multiplies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) row_base: u32,
+    pub(crate) n_rows: u32,
+    pub(crate) nnz: u32,
+    /// Adds to a row that an earlier part began.
+    pub(crate) continues: bool,
+}
+
+impl Span {
+    /// The factor of what stands in `y`.
+    pub(crate) fn beta<B: Backend, T: Value>(&self, run: &Run<'_, B, T>) -> T::Accum {
+        if self.continues { num_traits::one() } else { run.beta }
+    }
+}
+
+/// What an algorithm is given to lay out a part.
+pub(crate) struct Prepare<'a, B: Backend> {
+    pub(crate) device: &'a Device<B>,
+    /// The main kernel.
+    pub(crate) kernel: KernelSpec,
+    pub(crate) repair: Repair,
+    pub(crate) span: Span,
+}
+
+impl<B: Backend> Prepare<'_, B> {
+    /// The main kernel.
+    pub(crate) fn main(&self) -> Result<Compiled<B>> {
+        self.device.compiled(&self.kernel)
+    }
+
+    /// Another kernel with the same tiling.
+    pub(crate) fn helper(&self, id: KernelId) -> Result<Compiled<B>> {
+        self.device.compiled(&KernelSpec { id, ..self.kernel })
+    }
+
+    /// A copy on the device.
+    pub(crate) fn copy<E: bytemuck::Pod>(&self, elements: &[E]) -> Result<B::Buffer> {
+        let backend = self.device.backend();
+        let buffer = backend.alloc(size_of_val(elements) as u64)?;
+        self.device.copies(|s| backend.write(s, &buffer, 0, bytemuck::cast_slice(elements)))?;
+        Ok(buffer)
+    }
+
+    /// The matrix as it is.
+    pub(crate) fn csr<T: Value>(&self, a: CsrView<'_, T, u32>) -> Result<CsrArrays<B>> {
+        let (row_ptr, cols) = (self.copy(a.row_ptr())?, self.copy(a.cols())?);
+        Ok(CsrArrays { row_ptr, cols, vals: self.copy(a.vals())? })
+    }
+}
+
+/// A matrix in CSR form on the device.
+#[derive(Debug)]
+pub(crate) struct CsrArrays<B: Backend> {
+    pub(crate) row_ptr: B::Buffer,
+    pub(crate) cols: B::Buffer,
+    pub(crate) vals: B::Buffer,
+}
+
+/// A part of a matrix on a device; never changes.
+pub(crate) trait Layout<B: Backend, T: Value>: Debug + Send + Sync {
+    /// Allocates what runs of one workspace write besides `y`.
+    fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>>;
+
+    /// Tiles that a run walks, where sums of tiles are repaired.
+    fn tiles(&self) -> u32 {
+        0
+    }
+
+    /// The arrays, where they are those of CSR.
+    fn csr(&self) -> Option<&CsrArrays<B>> {
+        None
+    }
+}
+
+/// A piece of a matrix may take more than its share of the whole, which was checked.
+pub(crate) const ANY_BLOW_UP: f64 = f64::INFINITY;
+
+/// What an algorithm makes of a matrix of any type, on any device.
+pub(crate) trait Build {
+    /// What its layout takes, where it has one of its own and only the matrix tells.
+    fn cost<T: Value, O: Offset>(_: CsrView<'_, T, O>) -> Option<Cost> {
+        None
+    }
+
+    /// Rows of a part at most, for a layout of that cost.
+    fn rows_of_a_part(_: Option<&Cost>, limits: &Limits, _n_rows: usize, _n_cols: usize) -> usize {
+        limits.max_rows
+    }
+
+    /// Copies a part to the device.
+    fn build<B: Backend, T: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, T, u32>,
+    ) -> Result<Box<dyn Layout<B, T>>>;
+}
+
+/// `y` as the host may repair it.
+pub(crate) enum Target<'a, B: Backend, A> {
+    Device(&'a B::Buffer),
+    Host(&'a mut [A]),
+}
+
+/// What the host repaired.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Repaired {
+    pub(crate) dirty_tiles: u32,
+    pub(crate) y_bytes_copied: u64,
+    /// Whether there is work on the stream that must be waited for.
+    pub(crate) unfinished: bool,
+}
+
+/// A part of a matrix with the scratch memory of one workspace.
+pub(crate) trait Runner<B: Backend, T: Value>: Debug + Send {
+    /// Starts stage 1: all there is, where sums need no repair.
+    fn stage1(&self, run: &Run<'_, B, T>) -> Result<()>;
+
+    /// Zeroes what runs count in and leave at zero, unless they fail.
+    fn reset(&self, _: &B, _: &B::Stream) -> Result<()> {
+        Ok(())
+    }
+
+    /// Starts stage 2, where the device repairs.
+    fn stage2(&self, _: &Run<'_, B, T>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Does stage 2 of a run with that beta, where the host repairs; stage 1 is over.
+    fn repair(
+        &mut self,
+        _: &Device<B>,
+        _: &B::Stream,
+        _beta: T::Accum,
+        _: Target<'_, B, T::Accum>,
+    ) -> Result<Repaired> {
+        Ok(Repaired::default())
+    }
+
+    /// Brings repaired sums to `y`, where they are not there already; whether that takes a launch.
+    fn combine(&self, _: &Run<'_, B, T>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Tiles that the device repaired in the last run, by the counter that it used.
+    fn dirty_tiles(&self, _: &B, _: &B::Stream, _turn: u32) -> Result<u32> {
+        Ok(0)
+    }
+
+    /// Scratch memory by name, to be corrupted.
+    #[cfg(test)]
+    fn scratch(&self, _: &str) -> Option<&B::Buffer> {
+        None
+    }
+}
+
+/// A part of a matrix whose runs write nothing besides `y`.
+pub(crate) trait Direct<B: Backend, T: Value>: Debug + Send + Sync + 'static {
+    /// Starts the kernel.
+    fn launch(&self, run: &Run<'_, B, T>) -> Result<()>;
+
+    /// The arrays, where they are those of CSR.
+    fn csr(&self) -> Option<&CsrArrays<B>> {
+        None
+    }
+}
+
+/// Such a part as a layout, and as its own runner.
+#[derive(Debug)]
+struct WithoutScratch<L>(Arc<L>);
+
+/// A layout whose runs write nothing besides `y`.
+pub(crate) fn direct<B: Backend, T: Value>(part: impl Direct<B, T>) -> Box<dyn Layout<B, T>> {
+    Box::new(WithoutScratch(Arc::new(part)))
+}
+
+impl<B: Backend, T: Value, L: Direct<B, T>> Layout<B, T> for WithoutScratch<L> {
+    fn runner(&self, _: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
+        Ok(Box::new(Self(Arc::clone(&self.0))))
+    }
+
+    fn csr(&self) -> Option<&CsrArrays<B>> {
+        self.0.csr()
+    }
+}
+
+impl<B: Backend, T: Value, L: Direct<B, T>> Runner<B, T> for WithoutScratch<L> {
+    fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
+        self.0.launch(run)
+    }
+}

@@ -1,0 +1,343 @@
+//! Tilings as tables: a row for each kind of device, with the measurement that chose it beside it.
+//!
+//! An algorithm's file holds its rows; [`Row::tiling`] is the only code that reads them.
+
+use spmv_backend::{DeviceCaps, KernelId, KernelSpec, Lanes};
+use spmv_core::tiling::Preset;
+use spmv_core::{Dtype, RowStats, Tiling};
+
+/// Rows and entries below which one thread beats two: waking the other from outside the pool costs some
+/// 13 us, as `cargo run --release -p spmv-cpu --example serial` measures.
+const SERIAL_STEPS: usize = 48 * 1024;
+/// Parts for each thread: enough that a thread which is held up can be helped out.
+const PARTS_PER_THREAD: u32 = 4;
+/// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others:
+/// the best of a sweep over S on 20 matrices (`cargo xtask bench --suite --sweep`).
+pub(crate) const RESIDENT_LANES: u64 = 56 * 32;
+/// Entries of a row that a lane of a bunch should have, where bunches may be small.
+const ENTRIES_PER_LANE: f64 = 5.5;
+/// Mean row length up to which a wide block would be filled by the number of its rows, which leaves much of it empty.
+const SHORT_ROWS: f64 = 4.0;
+
+/// What a tiling is chosen for.
+#[derive(Clone, Copy)]
+pub(crate) struct Case<'a> {
+    pub(crate) kernel: KernelId,
+    pub(crate) rows: &'a RowStats,
+    pub(crate) value: Dtype,
+    pub(crate) caps: &'a DeviceCaps,
+}
+
+/// A kind of device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    /// A group is a task of one thread.
+    Tasks,
+    /// A bunch may be part of what runs together (CUDA, wgpu).
+    PartsOfSubgroups,
+    /// A bunch is a subgroup.
+    Subgroups,
+    /// Lanes do not shuffle.
+    Workgroups,
+}
+
+impl On {
+    fn of(caps: &DeviceCaps) -> Self {
+        match caps.subgroup {
+            _ if caps.tasks => On::Tasks,
+            _ if splits_subgroups(caps) => On::PartsOfSubgroups,
+            Some(_) => On::Subgroups,
+            None => On::Workgroups,
+        }
+    }
+}
+
+/// T, lanes of a bunch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum T {
+    /// So many.
+    Is(u32),
+    /// As many as run together.
+    Subgroup,
+    /// So many where lanes are iterations, as in functions of this program; one where they were compiled to talk through
+    /// barriers, of which one lane needs none.
+    Iterations(u32),
+    /// As many as a row of mean length keeps busy ([`lanes_of_a_row`]).
+    Row,
+    /// So many at most, fewer where a group of them does not fit local memory.
+    Block(u32),
+    /// So many at most, and as many as a group may have.
+    AtMost(u32),
+}
+
+/// W, entries of a lane in a tile: halved until the tile fits local memory and the backend has code for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum W {
+    /// So many.
+    Is(u32),
+    /// So many where lanes are iterations, else the second number.
+    Iterations(u32, u32),
+    /// So many, the first number where rows are short; and no more local memory than leaves room for the other groups of
+    /// a compute unit (Gao et al., equation 3).
+    Block(u32, u32),
+    /// Liu & Vinter 2015, Table 1.
+    Table1,
+}
+
+/// What S is measured by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Of {
+    /// Tiles of entries.
+    Entries,
+    /// Tiles of rows and entries.
+    Steps,
+    /// Rows, one a lane.
+    LaneRows,
+    /// Rows, one a bunch.
+    BunchRows,
+}
+
+/// S, tiles (or rows) of a bunch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum S {
+    /// One.
+    One,
+    /// As many as leave some tasks for each thread.
+    Tasks(Of),
+    /// The same, of two kernels: the fewer.
+    TasksOfBoth(Of, Of),
+    /// As many as leave so many bunches to each compute unit, up to seven.
+    Bunches(Of, u64),
+    /// As many as leave [`RESIDENT_LANES`] to each compute unit, up to so many.
+    Resident(Of, u32),
+    /// The same, up to Liu & Vinter 2015, Table 1.
+    Table1(Of),
+}
+
+/// B, bunches of a group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum B {
+    /// One.
+    One,
+    /// As many as make groups of so many lanes.
+    Lanes(u32),
+    /// So many lanes where bunches meet at barriers of their own, else one bunch.
+    LanesIfBarriers(u32),
+    /// So many at most.
+    AtMost(u32),
+    /// So many lanes where a bunch is all that run together, else the second number: fewer talk through local memory, at
+    /// barriers that all bunches of a group meet.
+    Row(u32, u32),
+    /// Liu & Vinter 2015, Table 1, where bunches meet at barriers of their own, else one.
+    Table1,
+}
+
+/// A tiling for a kind of device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) on: On,
+    pub(crate) t: T,
+    pub(crate) w: W,
+    pub(crate) s: S,
+    pub(crate) b: B,
+    /// What chose it: a command of this repository and its archived output, or the literature.
+    #[allow(dead_code)] // For the reader; a test sees that none is empty.
+    pub(crate) by: &'static str,
+}
+
+/// Tilings of kernels that give a lane whole rows. Of T and B only the size of a group matters.
+pub(crate) const ROW_A_LANE: &[Row] = &[
+    Row { on: On::Tasks, t: T::Is(1), w: W::Is(1), s: S::Tasks(Of::LaneRows), b: B::One, by: SERIAL },
+    Row { on: On::PartsOfSubgroups, t: T::Subgroup, w: W::Is(1), s: S::One, b: B::Lanes(128), by: TILINGS },
+    Row { on: On::Subgroups, t: T::Subgroup, w: W::Table1, s: S::One, b: B::Lanes(256), by: OPENCL },
+    Row { on: On::Workgroups, t: T::AtMost(64), w: W::Is(8), s: S::One, b: B::One, by: OPENCL },
+];
+
+/// Runs that several algorithms' rows go back to.
+pub(crate) const SERIAL: &str = "cargo run --release -p spmv-cpu --example serial";
+pub(crate) const TILINGS: &str =
+    "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-21-h200-cuda-tilings.txt";
+pub(crate) const OPENCL: &str =
+    "cargo xtask bench --suite --backend opencl: docs/results/2026-11-21-h200-opencl-suite.txt";
+pub(crate) const SWEEP: &str =
+    "cargo xtask bench --suite --sweep: docs/results/2026-11-21-h200-opencl-sweep.txt";
+
+/// The tiling that an algorithm's table gives.
+///
+/// # Panics
+/// If the table has no row for a kind of device, which a test excludes.
+pub(crate) fn tiling(table: &[Row], case: &Case<'_>) -> Tiling {
+    let on = On::of(case.caps);
+    table.iter().find(|row| row.on == on).expect("a row for every kind of device").tiling(case)
+}
+
+impl Row {
+    fn tiling(&self, case: &Case<'_>) -> Tiling {
+        let caps = case.caps;
+        let lanes = self.lanes(case);
+        let bunches = self.bunches(case, lanes);
+        let wanted = match self.w {
+            W::Is(width) => width,
+            W::Iterations(width, otherwise) => {
+                if caps.subgroup.is_some() {
+                    width
+                } else {
+                    otherwise
+                }
+            }
+            W::Block(short, long) => {
+                if case.rows.mean <= SHORT_ROWS {
+                    short
+                } else {
+                    long
+                }
+            }
+            W::Table1 => table1(lanes, case.value).width(),
+        };
+        let width = self.fitting_width(case, lanes, wanted, bunches);
+        let full = |width: u32, lanes: u64| u64::from(width) * u64::from(caps.compute_units) * lanes;
+        let tiles = match self.s {
+            S::One => 1,
+            S::Tasks(of) => tasks(case, of, lanes, width),
+            S::TasksOfBoth(one, other) => {
+                tasks(case, one, lanes, width).min(tasks(case, other, lanes, width))
+            }
+            S::Bunches(of, bunches) => tiles_for(work(case.rows, of), full(wanted * lanes, bunches), 7),
+            S::Resident(of, most) => tiles_for(work(case.rows, of), full(width, RESIDENT_LANES), most),
+            S::Table1(of) => {
+                let most = table1(lanes, case.value).tiles();
+                tiles_for(work(case.rows, of), full(width, RESIDENT_LANES), most)
+            }
+        };
+        Tiling::new(lanes, width, 1, bunches).expect("numbers in range by construction").with_tiles(tiles)
+    }
+
+    fn lanes(&self, case: &Case<'_>) -> u32 {
+        let caps = case.caps;
+        let most = caps.subgroup.map_or(caps.max_group, |(_, most)| u32::from(most));
+        match self.t {
+            T::Is(lanes) => lanes,
+            T::Subgroup => most,
+            T::Iterations(lanes) => {
+                if caps.subgroup.is_some() {
+                    lanes
+                } else {
+                    1
+                }
+            }
+            T::Row => {
+                let least = caps.subgroup.filter(|_| self.on == On::PartsOfSubgroups);
+                let lanes = lanes_of_a_row(case.rows, caps);
+                least.map_or(lanes, |(least, most)| lanes.clamp(u32::from(least), u32::from(most)))
+            }
+            T::Block(most) => std::iter::successors(Some(caps.max_group.min(most)), half)
+                .find(|lanes| fits(case, caps.max_local_bytes, *lanes, 1, 1))
+                .unwrap_or(1),
+            T::AtMost(most) => caps.max_group.clamp(1, most),
+        }
+    }
+
+    fn bunches(&self, case: &Case<'_>, lanes: u32) -> u32 {
+        let caps = case.caps;
+        let of_lanes = |most: u32| (caps.max_group.min(most) / lanes).max(1);
+        match self.b {
+            B::One => 1,
+            B::Lanes(most) => of_lanes(most),
+            B::LanesIfBarriers(most) => {
+                if caps.bunch_barriers {
+                    of_lanes(most)
+                } else {
+                    1
+                }
+            }
+            B::AtMost(most) => (caps.max_group / lanes).clamp(1, most),
+            B::Row(whole, part) => of_lanes(if lanes == most_lanes(caps) { whole } else { part }),
+            B::Table1 if caps.bunch_barriers => {
+                table1(lanes, case.value).bunches().min(caps.max_group / lanes).max(1)
+            }
+            B::Table1 => 1,
+        }
+    }
+
+    /// The largest power-of-two fraction of `width` whose tiles fit the device's local memory, and that there is code for.
+    fn fitting_width(&self, case: &Case<'_>, lanes: u32, width: u32, bunches: u32) -> u32 {
+        let shared = case.caps.unit.filter(|_| matches!(self.w, W::Block(..)));
+        let share = shared.map_or(u32::MAX, |unit| unit.group_local_bytes(lanes * bunches));
+        let local_bytes = case.caps.max_local_bytes.min(share);
+        let widths = || std::iter::successors(Some(width), half);
+        let fitting = widths().find(|width| fits(case, local_bytes, lanes, *width, bunches));
+        fitting.unwrap_or(1)
+    }
+}
+
+fn half(n: &u32) -> Option<u32> {
+    (*n > 1).then_some(n / 2)
+}
+
+/// Liu & Vinter 2015, Table 1, for the vendor whose lanes are so many.
+fn table1(lanes: u32, value: Dtype) -> Tiling {
+    let preset = match lanes {
+        0..=16 => Preset::Intel,
+        17..=32 => Preset::Nvidia,
+        _ => Preset::Amd,
+    };
+    Tiling::preset(preset, value)
+}
+
+/// Whether a group of such a tiling needs no more than so many bytes of local memory, and the backend has code for it.
+fn fits(case: &Case<'_>, local_bytes: u32, lanes: u32, width: u32, bunches: u32) -> bool {
+    let Ok(tiling) = Tiling::new(lanes, width, 1, bunches) else { return false };
+    let spec = KernelSpec::new(case.kernel, case.value, Lanes::Workgroup, tiling);
+    spec.local_bytes() <= u64::from(local_bytes) && case.caps.check_kernel(&spec).is_ok()
+}
+
+fn work(rows: &RowStats, of: Of) -> usize {
+    match of {
+        Of::Entries => rows.nnz,
+        Of::Steps => rows.nnz.saturating_add(rows.n_rows),
+        Of::LaneRows | Of::BunchRows => rows.n_rows,
+    }
+}
+
+/// As many tiles a bunch, up to `most`, as `work` takes on a device that `full` steps fill with bunches of one tile.
+fn tiles_for(work: usize, full: u64, most: u32) -> u32 {
+    (work as u64).div_ceil(full.max(1)).clamp(1, u64::from(most)) as u32
+}
+
+/// As many tiles (or rows) a task as leave some tasks for each thread.
+fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
+    let caps = case.caps;
+    let steps = case.rows.n_rows.saturating_add(case.rows.nnz);
+    let parts = if is_serial(steps, caps) { 1 } else { (caps.compute_units * PARTS_PER_THREAD) as usize };
+    let unit = match of {
+        Of::Entries | Of::Steps => (lanes * width) as usize,
+        Of::LaneRows => lanes as usize,
+        Of::BunchRows => 1,
+    };
+    work(case.rows, of).div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
+}
+
+/// Whether one thread beats all of them: the more they are, the more of its time they save.
+fn is_serial(steps: usize, caps: &DeviceCaps) -> bool {
+    let threads = u64::from(caps.compute_units.max(1));
+    (steps as u64).saturating_mul(2 * (threads - 1)) < (SERIAL_STEPS as u64).saturating_mul(threads)
+}
+
+/// Whether a bunch may be part of what runs together (CUDA, wgpu). The rules that ask for it were measured with CUDA:
+/// [`TILINGS`].
+pub(crate) fn splits_subgroups(caps: &DeviceCaps) -> bool {
+    !caps.tasks && caps.subgroup.is_some_and(|(least, most)| least < most)
+}
+
+/// Most lanes that a row gets.
+fn most_lanes(caps: &DeviceCaps) -> u32 {
+    caps.subgroup.map_or(64, |(_, most)| u32::from(most)).min(caps.max_group).max(1)
+}
+
+/// Lanes of a row that a bunch takes on a GPU: as many as rows of such a length keep busy, a power of two, at least 2
+/// where there are as many.
+pub(crate) fn lanes_of_a_row(rows: &RowStats, caps: &DeviceCaps) -> u32 {
+    let wanted = (rows.mean / ENTRIES_PER_LANE).max(1.0).log2().round() as u32;
+    let most = most_lanes(caps);
+    (1u32 << wanted.min(16)).clamp(2.min(most), most)
+}
