@@ -28,6 +28,60 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
+/// Every run of letters, digits and `_`, with its place.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    tokens(text).filter(|(_, token)| token.starts_with(is_word))
+}
+
+/// Every word, and every other character that is not white space, with its place.
+pub(crate) fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        at += text[at..].find(|c: char| !c.is_whitespace())?;
+        let (from, rest) = (at, &text[at..]);
+        let first = rest.chars().next().map_or(1, char::len_utf8);
+        at += rest.find(|c| !is_word(c)).unwrap_or(rest.len()).max(first);
+        Some((from, &text[from..at]))
+    })
+}
+
+/// Stripped text with every item blanked that only tests have: `#[cfg(test)]` and what follows it.
+pub(crate) fn without_tests(text: &str) -> String {
+    const ATTRIBUTE: &str = "#[cfg(test)]";
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(ATTRIBUTE) {
+        let end = at + ATTRIBUTE.len() + item_len(&rest[at + ATTRIBUTE.len()..]);
+        out.push_str(&rest[..at]);
+        out.extend(rest[at..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        rest = &rest[end..];
+    }
+    out + rest
+}
+
+/// Bytes up to the `;` or the last brace of the item that stripped text begins with.
+fn item_len(text: &str) -> usize {
+    let (mut depth, mut is_use, mut is_attribute) = (0, false, false);
+    for (at, token) in tokens(text) {
+        let end = at + token.len();
+        match token {
+            "#" if depth == 0 => is_attribute = true,
+            "use" => is_use = true,
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => {
+                depth -= 1;
+                if depth == 0 && token == "}" && !is_use && !is_attribute {
+                    return end;
+                }
+                is_attribute &= depth > 0;
+            }
+            ";" if depth == 0 => return end,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -131,5 +185,25 @@ mod tests {
     fn a_word_is_not_part_of_another() {
         assert!(has_word("unsafe {", "unsafe") && has_word("(unsafe)", "unsafe"));
         assert!(!has_word("#![forbid(unsafe_code)]", "unsafe") && !has_word("an_unsafe", "unsafe"));
+    }
+
+    #[test]
+    fn items_of_tests_are_blank() {
+        for (text, kept) in [
+            ("a #[cfg(test)] mod tests { fn f() { g() } } b", "a b"),
+            ("a #[cfg(test)] mod tests; b", "a b"),
+            ("a #[cfg(test)] use x::{y, z}; b", "a b"),
+            ("a #[cfg(test)] #[test] fn f(a: [u8; 3]) {} b", "a b"),
+            ("a #[cfg(test)]\nconst A: [u8; 1] = [0];\nb #[cfg(test)] mod c;", "ab"),
+        ] {
+            assert_eq!(without_tests(text).replace([' ', '\n'], ""), kept.replace(' ', ""), "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_words_and_single_characters() {
+        let of = |text| Vec::from_iter(tokens(text).map(|(_, token)| token));
+        assert_eq!(of("use a::{b_1, é};"), ["use", "a", ":", ":", "{", "b_1", ",", "é", "}", ";"]);
+        assert_eq!(words(" a->b").collect::<Vec<_>>(), [(1, "a"), (4, "b")]);
     }
 }

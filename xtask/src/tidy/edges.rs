@@ -121,7 +121,7 @@ pub(crate) fn core_performs_no_io(w: &Workspace) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::Tree;
-    use super::super::manifests::Dep;
+    use super::super::workspace::Dep;
     use super::*;
 
     /// Members, each with the dependencies named after it; `~` marks a dev-dependency.

@@ -2,24 +2,7 @@
 
 use std::fmt::Write;
 
-use spmv_backend::KernelId;
-
-use super::Workspace;
-
-/// A kernel as the parameter table of `spmv-backend` has it.
-#[derive(Clone, Debug)]
-pub(crate) struct Kernel {
-    pub(crate) stem: &'static str,
-    pub(crate) params: Vec<&'static str>,
-}
-
-impl Kernel {
-    /// Every row of `KernelId`.
-    pub(crate) fn all() -> Vec<Self> {
-        let params = |id: KernelId| id.params().iter().map(|param| param.name).collect();
-        KernelId::ALL.iter().copied().map(|id| Self { stem: id.stem(), params: params(id) }).collect()
-    }
-}
+use super::{Kernel, Workspace};
 
 /// Where one backend's kernels are.
 struct Language {
@@ -245,6 +228,8 @@ fn table(w: &Workspace) -> String {
 
 #[cfg(test)]
 mod tests {
+    use spmv_backend::KernelId;
+
     use super::super::Tree;
     use super::*;
 

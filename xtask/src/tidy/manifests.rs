@@ -1,63 +1,9 @@
-//! Packages as `cargo metadata` tells them, and what each must say of itself.
+//! What each package must say of itself.
 
-use std::path::Path;
-
-use cargo_metadata::DependencyKind;
-
-use super::Workspace;
-
-/// What checks need to know of a package.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Package {
-    pub(crate) name: String,
-    /// Its folder from the workspace root.
-    pub(crate) dir: String,
-    pub(crate) license: Option<String>,
-    pub(crate) description: Option<String>,
-    /// From its own folder.
-    pub(crate) readme: Option<String>,
-    pub(crate) publish: bool,
-    pub(crate) deps: Vec<Dep>,
-}
-
-/// A dependency of a package.
-#[derive(Clone, Debug)]
-pub(crate) struct Dep {
-    pub(crate) name: String,
-    /// Needed by tests, examples and benches alone.
-    pub(crate) dev: bool,
-    /// Found by path, without a version: cannot be published.
-    pub(crate) unversioned: bool,
-}
+use super::{Package, Workspace};
 
 /// Packages that serve this repository alone.
 const UNPUBLISHED: [&str; 2] = ["xtask", "spmv-conformance"];
-
-impl Package {
-    pub(crate) fn of(package: &cargo_metadata::Package, root: &Path) -> Self {
-        let dir = package.manifest_path.as_std_path().parent().unwrap_or(root);
-        let dir = dir.strip_prefix(root).unwrap_or(dir).to_string_lossy().replace('\\', "/");
-        let dep = |d: &cargo_metadata::Dependency| Dep {
-            name: d.name.clone(),
-            dev: d.kind == DependencyKind::Development,
-            unversioned: d.path.is_some() && d.req.to_string() == "*",
-        };
-        Self {
-            name: package.name.to_string(),
-            dir,
-            license: package.license.clone(),
-            description: package.description.clone(),
-            readme: package.readme.as_ref().map(|path| path.to_string()),
-            publish: package.publish.as_ref().is_none_or(|registries| !registries.is_empty()),
-            deps: package.dependencies.iter().map(dep).collect(),
-        }
-    }
-
-    /// Its folder, as the beginning of its files' paths.
-    pub(crate) fn folder(&self) -> String {
-        if self.dir.is_empty() { String::new() } else { format!("{}/", self.dir) }
-    }
-}
 
 /// Licence and description everywhere; a readme and publishable dependencies where it is published.
 pub(crate) fn are_complete(w: &Workspace) -> Vec<String> {
@@ -106,6 +52,7 @@ fn problems_of(w: &Workspace, package: &Package) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::Tree;
+    use super::super::workspace::Dep;
     use super::*;
 
     fn problems(change: impl FnOnce(&mut Package)) -> Vec<String> {

@@ -3,22 +3,24 @@
 //! A check is a function from the [`Workspace`] to the problems it found. All run, all problems are
 //! printed. None reads a file itself, so a test gives it three lines of text instead of a checkout.
 
+mod circles;
 mod code;
 mod docs;
 mod edges;
+mod functions;
 mod kernels;
 mod manifests;
+mod modules;
 mod tree;
 mod unsafety;
 mod words;
+mod workspace;
 
-use anyhow::{Context, bail};
-use cargo_metadata::MetadataCommand;
+use anyhow::bail;
 
-pub(crate) use kernels::Kernel;
-pub(crate) use manifests::Package;
 pub(crate) use tree::Tree;
 pub(crate) use unsafety::crates_with_unsafe;
+pub(crate) use workspace::{Kernel, Package, Workspace};
 
 /// `cargo xtask tidy`.
 #[derive(Debug, Default, clap::Args)]
@@ -28,18 +30,10 @@ pub(crate) struct Args {
     bless: bool,
 }
 
-/// All that checks look at.
-#[derive(Debug, Default)]
-pub(crate) struct Workspace {
-    pub(crate) tree: Tree,
-    pub(crate) packages: Vec<Package>,
-    pub(crate) kernels: Vec<Kernel>,
-}
-
 /// A check's name, and the problems that it finds, each with the file and the way out.
 type Check = (&'static str, fn(&Workspace) -> Vec<String>);
 
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 16] = [
     ("crate-edges", edges::follow_the_graph),
     ("two-backends", edges::only_the_facade_names_two_backends),
     ("core-without-io", edges::core_performs_no_io),
@@ -48,7 +42,9 @@ const CHECKS: [Check; 14] = [
     ("kernel-headers", kernels::headers_agree),
     ("kernel-files", kernels::every_language_has_every_kernel),
     ("kernel-table", kernels::table_is_in_step),
+    ("file-circles", circles::no_file_uses_its_user),
     ("file-length", words::files_are_short),
+    ("function-length", functions::are_short),
     ("words", words::none_is_forbidden),
     ("lock-file", words::registries_are_public),
     ("links", docs::links_resolve),
@@ -86,16 +82,6 @@ fn report(workspace: &Workspace) -> usize {
         failed += usize::from(!problems.is_empty());
     }
     failed
-}
-
-impl Workspace {
-    /// The workspace that the current directory is in.
-    pub(crate) fn load() -> anyhow::Result<Self> {
-        let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
-        let root = metadata.workspace_root.as_std_path();
-        let packages = metadata.packages.iter().map(|p| Package::of(p, root)).collect();
-        Ok(Self { tree: Tree::load(root)?, packages, kernels: Kernel::all() })
-    }
 }
 
 #[cfg(test)]

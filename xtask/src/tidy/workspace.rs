@@ -1,0 +1,92 @@
+//! What checks look at: files, packages as `cargo metadata` tells them, kernels.
+
+use std::path::Path;
+
+use anyhow::Context;
+use cargo_metadata::{DependencyKind, MetadataCommand};
+use spmv_backend::KernelId;
+
+use super::tree::Tree;
+
+/// All that checks look at.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    pub(crate) tree: Tree,
+    pub(crate) packages: Vec<Package>,
+    pub(crate) kernels: Vec<Kernel>,
+}
+
+impl Workspace {
+    /// The workspace that the current directory is in.
+    pub(crate) fn load() -> anyhow::Result<Self> {
+        let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+        let root = metadata.workspace_root.as_std_path();
+        let packages = metadata.packages.iter().map(|p| Package::of(p, root)).collect();
+        Ok(Self { tree: Tree::load(root)?, packages, kernels: Kernel::all() })
+    }
+}
+
+/// What checks need to know of a package.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    /// Its folder from the workspace root.
+    pub(crate) dir: String,
+    pub(crate) license: Option<String>,
+    pub(crate) description: Option<String>,
+    /// From its own folder.
+    pub(crate) readme: Option<String>,
+    pub(crate) publish: bool,
+    pub(crate) deps: Vec<Dep>,
+}
+
+/// A dependency of a package.
+#[derive(Clone, Debug)]
+pub(crate) struct Dep {
+    pub(crate) name: String,
+    /// Needed by tests, examples and benches alone.
+    pub(crate) dev: bool,
+    /// Found by path, without a version: cannot be published.
+    pub(crate) unversioned: bool,
+}
+
+impl Package {
+    pub(crate) fn of(package: &cargo_metadata::Package, root: &Path) -> Self {
+        let dir = package.manifest_path.as_std_path().parent().unwrap_or(root);
+        let dir = dir.strip_prefix(root).unwrap_or(dir).to_string_lossy().replace('\\', "/");
+        let dep = |d: &cargo_metadata::Dependency| Dep {
+            name: d.name.clone(),
+            dev: d.kind == DependencyKind::Development,
+            unversioned: d.path.is_some() && d.req.to_string() == "*",
+        };
+        Self {
+            name: package.name.to_string(),
+            dir,
+            license: package.license.clone(),
+            description: package.description.clone(),
+            readme: package.readme.as_ref().map(|path| path.to_string()),
+            publish: package.publish.as_ref().is_none_or(|registries| !registries.is_empty()),
+            deps: package.dependencies.iter().map(dep).collect(),
+        }
+    }
+
+    /// Its folder, as the beginning of its files' paths.
+    pub(crate) fn folder(&self) -> String {
+        if self.dir.is_empty() { String::new() } else { format!("{}/", self.dir) }
+    }
+}
+
+/// A kernel as the parameter table of `spmv-backend` has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Kernel {
+    pub(crate) stem: &'static str,
+    pub(crate) params: Vec<&'static str>,
+}
+
+impl Kernel {
+    /// Every row of `KernelId`.
+    pub(crate) fn all() -> Vec<Self> {
+        let params = |id: KernelId| id.params().iter().map(|param| param.name).collect();
+        KernelId::ALL.iter().copied().map(|id| Self { stem: id.stem(), params: params(id) }).collect()
+    }
+}
