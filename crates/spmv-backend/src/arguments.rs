@@ -8,7 +8,7 @@
 //! fn sum<B: Backend>(t: &B::Buffer, y: &B::Buffer) {
 //!     let one = Scalar::F32(1.0);
 //!     let (t, y) = (Memory::Device(t), Memory::Device(y));
-//!     let args = Axpby { n_rows: 3, row_base: 0, alpha: one, beta: one, t, y }.list();
+//!     let args = Axpby::<B> { n_rows: 3, row_base: 0, alpha: one, beta: one, t, y }.list();
 //!     assert_eq!((args.kernel(), args.len()), (KernelId::Axpby, 6));
 //! }
 //! ```
