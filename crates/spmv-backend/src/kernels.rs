@@ -125,6 +125,15 @@ macro_rules! for_each_kernel {
                 jag_ptr: [u32], cols: [u32], vals: [value], x: [vector], y: [mut accum],
             ) local |_| 0;
 
+            /// One lane a row of chunks of rows side by side, sorted by length (SELL-C-sigma; Kreutzer et al. 2014).
+            ///
+            /// C is the tiling's T. Place r holds the entries of row `perm[r]`: entry k at
+            /// `chunk_ptr[r / C] + k * h + r % C`, where h is C, or the number of rows of the last chunk.
+            Sell sell(
+                n_rows: u32, row_base: u32, tiles: u32, alpha: accum, beta: accum, perm: [row], chunk_ptr: [u32],
+                cols: [slot], vals: [value], x: [vector], y: [mut accum],
+            ) local |_| 0;
+
             /// One lane a row of whole diagonals (Bell & Garland 2009).
             ///
             /// Row r of diagonal d at `d * n_rows + r`, its column at `r + offsets[d]` in 32 bits; zero for no entry.

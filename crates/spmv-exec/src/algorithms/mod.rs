@@ -129,6 +129,8 @@ algorithms! {
     ell Ell;
     /// One lane a row of [`Jad`](spmv_core::format::Jad) (Saad 1989).
     jad Jad;
+    /// One lane a row of chunks of rows sorted by length (Kreutzer et al. 2014); refuses what pads too much.
+    sell Sell;
     /// One lane a row of [`Dia`](spmv_core::format::Dia) (Bell & Garland 2009); refuses what has too many diagonals.
     dia Dia;
 }
