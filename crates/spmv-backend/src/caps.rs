@@ -141,7 +141,8 @@ pub struct DeviceCaps {
     pub kind: DeviceKind,
     /// How host and device share memory.
     pub memory: MemoryModel,
-    /// Whether kernels may read and write pageable host memory given as [`Arg::Host`](crate::Arg::Host).
+    /// Whether kernels may read and write pageable host memory given as
+    /// [`Memory::Host`](crate::Memory::Host).
     pub host_pointers: bool,
     /// Value types that buffers may hold.
     pub storage: DtypeSet,

@@ -38,8 +38,8 @@ struct Inside {
     cols: Range<usize>,
 }
 
-/// Of `n` rows, whose first has column `first_col` in 32 bits: below 0 it is beyond `n_cols` (`layout.rs` of `spmv-exec` sees
-/// to that).
+/// Of `n` rows, whose first has column `first_col` in 32 bits: below 0 it is beyond `n_cols` (`rows_of_a_part` in
+/// `algorithms/dia.rs` of `spmv-exec` sees to that).
 fn inside(first_col: u32, n_cols: usize, n: usize) -> Inside {
     let start = if (first_col as usize) < n_cols { 0 } else { first_col.wrapping_neg() as usize };
     let start = start.min(n);
