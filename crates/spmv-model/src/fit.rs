@@ -65,7 +65,7 @@ impl Line {
 /// assert_eq!(e.to_string(), "ell: fewer than two different row lengths");
 /// ```
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{format}: fewer than two different {what}", format = .format.name())]
+#[error("{format}: fewer than two different {what}")]
 pub struct FitError {
     /// Whose samples.
     pub format: Format,

@@ -1,7 +1,9 @@
-//! The kernels whose times are predicted, and what of a matrix their times depend on.
+//! The formats whose times are predicted, and what of a matrix their times depend on.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use spmv_backend::{DeviceCaps, KernelId};
+use spmv_backend::DeviceCaps;
 use spmv_core::{CsrView, Offset, Value, most_common_row_length};
 
 /// Lanes of a compute unit where the driver does not tell how many it holds; rows of a strip for each thread of a CPU,
@@ -10,13 +12,15 @@ const LANES_OF_A_UNIT: u32 = 1024;
 /// Lanes of a half-warp, to which the paper gives a row.
 const HALF_WARP: u64 = 16;
 
-/// A kernel and its layout.
+/// A format of the paper, and how a kernel reads it. It is named after the algorithm that does so, in tables as in
+/// profiles.
 ///
 /// ```
 /// use spmv_model::Format;
-/// assert_eq!(Format::ALL.map(Format::name), ["csr_vector", "csr_scalar", "ell", "jad"]);
+/// let names = Format::ALL.map(|format| format.to_string());
+/// assert_eq!(names, ["csr_vector", "csr_scalar", "ell", "jad"]);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// `csr_vector` with half a warp a row.
@@ -33,21 +37,6 @@ impl Format {
     /// The four of the paper.
     pub const ALL: [Format; 4] = [Format::CsrVector, Format::CsrScalar, Format::Ell, Format::Jad];
 
-    /// The kernel.
-    pub const fn kernel(self) -> KernelId {
-        match self {
-            Format::CsrVector => KernelId::CsrVector,
-            Format::CsrScalar => KernelId::CsrScalar,
-            Format::Ell => KernelId::Ell,
-            Format::Jad => KernelId::Jad,
-        }
-    }
-
-    /// Name of kernel and algorithm.
-    pub const fn name(self) -> &'static str {
-        self.kernel().stem()
-    }
-
     /// S: rows that the device works on at a time, at least 1. For `csr_vector` half-warps of all compute units, for the
     /// others lanes of all compute units (section 3).
     pub fn strip_rows(self, caps: &DeviceCaps) -> u64 {
@@ -55,6 +44,12 @@ impl Format {
         let lanes = u64::from(caps.compute_units) * u64::from(lanes);
         let a_row = if self == Format::CsrVector && !caps.tasks { HALF_WARP } else { 1 };
         (lanes / a_row).max(1)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

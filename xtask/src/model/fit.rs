@@ -149,7 +149,7 @@ where
              than {megabytes} MB, or of rows longer than half of them, left out",
             place.label,
             T::DTYPE,
-            format.name(),
+            format,
             of_it.len(),
             most(|p| p.strips),
             most(|p| p.per_row),

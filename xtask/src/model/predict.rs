@@ -37,7 +37,7 @@ const PAPER: [(Format, [f64; 3]); 4] = [
 
 /// D_r of each matrix, by format, spread and whether parts of strips are rounded up; and whether the matrix is as the paper's
 /// models see one.
-type Errors = BTreeMap<(&'static str, &'static str, bool), Vec<(f64, bool)>>;
+type Errors = BTreeMap<(Format, &'static str, bool), Vec<(f64, bool)>>;
 
 /// Longest row over the mean up to which rows count as of one length.
 const EVEN: f64 = 2.0;
@@ -181,7 +181,7 @@ where
     let rows = RowStats::of(a.view());
     for format in Format::ALL.into_iter().filter(is_fitted) {
         let Some(runs) = timing::of_format(place, format, &a, spmv::format::MAX_BLOW_UP)? else {
-            found.refused.push(format!("{} {}", loaded.name, format.name()));
+            found.refused.push(format!("{} {format}", loaded.name));
             continue;
         };
         let measured = runs.mean();
@@ -194,7 +194,7 @@ where
         let is_modelled = fills && rows.max as f64 <= EVEN * rows.mean;
         let mut line = vec![
             loaded.name.clone(),
-            format.name().to_owned(),
+            format.to_string(),
             format!("{:.0}", shape.per_row),
             format!("{:.1}", measured * 1e6),
         ];
@@ -206,11 +206,7 @@ where
             let [up, exact] = [true, false].map(|round_up| {
                 let estimated = model.seconds(&shape, round_up);
                 let error = 100.0 * (estimated - measured).abs() / measured;
-                found
-                    .errors
-                    .entry((format.name(), spread.name(), round_up))
-                    .or_default()
-                    .push((error, is_modelled));
+                found.errors.entry((format, spread.name(), round_up)).or_default().push((error, is_modelled));
                 (estimated, error)
             });
             line.push(format!("{:.1} ({:.1}, {:.1})", up.0 * 1e6, up.1, exact.1));
@@ -248,10 +244,10 @@ fn averages(errors: &Errors) -> comfy_table::Table {
     let mut lines = Vec::new();
     for (format, paper) in PAPER {
         for (spread, paper) in Spread::ALL.into_iter().zip(paper) {
-            let of = |round_up| errors.get(&(format.name(), spread.name(), round_up));
+            let of = |round_up| errors.get(&(format, spread.name(), round_up));
             let (Some(up), Some(exact)) = (of(true), of(false)) else { continue };
             lines.push(vec![
-                format.name().to_owned(),
+                format.to_string(),
                 spread.to_string(),
                 up.len().to_string(),
                 all(up),

@@ -21,7 +21,7 @@ const RUNS_OF_SIDES: usize = 11;
 
 /// The algorithm of a format, and the tiling that the paper gives it: half a warp a row, where lanes run together.
 fn options(place: &Place, format: Format, max_blow_up: f64) -> Options {
-    let algorithm: Algorithm = format.name().parse().expect("formats are named after algorithms");
+    let algorithm: Algorithm = format.to_string().parse().expect("formats are named after algorithms");
     let half_warps = Tiling::new(16, 1, 1, 8).expect("a valid tiling");
     let tiling = (format == Format::CsrVector && !place.context.caps().tasks).then_some(half_warps);
     Options { algorithm, tiling, max_blow_up, ..Options::default() }
