@@ -104,8 +104,9 @@ impl Sources {
         options: &Options,
         open: impl Fn(&Path) -> Result<Device<B>, Error>,
     ) -> Outcome {
+        let stem = stem_of(options);
         let fault = |from: &str, to: &str| -> Result<Error, Failed> {
-            let folder = self.faulty("spec_segsum", from, to)?;
+            let folder = self.faulty(stem, from, to)?;
             Ok(multiply(&open(folder.path())?, a, options).expect_err("an index that cannot be"))
         };
         let e = fault(Self::REPORTED, "speculator[slot] = tile + 7777777u")?;
@@ -133,12 +134,18 @@ impl Sources {
     ) -> Outcome {
         let far = (Self::REPORTED, "speculator[slot] = 0xffffffffu");
         let wrong = (Self::REPORTED, "speculator[slot] = tile ^ 1u");
+        let stem = stem_of(options);
         for (from, to) in [far, wrong, (self.counted, self.miscounted)] {
-            let folder = self.faulty("spec_segsum", from, to)?;
+            let folder = self.faulty(stem, from, to)?;
             multiply(&open(folder.path())?, a, options)?;
         }
         Ok(())
     }
+}
+
+/// The kernel of the algorithm that `options` ask for.
+fn stem_of(options: &Options) -> &'static str {
+    options.algorithm.facts().expect("options name an algorithm").kernel.stem()
 }
 
 /// What the driver cannot hold is refused with its size.
