@@ -1,7 +1,21 @@
 //! Rust text without its comments and strings, so that words in prose are not taken for code.
 
+/// Stands for the characters of strings, which no source contains.
+const IN_STRING: char = '\u{1}';
+
 /// The text with comments, strings and characters blanked; lines and columns stay where they were.
 pub(crate) fn strip(text: &str) -> String {
+    fill(text, ' ')
+}
+
+/// The text with comments blanked, and items that only tests have. Strings stay.
+pub(crate) fn without_comments_and_tests(text: &str) -> String {
+    let code = without_tests(&fill(text, IN_STRING));
+    text.chars().zip(code.chars()).map(|(c, kept)| if kept == IN_STRING { c } else { kept }).collect()
+}
+
+/// The text with comments blanked, and strings and characters filled.
+fn fill(text: &str, in_string: char) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut in_word = false;
@@ -9,7 +23,8 @@ pub(crate) fn strip(text: &str) -> String {
         let skip = if in_word && is_word(c) { 0 } else { blank_len(rest) };
         let (taken, left) = rest.split_at(if skip > 0 { skip } else { c.len_utf8() });
         if skip > 0 {
-            out.extend(taken.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+            let with = if c == '/' { ' ' } else { in_string };
+            out.extend(taken.chars().map(|c| if c == '\n' { '\n' } else { with }));
         } else {
             out.push_str(taken);
         }
@@ -197,6 +212,17 @@ mod tests {
             ("a #[cfg(test)]\nconst A: [u8; 1] = [0];\nb #[cfg(test)] mod c;", "ab"),
         ] {
             assert_eq!(without_tests(text).replace([' ', '\n'], ""), kept.replace(' ', ""), "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_may_stay_where_comments_and_tests_go() {
+        for (text, kept) in [
+            ("f(\"é // }\") // b", "f(\"é // }\")"),
+            ("a #[cfg(test)] mod tests { f(\"}\") } /* \"b\" */ \"c\"", "a \"c\""),
+        ] {
+            let squeeze = |s: &str| s.replace(' ', "");
+            assert_eq!(squeeze(&without_comments_and_tests(text)), squeeze(kept), "{text}");
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod circles;
 mod code;
+mod counts;
 mod docs;
 mod edges;
 mod functions;
@@ -20,7 +21,7 @@ use anyhow::bail;
 
 pub(crate) use tree::Tree;
 pub(crate) use unsafety::crates_with_unsafe;
-pub(crate) use workspace::{Kernel, Package, Workspace};
+pub(crate) use workspace::{Algorithm, Kernel, Package, Workspace};
 
 /// `cargo xtask tidy`.
 #[derive(Debug, Default, clap::Args)]
@@ -28,12 +29,15 @@ pub(crate) struct Args {
     /// Writes the generated files anew instead of comparing them.
     #[arg(long)]
     bless: bool,
+    /// Prints the files that name each algorithm.
+    #[arg(long)]
+    count: bool,
 }
 
 /// A check's name, and the problems that it finds, each with the file and the way out.
 type Check = (&'static str, fn(&Workspace) -> Vec<String>);
 
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     ("crate-edges", edges::follow_the_graph),
     ("two-backends", edges::only_the_facade_names_two_backends),
     ("core-without-io", edges::core_performs_no_io),
@@ -42,6 +46,7 @@ const CHECKS: [Check; 16] = [
     ("kernel-headers", kernels::headers_agree),
     ("kernel-files", kernels::every_language_has_every_kernel),
     ("kernel-table", kernels::table_is_in_step),
+    ("algorithm-places", counts::algorithms_have_few_places),
     ("file-circles", circles::no_file_uses_its_user),
     ("file-length", words::files_are_short),
     ("function-length", functions::are_short),
@@ -64,6 +69,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             workspace.tree.write(path, text)?;
             println!("wrote {path}");
         }
+    }
+    if args.count {
+        println!("{}", counts::table(&workspace));
     }
     let failed = report(&workspace);
     if failed > 0 {

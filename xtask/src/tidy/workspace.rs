@@ -14,6 +14,7 @@ pub(crate) struct Workspace {
     pub(crate) tree: Tree,
     pub(crate) packages: Vec<Package>,
     pub(crate) kernels: Vec<Kernel>,
+    pub(crate) algorithms: Vec<Algorithm>,
 }
 
 impl Workspace {
@@ -22,7 +23,8 @@ impl Workspace {
         let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
         let root = metadata.workspace_root.as_std_path();
         let packages = metadata.packages.iter().map(|p| Package::of(p, root)).collect();
-        Ok(Self { tree: Tree::load(root)?, packages, kernels: Kernel::all() })
+        let (kernels, algorithms) = (Kernel::all(), Algorithm::all());
+        Ok(Self { tree: Tree::load(root)?, packages, kernels, algorithms })
     }
 }
 
@@ -88,5 +90,40 @@ impl Kernel {
     pub(crate) fn all() -> Vec<Self> {
         let params = |id: KernelId| id.params().iter().map(|param| param.name).collect();
         KernelId::ALL.iter().copied().map(|id| Self { stem: id.stem(), params: params(id) }).collect()
+    }
+}
+
+/// An algorithm, as its row in `spmv-exec` and its facts tell.
+#[derive(Clone, Debug)]
+pub(crate) struct Algorithm {
+    pub(crate) stem: &'static str,
+    /// In Rust.
+    pub(crate) name: String,
+    /// Its main one.
+    pub(crate) kernel: KernelId,
+}
+
+impl Algorithm {
+    /// Every algorithm but `Auto`.
+    pub(crate) fn all() -> Vec<Self> {
+        let row = |algorithm: &spmv_exec::Algorithm| {
+            let kernel = algorithm.facts()?.kernel;
+            Some(Self { stem: algorithm.name(), name: format!("{algorithm:?}"), kernel })
+        };
+        spmv_exec::Algorithm::ALL.iter().filter_map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn algorithms_are_those_of_the_crate_that_executes() {
+        let all = Algorithm::all();
+        assert_eq!(all.len() + 1, spmv_exec::Algorithm::ALL.len());
+        let speculative = all.iter().find(|algorithm| algorithm.stem == "spec_segsum").unwrap();
+        assert_eq!(speculative.name, "SpeculativeSegmentedSum");
+        assert_eq!(speculative.kernel, KernelId::SpecSegsum);
     }
 }

@@ -1,0 +1,199 @@
+//! How many files a new algorithm has to be written into.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use spmv_backend::KernelId;
+
+use super::code::{has_word, strip, tokens, without_comments_and_tests};
+use super::{Algorithm, Tree, Workspace};
+
+/// Files that may name an algorithm, its own aside: both lists, and one that has a reason.
+const MAX_PLACES: usize = 3;
+
+/// The list of kernels and that of algorithms, where bare names count too.
+const LISTS: [&str; 2] = ["crates/spmv-backend/src/kernels.rs", "crates/spmv-exec/src/algorithms/mod.rs"];
+
+/// Storage formats, some of which algorithms are named after.
+const FORMATS: &str = "crates/spmv-core/src/format/";
+
+/// What an algorithm's path begins with.
+const OWNERS: [&str; 3] = ["Algorithm", "Known", "KernelId"];
+
+/// Few files name an algorithm.
+pub(crate) fn algorithms_have_few_places(w: &Workspace) -> Vec<String> {
+    let too_many = |(stem, places): (&str, Vec<&str>)| {
+        let (n, names) = (places.len(), places.join(", "));
+        let way_out = "let its own file say what they need";
+        (n > MAX_PLACES)
+            .then(|| format!("{stem}: {n} files name it, at most {MAX_PLACES}: {names}; {way_out}"))
+    };
+    places(w).into_iter().filter_map(too_many).collect()
+}
+
+/// The counts with their files, for `cargo xtask tidy --count`.
+pub(crate) fn table(w: &Workspace) -> String {
+    let mut out = String::from("| algorithm | files | which |\n|---|---|---|\n");
+    let mut row = |name: &str, files: &[&str]| {
+        // Writing to a `String` does not fail.
+        let _ = writeln!(out, "| {name} | {} | {} |", files.len(), files.join(", "));
+    };
+    places(w).iter().for_each(|(stem, places)| row(stem, places));
+    out
+}
+
+/// Whether a file is an algorithm's own: the host's, or the CPU's version of a kernel that the host's names.
+fn owns(algorithm: &Algorithm, path: &str, host: &str) -> bool {
+    let is_named = |name: &str| path_tokens(host).any(|found| found == ("KernelId", name));
+    let mut kernels = KernelId::ALL.iter();
+    path == host_file(algorithm)
+        || kernels.any(|id| {
+            path == format!("crates/spmv-cpu/src/kernels/{}.rs", id.stem()) && is_named(&format!("{id:?}"))
+        })
+}
+
+/// All that the host knows of an algorithm.
+fn host_file(algorithm: &Algorithm) -> String {
+    format!("crates/spmv-exec/src/algorithms/{}.rs", algorithm.stem)
+}
+
+/// Whether the code of a file names an algorithm.
+fn is_in(Algorithm { stem, name, kernel }: &Algorithm, path: &str, code: &str) -> bool {
+    let kernel_name = format!("{kernel:?}");
+    let stems = [*stem, kernel.stem()];
+    let is_path = path_tokens(code).any(|(owner, found)| match owner {
+        "KernelId" => found == kernel_name,
+        _ => found == name,
+    });
+    let is_string =
+        !path.starts_with(FORMATS) && stems.iter().any(|stem| code.contains(&format!("\"{stem}\"")));
+    let words = || stems.into_iter().chain([name.as_str(), &kernel_name]);
+    is_path || is_string || LISTS.contains(&path) && words().any(|word| has_word(code, word))
+}
+
+/// What stands on either side of `::`, after one of [`OWNERS`].
+fn path_tokens(code: &str) -> impl Iterator<Item = (&str, &str)> {
+    let all: Vec<&str> = tokens(code).map(|(_, token)| token).collect();
+    let named = |four: &[&'_ str]| matches!(four, [owner, ":", ":", _] if OWNERS.contains(owner));
+    let found: Vec<_> = all.windows(4).filter(|four| named(four)).map(|four| (four[0], four[3])).collect();
+    found.into_iter()
+}
+
+/// For each algorithm the files outside of its own that name it.
+fn places(w: &Workspace) -> Vec<(&'static str, Vec<&str>)> {
+    let is_source = |path: &str| {
+        let mut folders = path.split('/');
+        match folders.next() {
+            Some("crates") => folders.nth(1) == Some("src"),
+            Some(kernels) => kernels.starts_with("kernels-") && folders.next() == Some("src"),
+            None => false,
+        }
+    };
+    let sources: Vec<(&str, String)> =
+        sources(&w.tree).filter(|(path, _)| is_source(path) && path.ends_with(".rs")).collect();
+    let of = |algorithm: &Algorithm| {
+        let host =
+            sources.iter().find(|(path, _)| *path == host_file(algorithm)).map_or("", |(_, code)| code);
+        let others = sources.iter().filter(|(path, _)| !owns(algorithm, path, host));
+        let naming = others.filter(|(path, code)| is_in(algorithm, path, code)).map(|(path, _)| *path);
+        (algorithm.stem, naming.collect())
+    };
+    w.algorithms.iter().map(of).collect()
+}
+
+/// Path and text of every file of code that is neither a test nor an example, without comments and tests.
+fn sources(tree: &Tree) -> impl Iterator<Item = (&str, String)> {
+    let tests = test_files(tree);
+    let is_code = |path: &str| [".rs", ".cu", ".cl", ".wgsl"].iter().any(|end| path.ends_with(end));
+    let folders = ["tests", "examples", "benches", "fuzz", "ptx"];
+    let is_source = move |path: &str| !path.split('/').any(|part| folders.contains(&part));
+    let files = tree.texts().filter(move |(path, _)| is_code(path) && is_source(path));
+    let files = files.filter(move |(path, _)| !tests.contains(*path));
+    files.map(|(path, text)| (path, without_comments_and_tests(text)))
+}
+
+/// Files that are modules of tests: `#[cfg(test)] mod name;` in another file.
+fn test_files(tree: &Tree) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (path, text) in tree.rust() {
+        let code = strip(text);
+        let name = |rest: &str| {
+            let (name, _) = rest.trim_start().strip_prefix("mod ")?.split_once(';')?;
+            name.chars().all(|c| c.is_alphanumeric() || c == '_').then(|| name.to_owned())
+        };
+        let folder = match path.rsplit_once('/') {
+            Some((folder, "lib.rs" | "main.rs" | "mod.rs")) => folder,
+            _ => path.trim_end_matches(".rs"),
+        };
+        let names = code.split("#[cfg(test)]").skip(1).filter_map(name);
+        found.extend(names.flat_map(|name| [".rs", "/mod.rs"].map(|end| format!("{folder}/{name}{end}"))));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ELL: &str = "crates/spmv-exec/src/algorithms/ell.rs";
+
+    fn with(files: &[(&str, &str)]) -> Workspace {
+        let ell = Algorithm { stem: "ell", name: "Ell".into(), kernel: KernelId::Ell };
+        Workspace { tree: Tree::of(files), algorithms: vec![ell], ..Workspace::default() }
+    }
+
+    fn check(path: &str, text: &str, is_a_place: bool) {
+        let w = with(&[(ELL, "KernelId::Ell"), (path, text)]);
+        let expected = if is_a_place { vec![path] } else { vec![] };
+        assert_eq!(places(&w), [("ell", expected)], "{path}: {text}");
+    }
+
+    #[test]
+    fn paths_and_whole_strings_name_an_algorithm() {
+        let path = "crates/a/src/b.rs";
+        check(path, "Algorithm::Ell", true);
+        check(path, "x(Known :: Ell)", true);
+        check(path, "KernelId::Ell =>", true);
+        check(path, "of(\"ell\")", true);
+        check(path, "Algorithm::Ellpack; Other::Ell; \"ell pack\"; Ell", false);
+        check("kernels-cuda/src/lib.rs", "\"ell\"", true);
+    }
+
+    #[test]
+    fn comments_tests_and_other_folders_do_not() {
+        let path = "crates/a/src/b.rs";
+        check(path, "// Algorithm::Ell", false);
+        check(
+            path,
+            "#[cfg(test)] mod tests { const A: A = Algorithm::Ell; const B: &str = \"ell\"; }",
+            false,
+        );
+        check("crates/a/tests/b.rs", "Algorithm::Ell", false);
+        check("xtask/src/b.rs", "Algorithm::Ell", false);
+        let root = ("crates/a/src/lib.rs", "#[cfg(test)]\nmod faults;");
+        let w = with(&[root, ("crates/a/src/faults.rs", "Algorithm::Ell")]);
+        assert_eq!(places(&w), [("ell", vec![])]);
+    }
+
+    #[test]
+    fn its_own_files_do_not_and_the_lists_do_by_any_word() {
+        check("crates/spmv-cpu/src/kernels/ell.rs", "\"ell\"", false);
+        check("crates/spmv-cpu/src/kernels/jad.rs", "\"ell\"", true);
+        check("crates/spmv-core/src/format/ell.rs", "check(\"ell\")", false);
+        check("crates/spmv-core/src/format/ell.rs", "Algorithm::Ell", true);
+        LISTS.iter().for_each(|list| check(list, "ell Ell;", true));
+    }
+
+    #[test]
+    fn a_place_too_many_is_a_problem() {
+        let texts = ["a", "b", "c", "d"].map(|name| format!("crates/{name}/src/lib.rs"));
+        let files: Vec<_> = texts.iter().map(|path| (path.as_str(), "Algorithm::Ell")).collect();
+        assert_eq!(algorithms_have_few_places(&with(&files[..3])), [""; 0]);
+        let problems = algorithms_have_few_places(&with(&files));
+        assert!(
+            problems[0].starts_with("ell: 4 files name it, at most 3: crates/a/src/lib.rs, "),
+            "{problems:?}"
+        );
+        assert!(table(&with(&files[..1])).contains("| ell | 1 | crates/a/src/lib.rs |\n"));
+    }
+}
