@@ -29,7 +29,7 @@ mod value;
 
 pub use csr::{AnyCsr, Csr, CsrView};
 pub use error::CsrError;
-pub use half::{bf16, f16};
 pub use stats::{MatrixStats, RowStats, most_common_row_length};
 pub use tiling::{Tiling, TilingError};
-pub use value::{Accum, Dtype, Offset, UnknownDtype, Value};
+pub use types::*;
+pub use value::{Accum, Dtype, Offset, UnknownDtype, Value, types};

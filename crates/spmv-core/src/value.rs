@@ -4,27 +4,18 @@ use std::fmt::{self, Debug, Display};
 use std::ops::{AddAssign, MulAssign};
 
 use bytemuck::Pod;
-use half::{bf16, f16};
 use num_traits::Float;
 
-/// The four value types as run-time data, for tables, labels and capability sets.
+use types::{bf16, f16};
+
+/// Types of values that Rust itself lacks.
 ///
 /// ```
-/// use spmv_core::{Dtype, Value};
-/// assert_eq!(<half::f16 as Value>::DTYPE, Dtype::F16);
-/// assert_eq!(Dtype::F16.accum(), Dtype::F32);
-/// assert_eq!("bf16".parse(), Ok(Dtype::Bf16));
+/// use spmv_core::types::bf16;
+/// assert_eq!(size_of::<bf16>(), 2);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dtype {
-    /// IEEE 754 binary16.
-    F16,
-    /// bfloat16: the upper half of a binary32.
-    Bf16,
-    /// IEEE 754 binary32.
-    F32,
-    /// IEEE 754 binary64.
-    F64,
+pub mod types {
+    pub use half::{bf16, f16};
 }
 
 /// Calls a macro with one row for each value type: variant of [`Dtype`](crate::Dtype), type, name in capitals.
@@ -80,38 +71,6 @@ macro_rules! by_dtype {
     };
 }
 
-impl Dtype {
-    /// Every value type, narrowest first.
-    pub const ALL: [Dtype; 4] = [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64];
-
-    /// Size of one value in bytes.
-    pub const fn bytes(self) -> usize {
-        match self {
-            Dtype::F16 | Dtype::Bf16 => 2,
-            Dtype::F32 => 4,
-            Dtype::F64 => 8,
-        }
-    }
-
-    /// The type in which sums of this type are kept, and which `y` has.
-    pub const fn accum(self) -> Dtype {
-        match self {
-            Dtype::F64 => Dtype::F64,
-            _ => Dtype::F32,
-        }
-    }
-
-    /// Lower-case name as used on the command line and in kernel labels.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Dtype::F16 => "f16",
-            Dtype::Bf16 => "bf16",
-            Dtype::F32 => "f32",
-            Dtype::F64 => "f64",
-        }
-    }
-}
-
 impl Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -126,21 +85,28 @@ impl std::str::FromStr for Dtype {
     }
 }
 
-/// A name that is none of `f16`, `bf16`, `f32`, `f64`.
+/// A name that is no value type's.
 ///
 /// ```
 /// use spmv_core::Dtype;
 /// assert_eq!("f8".parse::<Dtype>().unwrap_err().to_string(), "unknown value type 'f8'; use f16, bf16, f32 or f64");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown value type '{0}'; use f16, bf16, f32 or f64")]
+#[error("unknown value type '{0}'; use {known}", known = names())]
 pub struct UnknownDtype(String);
+
+/// Every name, as a sentence lists them.
+fn names() -> String {
+    let names = Dtype::ALL.map(Dtype::name);
+    let (last, others) = names.split_last().expect("there are value types");
+    format!("{} or {last}", others.join(", "))
+}
 
 mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that matrices and `x` may hold: `f16`, `bf16`, `f32` or `f64`.
+/// A type that matrices and `x` may hold: one of [`Dtype::ALL`].
 ///
 /// ```
 /// use spmv_core::Value;
@@ -176,37 +142,90 @@ pub trait Accum: Value<Accum = Self> + Float + AddAssign + MulAssign {
     const UNIT_ROUNDOFF: f64;
 }
 
-macro_rules! value {
-    ($t:ty, $dtype:ident, $accum:ty, |$v:ident| $to_accum:expr, $to_f64:expr, |$w:ident| $from:expr) => {
-        impl sealed::Sealed for $t {}
-        impl Value for $t {
-            type Accum = $accum;
-            const DTYPE: Dtype = Dtype::$dtype;
+macro_rules! values {
+    ($(
+        $(#[$doc:meta])*
+        $dtype:ident $t:ident, sums $accum:ident,
+        |$v:ident| $to_accum:expr, $to_f64:expr,
+        |$w:ident| $from:expr;
+    )*) => {
+        /// The value types as run-time data, for tables, labels and capability sets.
+        ///
+        /// ```
+        /// use spmv_core::{Dtype, Value};
+        /// assert_eq!(<half::f16 as Value>::DTYPE, Dtype::F16);
+        /// assert_eq!(Dtype::F16.accum(), Dtype::F32);
+        /// assert_eq!("bf16".parse(), Ok(Dtype::Bf16));
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Dtype {
+            $($(#[$doc])* $dtype,)*
+        }
 
-            #[inline(always)]
-            fn to_accum(self) -> $accum {
-                let $v = self;
-                $to_accum
+        impl Dtype {
+            /// Every value type, narrowest first.
+            pub const ALL: [Dtype; [$(stringify!($t)),*].len()] = [$(Dtype::$dtype),*];
+
+            /// Size of one value in bytes.
+            pub const fn bytes(self) -> usize {
+                match self {
+                    $(Dtype::$dtype => size_of::<$t>(),)*
+                }
             }
 
-            #[inline(always)]
-            fn as_f64(self) -> f64 {
-                let $v = self;
-                $to_f64
+            /// The type in which sums of this type are kept, and which `y` has.
+            pub const fn accum(self) -> Dtype {
+                match self {
+                    $(Dtype::$dtype => <$accum as Value>::DTYPE,)*
+                }
             }
 
-            #[inline(always)]
-            fn from_f64($w: f64) -> Self {
-                $from
+            /// Lower-case name as used on the command line and in kernel labels.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Dtype::$dtype => stringify!($t),)*
+                }
             }
         }
+
+        $(
+            impl sealed::Sealed for $t {}
+            impl Value for $t {
+                type Accum = $accum;
+                const DTYPE: Dtype = Dtype::$dtype;
+
+                #[inline(always)]
+                fn to_accum(self) -> $accum {
+                    let $v = self;
+                    $to_accum
+                }
+
+                #[inline(always)]
+                fn as_f64(self) -> f64 {
+                    let $v = self;
+                    $to_f64
+                }
+
+                #[inline(always)]
+                fn from_f64($w: f64) -> Self {
+                    $from
+                }
+            }
+        )*
     };
 }
 
-value!(f16, F16, f32, |v| v.to_f32(), v.to_f64(), |w| f16::from_f32(to_odd(w)));
-value!(bf16, Bf16, f32, |v| v.to_f32(), v.to_f64(), |w| bf16::from_f32(to_odd(w)));
-value!(f32, F32, f32, |v| v, f64::from(v), |w| w as f32);
-value!(f64, F64, f64, |v| v, v, |w| w);
+// A new type is a row here, one in `for_each_value!` and one in `by_dtype!`.
+values! {
+    /// IEEE 754 binary16.
+    F16 f16, sums f32, |v| v.to_f32(), v.to_f64(), |w| f16::from_f32(to_odd(w));
+    /// bfloat16: the upper half of a binary32.
+    Bf16 bf16, sums f32, |v| v.to_f32(), v.to_f64(), |w| bf16::from_f32(to_odd(w));
+    /// IEEE 754 binary32.
+    F32 f32, sums f32, |v| v, f64::from(v), |w| w as f32;
+    /// IEEE 754 binary64.
+    F64 f64, sums f64, |v| v, v, |w| w;
+}
 
 /// The `f32` next to `w`, with an odd last bit unless it is exact: rounding that to 16 bits gives what rounding
 /// `w` itself would (Boldo & Melquiond 2008), where two roundings to nearest may not.
