@@ -14,59 +14,9 @@ mod loops;
 mod operand;
 #[cfg(test)]
 mod tests;
+mod values;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub use isa::Isa;
 pub(crate) use operand::{Columns, Operand, PaddedColumns, SimdValue, Slots};
-
-use std::ops::Range;
-
-use arrays::Arrays;
-use loops::{dot, rows, slots};
-use spmv_core::{bf16, f16};
-
-/// Calls `$body` in the widest way that `$isa` allows and the CPU has.
-macro_rules! dispatch {
-    ($isa:ident, $t:ty, $wide:ident, $body:ident, $($arg:expr),*) => {
-        match $isa {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `runs_here` found the features.
-            Isa::Avx512 if $isa.runs_here() => unsafe { x86::$wide::$body::<$t>($($arg),*) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `runs_here` found the features.
-            Isa::Avx2 if $isa.runs_here() => unsafe { x86::avx2::$body::<$t>($($arg),*) },
-            #[cfg(target_arch = "aarch64")]
-            // SAFETY: arrays need no features.
-            Isa::Neon => unsafe { $body::<$t, Arrays<true>>($($arg),*) },
-            // SAFETY: arrays need no features.
-            _ => unsafe { $body::<$t, Arrays<false>>($($arg),*) },
-        }
-    };
-}
-
-macro_rules! values {
-    ($($t:ty, $accum:ty, $wide:ident;)*) => {$(
-        impl SimdValue for $t {
-            fn dot(isa: Isa, a: &Operand<'_, Self>, range: Range<usize>) -> $accum {
-                dispatch!(isa, $t, $wide, dot, a, range)
-            }
-
-            fn rows(isa: Isa, a: &Operand<'_, Self>, row_ptr: &[u32], alpha: $accum, beta: $accum, y: &mut [$accum]) {
-                dispatch!(isa, $t, $wide, rows, a, row_ptr, alpha, beta, y)
-            }
-
-            fn slots(isa: Isa, a: &Slots<'_, Self>, first: usize, stride: usize, n: usize, sums: &mut [$accum]) {
-                dispatch!(isa, $t, $wide, slots, a, first, stride, n, sums)
-            }
-        }
-    )*};
-}
-
-// f32 sums gain nothing from 512 bits: the loads of x set the pace.
-values! {
-    f16, f32, avx2;
-    bf16, f32, avx2;
-    f32, f32, avx2;
-    f64, f64, avx512;
-}

@@ -2,8 +2,6 @@
 
 use std::arch::x86_64::*;
 
-use spmv_core::{bf16, f16};
-
 use super::loops::{Lanes, Source};
 
 /// Functions compiled with a set of features.
@@ -140,6 +138,9 @@ macro_rules! elements {
     };
 }
 
+// For types of values whose loads widen (values.rs).
+pub(super) use {elements, methods};
+
 /// Vectors of 256 bits.
 pub(super) struct Avx2;
 
@@ -167,9 +168,6 @@ impl Avx2 {
                 _mm256_permute2f128_pd::<0x31>(a, b),
                 _mm256_permute2f128_pd::<0x31>(c, d),
             ]
-        }
-        fn widen_bf16(v: __m128i) -> __m256 {
-            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(v)))
         }
         /* v where the 32-bit lanes of a mask are set */
         fn where_set(v: [__m256d; 2], mask: __m256i) -> [__m256d; 2] {
@@ -242,30 +240,6 @@ impl Source<f32> for Avx2 {
         fn load_halves(low: *const f32, high: *const f32) -> __m256 { Self::read_halves(low, high) }
         fn gather(x: *const f32, cols: *const u32) -> __m256 {
             elements!(_mm256_setr_ps, x, cols, 0 1 2 3 4 5 6 7)
-        }
-    }
-}
-
-impl Source<f16> for Avx2 {
-    methods! {
-        fn load(from: *const f16) -> __m256 { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
-        fn load_halves(low: *const f16, high: *const f16) -> __m256 {
-            _mm256_cvtph_ps(_mm_unpacklo_epi64(_mm_loadl_epi64(low.cast()), _mm_loadl_epi64(high.cast())))
-        }
-        fn gather(x: *const f16, cols: *const u32) -> __m256 {
-            _mm256_cvtph_ps(elements!(_mm_setr_epi16, x, cols, bits))
-        }
-    }
-}
-
-impl Source<bf16> for Avx2 {
-    methods! {
-        fn load(from: *const bf16) -> __m256 { Self::widen_bf16(_mm_loadu_si128(from.cast())) }
-        fn load_halves(low: *const bf16, high: *const bf16) -> __m256 {
-            Self::widen_bf16(_mm_unpacklo_epi64(_mm_loadl_epi64(low.cast()), _mm_loadl_epi64(high.cast())))
-        }
-        fn gather(x: *const bf16, cols: *const u32) -> __m256 {
-            Self::widen_bf16(elements!(_mm_setr_epi16, x, cols, bits))
         }
     }
 }

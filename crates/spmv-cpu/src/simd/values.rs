@@ -1,0 +1,98 @@
+//! The types of values: which vectors their sums take, and how x86-64 loads those that are narrower than their sums.
+
+use std::ops::Range;
+
+use spmv_core::{bf16, f16};
+
+use super::arrays::Arrays;
+use super::isa::Isa;
+use super::loops::{dot, rows, slots};
+use super::operand::{Operand, SimdValue, Slots};
+#[cfg(target_arch = "x86_64")]
+use super::x86;
+
+/// Calls `$body` in the widest way that `$isa` allows and the CPU has.
+macro_rules! dispatch {
+    ($isa:ident, $t:ty, $wide:ident, $body:ident, $($arg:expr),*) => {
+        match $isa {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `runs_here` found the features.
+            Isa::Avx512 if $isa.runs_here() => unsafe { x86::$wide::$body::<$t>($($arg),*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `runs_here` found the features.
+            Isa::Avx2 if $isa.runs_here() => unsafe { x86::avx2::$body::<$t>($($arg),*) },
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: arrays need no features.
+            Isa::Neon => unsafe { $body::<$t, Arrays<true>>($($arg),*) },
+            // SAFETY: arrays need no features.
+            _ => unsafe { $body::<$t, Arrays<false>>($($arg),*) },
+        }
+    };
+}
+
+macro_rules! values {
+    ($($t:ty, $accum:ty, $wide:ident;)*) => {$(
+        impl SimdValue for $t {
+            fn dot(isa: Isa, a: &Operand<'_, Self>, range: Range<usize>) -> $accum {
+                dispatch!(isa, $t, $wide, dot, a, range)
+            }
+
+            fn rows(isa: Isa, a: &Operand<'_, Self>, row_ptr: &[u32], alpha: $accum, beta: $accum, y: &mut [$accum]) {
+                dispatch!(isa, $t, $wide, rows, a, row_ptr, alpha, beta, y)
+            }
+
+            fn slots(isa: Isa, a: &Slots<'_, Self>, first: usize, stride: usize, n: usize, sums: &mut [$accum]) {
+                dispatch!(isa, $t, $wide, slots, a, first, stride, n, sums)
+            }
+        }
+    )*};
+}
+
+// f32 sums gain nothing from 512 bits: the loads of x set the pace.
+values! {
+    f16, f32, avx2;
+    bf16, f32, avx2;
+    f32, f32, avx2;
+    f64, f64, avx512;
+}
+
+/// Loads of values that are narrower than their sums; the others are `Lanes` already.
+#[cfg(target_arch = "x86_64")]
+mod widening {
+    use std::arch::x86_64::*;
+
+    use spmv_core::{bf16, f16};
+
+    use super::super::loops::Source;
+    use super::super::x86::{Avx2, elements, methods};
+
+    impl Source<f16> for Avx2 {
+        methods! {
+            fn load(from: *const f16) -> __m256 { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
+            fn load_halves(low: *const f16, high: *const f16) -> __m256 {
+                _mm256_cvtph_ps(_mm_unpacklo_epi64(_mm_loadl_epi64(low.cast()), _mm_loadl_epi64(high.cast())))
+            }
+            fn gather(x: *const f16, cols: *const u32) -> __m256 {
+                _mm256_cvtph_ps(elements!(_mm_setr_epi16, x, cols, bits))
+            }
+        }
+    }
+
+    methods! {
+        fn widen_bf16(v: __m128i) -> __m256 {
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(v)))
+        }
+    }
+
+    impl Source<bf16> for Avx2 {
+        methods! {
+            fn load(from: *const bf16) -> __m256 { widen_bf16(_mm_loadu_si128(from.cast())) }
+            fn load_halves(low: *const bf16, high: *const bf16) -> __m256 {
+                widen_bf16(_mm_unpacklo_epi64(_mm_loadl_epi64(low.cast()), _mm_loadl_epi64(high.cast())))
+            }
+            fn gather(x: *const bf16, cols: *const u32) -> __m256 {
+                widen_bf16(elements!(_mm_setr_epi16, x, cols, bits))
+            }
+        }
+    }
+}
