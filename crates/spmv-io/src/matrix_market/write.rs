@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use spmv_core::{Csr, CsrView, Dtype, Offset, Value};
+use spmv_core::{Csr, CsrView, Offset, Value};
 
 use super::error::{Error, ErrorKind};
 use super::header::Symmetry;
@@ -153,9 +153,9 @@ impl Writer {
 /// The decimal of fewest digits that reads back as a 16-bit value, whose own Debug is that of an `f32`.
 /// None where Debug does as well: wider types, NaN and infinities.
 fn short<T: Value>(value: T) -> Option<f64> {
-    /// Significant digits that tell any two `f16`, or `bf16`, apart.
+    /// Significant digits that tell any two values of 16 bits apart.
     const DIGITS: usize = 5;
-    if !matches!(T::DTYPE, Dtype::F16 | Dtype::Bf16) || !value.as_f64().is_finite() {
+    if T::DTYPE.bytes() > 2 || !value.as_f64().is_finite() {
         return None;
     }
     let decimal = |digits: usize| format!("{:.*e}", digits - 1, value.as_f64()).parse::<f64>().ok();
