@@ -5,13 +5,13 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use spmv_backend::{Backend, DeviceCaps};
-use spmv_core::{AnyCsr, Dtype, RowStats, Value, bf16, f16};
+use spmv_core::{AnyCsr, Dtype, RowStats, Value, for_each_value};
 use spmv_exec::{
     Device, DeviceVec, Options, Pending, Plan, Prepared, Profile, Recorded, Result, RunStats, Workspace,
 };
 use spmv_hetero::{Partition, Steering};
 
-/// A value type that every backend is asked for: `f16`, `bf16`, `f32` or `f64`.
+/// A value type that every backend is asked for: one of [`Dtype::ALL`].
 ///
 /// ```
 /// use spmv::{Context, Csr, Scalar};
@@ -24,20 +24,26 @@ pub trait Scalar: Value {
     fn device(device: &dyn AnyDevice) -> &dyn DeviceOf<Self>;
 }
 
-macro_rules! scalar {
-    ($($t:ty),*) => {$(
-        impl Scalar for $t {
-            fn device(device: &dyn AnyDevice) -> &dyn DeviceOf<Self> {
-                device
+macro_rules! scalars {
+    ($($variant:ident $t:ty, $capitals:literal;)*) => {
+        /// A device for every value type.
+        pub trait DeviceOfEach: $(DeviceOf<$t> +)* {}
+        impl<D: $(DeviceOf<$t> +)*> DeviceOfEach for D {}
+
+        $(
+            impl Scalar for $t {
+                fn device(device: &dyn AnyDevice) -> &dyn DeviceOf<Self> {
+                    device
+                }
             }
-        }
-    )*};
+        )*
+    };
 }
 
-scalar!(f16, bf16, f32, f64);
+for_each_value!(scalars);
 
 /// A device of any backend.
-pub trait AnyDevice: DeviceOf<f16> + DeviceOf<bf16> + DeviceOf<f32> + DeviceOf<f64> + Debug {
+pub trait AnyDevice: DeviceOfEach + Debug {
     fn caps(&self) -> &DeviceCaps;
     fn profile(&self, value: Dtype) -> Option<&Profile>;
     /// The same device with the cores of the CPU beside it.

@@ -18,9 +18,10 @@ pub use error::{Error, Result};
 pub use matrix::{Matrix, Pending, Recorded, Workspace};
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
-    Accum, Csr, CsrError, CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, bf16, f16, format,
-    oracle, tiling,
+    Accum, Csr, CsrError, CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, by_dtype, format,
+    oracle, tiling, types,
 };
 pub use spmv_exec::{Algorithm, Candidate, Fixup, Options, Plan, Profile, Repair, RunStats};
 pub use spmv_hetero::{By, Choice, Cut, Models, Partition, Pattern, Regular, Steering, Step};
+pub use types::*;
 pub use vector::Vector;
