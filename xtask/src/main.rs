@@ -2,23 +2,11 @@
 // Not `forbid`: two commands call a vendor's library (bench/peers/mkl.rs, kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
-/// Calls a function with the type of values that is known at run time only: `by_type!(dtype, measure(a, b))` is `measure::<f32>(a, b)`
-/// for `f32`.
-macro_rules! by_type {
-    ($dtype:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        match $dtype {
-            spmv::Dtype::F16 => $function::<spmv::f16>($($argument),*),
-            spmv::Dtype::Bf16 => $function::<spmv::bf16>($($argument),*),
-            spmv::Dtype::F32 => $function::<f32>($($argument),*),
-            spmv::Dtype::F64 => $function::<f64>($($argument),*),
-        }
-    };
-}
-
 mod bench;
 mod ci;
 mod kernels;
 mod model;
+mod precision;
 mod test;
 mod tidy;
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 
-use spmv::{By, Cut, Dtype, Matrix, Options, Pattern, Scalar, Steering, Step, Value};
+use spmv::{By, Cut, Dtype, Matrix, Options, Pattern, Scalar, Steering, Step, Value, by_dtype};
 
 use super::devices::Place;
 use super::entrant::{Entrant, Problem};
@@ -25,7 +25,7 @@ pub(crate) fn measure(
     precision: Dtype,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    by_type!(precision, of_type(way, loaded, report))
+    by_dtype!(precision, T => of_type::<T>(way, loaded, report))
 }
 
 /// A prepared matrix on the host's vectors.

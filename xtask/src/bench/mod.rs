@@ -49,8 +49,8 @@ pub(crate) struct Args {
     /// Algorithms, or `all`.
     #[arg(long, value_delimiter = ',', default_value = "auto")]
     algorithm: Vec<String>,
-    /// Value types: f16, bf16, f32, f64.
-    #[arg(long, value_delimiter = ',', default_value = "f32,f64")]
+    /// Value types.
+    #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
     precision: Vec<Dtype>,
     /// Tiling to force, such as T=32,W=8,S=7,B=5.
     #[arg(long)]

@@ -1,15 +1,16 @@
 //! One matrix in one precision: every device, algorithm and peer in one interleaved measurement.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use spmv::{Accum, Algorithm, CsrView, Dtype, Options, Plan, Scalar, Tiling, Value, bf16, f16, oracle};
+use spmv::{Accum, Algorithm, Dtype, Options, Plan, Scalar, Tiling, by_dtype, oracle};
 
 use super::devices::Place;
 use super::entrant::{Entrant, Finding, Problem};
 use super::inputs::Loaded;
 use super::measure::{self, Eviction, Run};
-use super::peers;
+use super::peers::{self, PeerValue};
 use super::report::{Cache, PeerTime, Report, Row, counted_us};
 
 /// How to measure.
@@ -31,13 +32,7 @@ pub(crate) fn measure(
     precision: Dtype,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    by_type!(precision, of_type(way, loaded, report))
-}
-
-/// A value type of a bench.
-trait BenchValue: Scalar {
-    /// Peers that know the type, and those that are absent.
-    fn peers<'a>(a: CsrView<'a, Self>, x: &'a [Self], reference: &'a oracle::Reference) -> Contenders<'a>;
+    by_dtype!(precision, T => of_type::<T>(way, loaded, report))
 }
 
 /// Peers ready to run, and peers that are not there.
@@ -54,33 +49,27 @@ struct Contender<'a> {
     is_right: bool,
 }
 
-macro_rules! with_peers {
-    ($($t:ty),*) => {$(
-        impl BenchValue for $t {
-            fn peers<'a>(a: CsrView<'a, Self>, x: &'a [Self], reference: &'a oracle::Reference) -> Contenders<'a> {
-                let (prepared, absent) = peers::prepare_all(a);
-                let ready = prepared.into_iter().map(|p| contender(p, x, reference)).collect();
-                Contenders { ready, absent }
-            }
-        }
-    )*};
+/// Peers that know the type of values, and those that are absent.
+fn contenders<T: Scalar>(problem: &Problem<T>) -> Contenders<'_> {
+    let problem: &dyn Any = problem;
+    if let Some(problem) = problem.downcast_ref::<Problem<f32>>() {
+        return of_peers(problem);
+    }
+    if let Some(problem) = problem.downcast_ref::<Problem<f64>>() {
+        return of_peers(problem);
+    }
+    let names = peers::RUST_PEERS.into_iter().chain([peers::MKL]);
+    Contenders {
+        ready: vec![],
+        absent: names.map(|name| (name, format!("no {} values", T::DTYPE))).collect(),
+    }
 }
 
-with_peers!(f32, f64);
-
-macro_rules! without_peers {
-    ($($t:ty),*) => {$(
-        impl BenchValue for $t {
-            fn peers<'a>(_: CsrView<'a, Self>, _: &'a [Self], _: &'a oracle::Reference) -> Contenders<'a> {
-                let why = || format!("no {} values", <$t as Value>::DTYPE);
-                let names = peers::RUST_PEERS.into_iter().chain([peers::MKL]);
-                Contenders { ready: vec![], absent: names.map(|name| (name, why())).collect() }
-            }
-        }
-    )*};
+fn of_peers<T: PeerValue + Accum>(problem: &Problem<T>) -> Contenders<'_> {
+    let (prepared, absent) = peers::prepare_all(problem.a.view());
+    let ready = prepared.into_iter().map(|p| contender(p, &problem.x, &problem.reference)).collect();
+    Contenders { ready, absent }
 }
-
-without_peers!(f16, bf16);
 
 fn contender<'a, T: Accum>(
     peers::Prepared { name, prepare_s, mut peer }: peers::Prepared<'a, T>,
@@ -92,7 +81,7 @@ fn contender<'a, T: Accum>(
     Contender { name, prepare_s, run: Box::new(move |_| peer.run(x, &mut y)), is_right }
 }
 
-fn of_type<T: BenchValue>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()>
+fn of_type<T: Scalar>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()>
 where
     T::Accum: Scalar,
 {
@@ -113,8 +102,7 @@ where
             }
         }
     }
-    let Problem { a, x, reference } = &problem;
-    let contenders = if way.peers { T::peers(a.view(), x, reference) } else { Contenders::default() };
+    let contenders = if way.peers { contenders(&problem) } else { Contenders::default() };
     report.absent.extend(contenders.absent.iter().map(|(name, why)| ((*name).to_owned(), why.clone())));
 
     let mut runs: Vec<Run<'_>> = entrants.iter().map(|(input, .., e)| e.run(&inputs[*input])).collect();
@@ -136,7 +124,7 @@ where
         })
         .collect();
     for ((input, place, algorithm, entrant), time) in entrants.iter().zip(ours) {
-        let finding = entrant.finding(reference, &inputs[*input], way.cache, *time)?;
+        let finding = entrant.finding(&problem.reference, &inputs[*input], way.cache, *time)?;
         let is_as = |auto: &Plan| {
             let plan = entrant.matrix.plan();
             (auto.algorithm, auto.kernel) == (plan.algorithm, plan.kernel)

@@ -5,7 +5,7 @@ mod tilings;
 
 pub(crate) use table::text;
 
-use spmv::{Algorithm, Dtype, Options, Scalar, Tiling};
+use spmv::{Algorithm, Dtype, Options, Scalar, Tiling, by_dtype};
 
 use super::devices::Place;
 use super::entrant::{Entrant, Finding, Problem};
@@ -24,7 +24,7 @@ pub(crate) fn measure(
     precision: Dtype,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    by_type!(precision, of_type(way, loaded, report))
+    by_dtype!(precision, T => of_type::<T>(way, loaded, report))
 }
 
 fn of_type<T: Scalar>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()>

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use spmv::{BackendKind, Csr, Profile, Scalar, Value};
+use spmv::{BackendKind, Csr, Profile, Scalar, Value, by_dtype};
 use spmv_io::generate::{ColumnModel, RowLengths};
 use spmv_model::{Fitted, Format, Grid, Model, Point, ProfileError, Sample, Spread};
 
@@ -75,7 +75,7 @@ fn of_device(args: &FitArgs, place: &Place) -> anyhow::Result<()> {
             println!("{why}");
             continue;
         }
-        by_type!(precision, of_type(args, place, &mut profile))?;
+        by_dtype!(precision, T => of_type::<T>(args, place, &mut profile))?;
         profile.save(&path)?;
     }
     if args.built_in {

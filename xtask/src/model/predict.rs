@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use spmv::{Algorithm, Csr, Options, Profile, RowStats, Scalar};
+use spmv::{Algorithm, Csr, Options, Profile, RowStats, Scalar, by_dtype};
 use spmv_model::{Format, Shape, Spread};
 
 use super::scope::{Scope, algorithms};
@@ -82,7 +82,7 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
                 );
             }
             n_predicted += 1;
-            by_type!(precision, of_type(args, &place, profile, &inputs, &shelf))?;
+            by_dtype!(precision, T => of_type::<T>(args, &place, profile, &inputs, &shelf))?;
         }
     }
     anyhow::ensure!(n_predicted > 0, "nothing was predicted; run `cargo xtask fit` first");

@@ -16,8 +16,8 @@ pub(super) struct Scope {
     /// Backends, with all their devices; all that open, without it.
     #[arg(long, value_delimiter = ',')]
     pub(super) backend: Vec<BackendKind>,
-    /// Value types: f16, bf16, f32, f64.
-    #[arg(long, value_delimiter = ',', default_value = "f32,f64")]
+    /// Value types.
+    #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
     pub(super) precision: Vec<Dtype>,
     /// How row lengths of the generated matrices spread: fixed, uniform, normal.
     #[arg(long, value_delimiter = ',', default_value = "fixed,uniform,normal")]

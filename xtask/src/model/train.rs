@@ -11,6 +11,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use spmv::{
     Algorithm, BackendKind, Context, Csr, Cut, Dtype, Models, Options, Regular, Scalar, Steering, Value,
+    by_dtype,
 };
 use spmv_hetero::{ModelPair, Svr, features};
 
@@ -27,8 +28,8 @@ pub(crate) struct TrainArgs {
     /// Backends, with all their devices; all that open but the cpu, without it.
     #[arg(long, value_delimiter = ',')]
     backend: Vec<BackendKind>,
-    /// Value types: f16, bf16, f32, f64.
-    #[arg(long, value_delimiter = ',', default_value = "f32,f64")]
+    /// Value types.
+    #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
     precision: Vec<Dtype>,
     /// Matrix Market files besides generated matrices; those in tests/data and two of the suite, without it.
     #[arg(long, num_args = 1.., value_name = "FILE")]
@@ -83,7 +84,7 @@ fn of_device(args: &TrainArgs, place: &Place) -> anyhow::Result<()> {
             println!("{why}");
             continue;
         }
-        models.put(by_type!(precision, of_type(args, place, &context))?);
+        models.put(by_dtype!(precision, T => of_type::<T>(args, place, &context))?);
         models.save(&path)?;
     }
     let (label, name, seconds) = (&place.label, &context.caps().name, start.elapsed().as_secs_f64());
