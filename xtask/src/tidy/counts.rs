@@ -1,4 +1,4 @@
-//! How many files a new algorithm has to be written into.
+//! How many files a new algorithm, or a new type of values, has to be written into.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,11 +11,17 @@ use super::{Algorithm, Tree, Workspace};
 /// Files that may name an algorithm, its own aside: both lists, and one that has a reason.
 const MAX_PLACES: usize = 3;
 
+/// Files that may list the types of values: the rows, a prelude for each language, and the loads of the CPU.
+const MAX_VALUE_FILES: usize = 5;
+
 /// The list of kernels and that of algorithms, where bare names count too.
 const LISTS: [&str; 2] = ["crates/spmv-backend/src/kernels.rs", "crates/spmv-exec/src/algorithms/mod.rs"];
 
 /// Storage formats, some of which algorithms are named after.
 const FORMATS: &str = "crates/spmv-core/src/format/";
+
+/// A type that nothing needs by itself, so that what names it lists types. In two pieces: this file is no list.
+const LISTED: &str = concat!("b", "f16");
 
 /// What an algorithm's path begins with.
 const OWNERS: [&str; 3] = ["Algorithm", "Known", "KernelId"];
@@ -31,7 +37,18 @@ pub(crate) fn algorithms_have_few_places(w: &Workspace) -> Vec<String> {
     places(w).into_iter().filter_map(too_many).collect()
 }
 
-/// The counts with their files, for `cargo xtask tidy --count`.
+/// Few files list the types of values.
+pub(crate) fn value_types_have_few_files(w: &Workspace) -> Vec<String> {
+    let files = value_files(&w.tree);
+    if files.len() <= MAX_VALUE_FILES {
+        return vec![];
+    }
+    let (n, names) = (files.len(), files.join(", "));
+    let way_out = "make lists by spmv_core::for_each_value! and cases by spmv_core::by_dtype!";
+    vec![format!("{n} files list the types of values, at most {MAX_VALUE_FILES}: {names}; {way_out}")]
+}
+
+/// Both counts with their files, for `cargo xtask tidy --count`.
 pub(crate) fn table(w: &Workspace) -> String {
     let mut out = String::from("| algorithm | files | which |\n|---|---|---|\n");
     let mut row = |name: &str, files: &[&str]| {
@@ -39,6 +56,7 @@ pub(crate) fn table(w: &Workspace) -> String {
         let _ = writeln!(out, "| {name} | {} | {} |", files.len(), files.join(", "));
     };
     places(w).iter().for_each(|(stem, places)| row(stem, places));
+    row("a type of values", &value_files(&w.tree));
     out
 }
 
@@ -99,6 +117,13 @@ fn places(w: &Workspace) -> Vec<(&'static str, Vec<&str>)> {
         (algorithm.stem, naming.collect())
     };
     w.algorithms.iter().map(of).collect()
+}
+
+/// The sources that list the types of values.
+fn value_files(tree: &Tree) -> Vec<&str> {
+    let is_it = |part: &str| part.eq_ignore_ascii_case(LISTED);
+    let lists = |code: &str| code.split(|c: char| !c.is_alphanumeric()).any(is_it);
+    sources(tree).filter(|(_, code)| lists(code)).map(|(path, _)| path).collect()
 }
 
 /// Path and text of every file of code that is neither a test nor an example, without comments and tests.
@@ -195,5 +220,23 @@ mod tests {
             "{problems:?}"
         );
         assert!(table(&with(&files[..1])).contains("| ell | 1 | crates/a/src/lib.rs |\n"));
+    }
+
+    #[test]
+    fn files_that_list_value_types_are_found_in_any_language() {
+        let lists = |path, text| value_files(&Tree::of(&[(path, text)])).len() == 1;
+        for text in ["use half::{bf16, f16};", "Dtype::Bf16 => 2", "a(\"f16 bf16\")", "VALUE_BF16"] {
+            assert!(lists("crates/a/src/b.rs", text) && lists("kernels-cuda/prelude.cu", text), "{text}");
+        }
+        assert!(!lists("crates/a/src/b.rs", "// bf16\n#[cfg(test)] mod tests { type A = bf16; }"));
+        assert!(!lists("crates/a/tests/b.rs", "bf16") && !lists("docs/a.md", "bf16"));
+    }
+
+    #[test]
+    fn a_list_too_many_is_a_problem() {
+        let texts = ["a", "b", "c", "d", "e", "f"].map(|name| format!("xtask/src/{name}.rs"));
+        let files: Vec<_> = texts.iter().map(|path| (path.as_str(), "bf16")).collect();
+        assert_eq!(value_types_have_few_files(&with(&files[..5])), [""; 0]);
+        assert!(value_types_have_few_files(&with(&files))[0].starts_with("6 files list the types of values"));
     }
 }

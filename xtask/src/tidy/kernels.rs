@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use spmv::Dtype;
+
+use super::code::{has_word, strip};
 use super::{Kernel, Workspace};
 
 /// Where one backend's kernels are.
@@ -9,41 +12,15 @@ struct Language {
     backend: &'static str,
     folder: &'static str,
     extension: &'static str,
-    /// Types of matrix values that each of its kernels is built for.
-    values: &'static str,
     /// Its kernels are built before users' machines are known, so that each names its tilings.
     built: bool,
 }
 
 const LANGUAGES: [Language; 4] = [
-    Language {
-        backend: "cpu",
-        folder: "crates/spmv-cpu/src/kernels/",
-        extension: ".rs",
-        values: "f16 bf16 f32 f64",
-        built: false,
-    },
-    Language {
-        backend: "cuda",
-        folder: "kernels-cuda/",
-        extension: ".cu",
-        values: "f16 bf16 f32 f64",
-        built: true,
-    },
-    Language {
-        backend: "opencl",
-        folder: "kernels-opencl/",
-        extension: ".cl",
-        values: "f16 bf16 f32 f64",
-        built: false,
-    },
-    Language {
-        backend: "wgpu",
-        folder: "kernels-wgsl/",
-        extension: ".wgsl",
-        values: "f16 bf16 f32 f64",
-        built: false,
-    },
+    Language { backend: "cpu", folder: "crates/spmv-cpu/src/kernels/", extension: ".rs", built: false },
+    Language { backend: "cuda", folder: "kernels-cuda/", extension: ".cu", built: true },
+    Language { backend: "opencl", folder: "kernels-opencl/", extension: ".cl", built: false },
+    Language { backend: "wgpu", folder: "kernels-wgsl/", extension: ".wgsl", built: false },
 ];
 
 /// Files beside the kernels that are none.
@@ -62,6 +39,17 @@ impl Language {
             let stem = stem.rsplit('/').next().unwrap_or(stem);
             (!NO_KERNELS.contains(&stem)).then_some((stem, path, text))
         })
+    }
+
+    /// The types of values that its kernels are built for: those that its prelude has code for. The CPU's kernels are
+    /// generic.
+    fn values(&self, w: &Workspace) -> String {
+        let prelude = w.tree.text(&format!("{}prelude{}", self.folder, self.extension)).map(strip);
+        let has = |dtype: &Dtype| {
+            let define = format!("VALUE_{}", dtype.name().to_ascii_uppercase());
+            self.extension == ".rs" || prelude.as_ref().is_some_and(|text| has_word(text, &define))
+        };
+        Vec::from_iter(Dtype::ALL.into_iter().filter(has).map(Dtype::name)).join(" ")
     }
 
     fn has(&self, w: &Workspace, stem: &str) -> bool {
@@ -205,11 +193,12 @@ fn table(w: &Workspace) -> String {
     names.clone().for_each(|name| out.extend([" ", name, " |"]));
     out.push_str("\n|---|");
     names.for_each(|_| out.push_str("---|"));
+    let values = LANGUAGES.each_ref().map(|language| language.values(w));
     for Kernel { stem, .. } in &w.kernels {
         // Writing to a `String` does not fail.
         let _ = write!(out, "\n| `{stem}` |");
-        for language in &LANGUAGES {
-            let _ = write!(out, " {} |", if language.has(w, stem) { language.values } else { "-" });
+        for (language, values) in LANGUAGES.iter().zip(&values) {
+            let _ = write!(out, " {} |", if language.has(w, stem) { values } else { "-" });
         }
     }
     out.push('\n');
@@ -291,7 +280,9 @@ mod tests {
     #[test]
     fn the_table_has_the_types_of_values_that_cuda_is_built_for() {
         let cuda = LANGUAGES.iter().find(|language| language.backend == "cuda").unwrap();
-        assert_eq!(cuda.values, spmv_kernels_cuda::VALUES.join(" "));
+        let prelude = spmv_kernels_cuda::SOURCES.iter().find(|(stem, _)| *stem == "prelude").unwrap().1;
+        let w = with(&[("kernels-cuda/prelude.cu", prelude)]);
+        assert_eq!(cuda.values(&w), spmv_kernels_cuda::VALUES.join(" "));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Writes the generated files anew instead of comparing them.
     #[arg(long)]
     bless: bool,
-    /// Prints the files that name each algorithm.
+    /// Prints the files that name each algorithm, and those that list the types of values.
     #[arg(long)]
     count: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 /// A check's name, and the problems that it finds, each with the file and the way out.
 type Check = (&'static str, fn(&Workspace) -> Vec<String>);
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     ("crate-edges", edges::follow_the_graph),
     ("two-backends", edges::only_the_facade_names_two_backends),
     ("core-without-io", edges::core_performs_no_io),
@@ -47,6 +47,7 @@ const CHECKS: [Check; 17] = [
     ("kernel-files", kernels::every_language_has_every_kernel),
     ("kernel-table", kernels::table_is_in_step),
     ("algorithm-places", counts::algorithms_have_few_places),
+    ("value-types", counts::value_types_have_few_files),
     ("file-circles", circles::no_file_uses_its_user),
     ("file-length", words::files_are_short),
     ("function-length", functions::are_short),
