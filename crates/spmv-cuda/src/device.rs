@@ -1,6 +1,5 @@
 //! The verbs: copies, maps, launches, events.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -15,7 +14,7 @@ use spmv_backend::{
 use crate::device_driver::{self as sys, Answer, CUevent, CUgraph, CUgraphExec, CUstream};
 use crate::device_memory::{Buffer, Staging};
 use crate::device_module::{Kernel, Modules};
-use crate::device_owned::{Manners, Owned, Shared};
+use crate::device_owned::{CallersStream, Manners, Owned, Shared};
 use crate::error::During;
 use crate::options::{Memory, Options};
 use crate::probe::{self, Found};
@@ -42,16 +41,6 @@ const MAX_PARAMS: usize = 20;
 pub struct Cuda {
     caps: DeviceCaps,
     modules: Modules,
-    /// The stream that all work goes to, where the caller brought one.
-    callers: Option<CallersStream>,
-}
-
-/// A stream that the caller made and goes on using.
-#[derive(Clone, Debug)]
-pub(crate) struct CallersStream {
-    pub(crate) stream: CUstream,
-    /// Keeps it.
-    pub(crate) owner: Arc<dyn Any + Send + Sync>,
 }
 
 /// A stream of the driver, and pinned memory for its copies.
@@ -60,8 +49,6 @@ pub struct Stream {
     staging: RefCell<Option<Staging>>,
     timed: bool,
     stream: Owned<CUstream>,
-    /// Keeps a stream that was not made here.
-    owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// A point in a stream's work.
@@ -156,11 +143,11 @@ impl Cuda {
         let memory = found.memory(options.memory)?;
         let caps = found.caps(memory, options.mask);
         let concurrent = caps.memory == MemoryModel::UnifiedCoherent;
-        let shared = Shared::new(found.device, &found.info.name, memory, concurrent)?;
+        let shared = Shared::new(found.device, &found.info.name, memory, concurrent, callers)?;
         let oldest = spmv_kernels_cuda::TARGETS[0].compute;
         let compute = if options.mask.baseline { oldest } else { found.info.compute };
         let modules = Modules::new(shared, compute, found.driver, options.kernels.clone());
-        Ok(Self { caps, modules, callers })
+        Ok(Self { caps, modules })
     }
 
     /// The kind of memory in use.
@@ -240,9 +227,9 @@ impl Backend for Cuda {
 
     fn open_stream(&self, timed: bool) -> Result<Stream> {
         let shared = self.shared();
-        if let Some(CallersStream { stream, owner }) = &self.callers {
-            let (stream, owner) = (Owned::borrowed(*stream, shared), Some(Arc::clone(owner)));
-            return Ok(Stream { staging: RefCell::default(), timed, stream, owner });
+        if let Some(CallersStream { stream, .. }) = &shared.callers {
+            let stream = Owned::borrowed(*stream, shared);
+            return Ok(Stream { staging: RefCell::default(), timed, stream });
         }
         let _current = shared.enter()?;
         /// `CU_STREAM_NON_BLOCKING`: the default stream's work is no concern of this one's.
@@ -252,7 +239,7 @@ impl Backend for Cuda {
         let answer = unsafe { sys::cuStreamCreate(&mut stream, ALONE) };
         shared.check(During::Other("stream"), answer)?;
         let stream = Owned::new(stream, sys::cuStreamDestroy_v2, shared);
-        Ok(Stream { staging: RefCell::default(), timed, stream, owner: None })
+        Ok(Stream { staging: RefCell::default(), timed, stream })
     }
 
     fn alloc(&self, bytes: u64) -> Result<Buffer> {
@@ -386,7 +373,7 @@ impl Backend for Cuda {
         work: impl FnOnce() -> Result<(), E>,
     ) -> Result<Graph, E> {
         self.own(stream, &[]);
-        if stream.owner.is_some() {
+        if self.shared().callers.is_some() {
             // What others put on the stream meanwhile would be recorded instead of done.
             let what = "recorded runs on a stream of the caller";
             return Err(self.unsupported(what, "open it without one").into());

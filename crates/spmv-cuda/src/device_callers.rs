@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use spmv_backend::Result;
 
-use crate::device::{CallersStream, Cuda};
+use crate::device::Cuda;
 use crate::device_driver::{self as sys, CUcontext, CUdevice, CUdeviceptr, CUstream, Refusal};
 use crate::device_memory::Buffer;
+use crate::device_owned::CallersStream;
 use crate::error::During;
 use crate::options::{Memory, Options};
 use crate::probe::{self, Found};

@@ -17,12 +17,12 @@ const HALF: usize = 1 << 20;
 /// Memory that kernels of a device reach.
 #[derive(Debug)]
 pub struct Buffer {
+    /// Keeps memory that was not allocated here; dropped before `memory`, which keeps the context.
+    owner: Option<Owner>,
     memory: Owned<CUdeviceptr>,
     pub(crate) bytes: u64,
     /// Set while `map` lends the memory out.
     pub(crate) lent: Lent,
-    /// Keeps memory that was not allocated here.
-    owner: Option<Owner>,
 }
 
 /// What keeps memory of the caller alive.

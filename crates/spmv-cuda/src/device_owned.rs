@@ -1,12 +1,13 @@
 //! A device's context, and driver objects that release themselves in it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 
 use spmv_backend::Result;
 
-use crate::device_driver::{self as sys, Answer, CUcontext, CUdevice, CUevent};
+use crate::device_driver::{self as sys, Answer, CUcontext, CUdevice, CUevent, CUstream};
 use crate::error::{self, During};
 use crate::options::Memory;
 
@@ -43,6 +44,15 @@ impl Manners {
     }
 }
 
+/// A stream that the caller made and goes on using.
+#[derive(Clone, Debug)]
+pub(crate) struct CallersStream {
+    pub(crate) stream: CUstream,
+    /// Keeps it; [`Shared`] lets go of it before the context, in which it is destroyed.
+    #[allow(dead_code)] // Held, never looked at.
+    pub(crate) owner: Arc<dyn Any + Send + Sync>,
+}
+
 /// A device's context, and what everything made in it shares.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -54,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) manners: Arc<Manners>,
     /// Events that nobody waits for, with and without time.
     idle: [Mutex<Vec<CUevent>>; 2],
+    /// The stream that all work goes to, where the caller brought one. Fields are dropped in their order.
+    pub(crate) callers: Option<CallersStream>,
     context: Primary,
 }
 
@@ -89,6 +101,7 @@ impl Shared {
         name: &str,
         memory: Memory,
         concurrent_access: bool,
+        callers: Option<CallersStream>,
     ) -> Result<Arc<Self>> {
         let mut context = CUcontext::NULL;
         // SAFETY: writes a context to `context`; the driver checks the device.
@@ -101,6 +114,7 @@ impl Shared {
             concurrent_access,
             manners: Manners::of(device),
             idle: Default::default(),
+            callers,
             context: Primary { device, context },
         }))
     }

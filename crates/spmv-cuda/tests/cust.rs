@@ -30,17 +30,17 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// What a program that uses `cust` has.
+/// What a program that uses `cust` has. Fields are dropped in their order: a stream does not outlive its context.
 struct Theirs {
-    context: Context,
     stream: Arc<Stream>,
+    context: Context,
 }
 
 impl Theirs {
     fn new() -> Result<Self, Failed> {
         let context = cust::quick_init()?;
         let stream = Arc::new(Stream::new(StreamFlags::DEFAULT, None)?);
-        Ok(Self { context, stream })
+        Ok(Self { stream, context })
     }
 
     fn open(&self) -> Result<Device<Cuda>, Error> {
