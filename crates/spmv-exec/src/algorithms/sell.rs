@@ -11,14 +11,15 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Facts, HALF, Launch, Method, Storage};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
-use crate::tilings::{B, OPENCL, Of, On, Row, S, T, TILINGS, W};
+use crate::tilings::{B, Of, On, Row, S, T, W};
 
 /// Padding of the windows that are taken, over the entries: 1 / 8, or else all rows are sorted.
 const PADDING: u64 = 8;
 /// How many times larger the next window is that is tried.
 const WIDER: usize = 32;
 
-const SUITE: &str = "cargo xtask bench --suite --algorithm sell,ell,jad,merge_path --precision f32,f64";
+const SUITE: &str = "cargo xtask bench --suite --algorithm sell,ell,csr_vector,auto: docs/results/2026-11-22-h200-cuda-sell.txt";
+const UNMEASURED: &str = "groups as large as those of csr_scalar and ell; not measured";
 
 pub(crate) struct Sell;
 
@@ -36,23 +37,37 @@ impl Method for Sell {
     /// T is C: the height of a chunk.
     fn tilings(&self) -> &'static [Row] {
         &[
-            Row { on: On::Tasks, t: T::Is(32), w: W::Is(1), s: S::Tasks(Of::LaneRows), b: B::One, by: SUITE },
+            Row {
+                on: On::Tasks,
+                t: T::Is(32),
+                w: W::Is(1),
+                s: S::Tasks(Of::LaneRows),
+                b: B::One,
+                by: UNMEASURED,
+            },
             Row {
                 on: On::PartsOfSubgroups,
                 t: T::Subgroup,
                 w: W::Is(1),
                 s: S::One,
                 b: B::Lanes(128),
-                by: TILINGS,
+                by: SUITE,
             },
-            Row { on: On::Subgroups, t: T::Subgroup, w: W::Is(1), s: S::One, b: B::Lanes(256), by: OPENCL },
+            Row {
+                on: On::Subgroups,
+                t: T::Subgroup,
+                w: W::Is(1),
+                s: S::One,
+                b: B::Lanes(256),
+                by: UNMEASURED,
+            },
             Row {
                 on: On::Workgroups,
                 t: T::AtMost(32),
                 w: W::Is(1),
                 s: S::One,
                 b: B::Lanes(128),
-                by: OPENCL,
+                by: UNMEASURED,
             },
         ]
     }
@@ -75,7 +90,8 @@ impl Method for Sell {
         let of_longest = height.saturating_mul(launch.rows.max as u64);
         let entries = match slots.checked_sub(of_longest) {
             Some(rest) => rest - rest / PADDING,
-            None => slots / height,
+            // No row of a part is longer than all of its entries.
+            None => slots / (height + 2),
         };
         (entries.max(1), launch.groups() * u64::from(tiling.scalar_rows(0, u32::MAX).end))
     }
