@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// A site-packages folder that holds the compilers; they are downloaded into target/cuda-wheels, without it.
     #[arg(long, value_name = "DIR")]
     wheels: Option<PathBuf>,
-    /// Writes each text to DIR/<target>/<stem>_<value>.ptx too, to be read, or taken by SPMV_CUDA_KERNELS.
+    /// Writes each text to `DIR/<target>/<stem>_<value>.ptx` too, to be read, or taken by SPMV_CUDA_KERNELS.
     #[arg(long, value_name = "DIR")]
     plain: Option<PathBuf>,
     /// Takes kernels that spill registers on sm_90; they fail, without it.
