@@ -20,7 +20,11 @@ use crate::backend::{Args, Backend, Memory};
 use crate::for_each_kernel;
 use crate::kernels::KernelId;
 
-/// A kernel's arguments by name.
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A kernel's arguments by name; implemented by the structs of this module alone.
 ///
 /// ```
 /// use spmv_backend::arguments::{Arguments, CarryApply};
@@ -29,7 +33,7 @@ use crate::kernels::KernelId;
 ///     CarryApply::<B>::KERNEL
 /// }
 /// ```
-pub trait Arguments<'a, B: Backend> {
+pub trait Arguments<'a, B: Backend>: sealed::Sealed {
     /// The kernel.
     const KERNEL: KernelId;
 
@@ -56,6 +60,8 @@ macro_rules! declare {
         pub struct $id<'a, B: Backend> {
             $(pub $name: $type,)*
         }
+
+        impl<B: Backend> sealed::Sealed for $id<'_, B> {}
 
         impl<'a, B: Backend> Arguments<'a, B> for $id<'a, B> {
             const KERNEL: KernelId = KernelId::$id;

@@ -123,7 +123,8 @@ impl<'a, B: Backend> Args<'a, B> {
         self
     }
 
-    /// The same for a backend that wraps this one, or is wrapped by it.
+    /// The same for a backend that wraps this one, or is wrapped by it. That each argument keeps its memory is part of what
+    /// the caller of [`Backend::launch`] promises.
     #[must_use]
     pub fn map<C: Backend>(&self, memory: impl Fn(Memory<'a, B>) -> Memory<'a, C>) -> Args<'a, C> {
         let mut args = Args::of(self.kernel);
@@ -301,11 +302,12 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// If `args` are those of another kernel.
     ///
     /// # Safety
-    /// Every buffer is as long as the kernel's counts say; indices in buffers that the kernel reads
-    /// are in range (`row_ptr` and `jag_ptr` of a valid matrix, columns below the length of `x`, but for the padding of
-    /// `ell`; `perm` holds each row once; an entry of `dia` whose value is not zero has a column there); a buffer that is
-    /// written is no other argument and is not used elsewhere until the stream's work is done; host
-    /// memory outlives that work.
+    /// - Every buffer is as long as the kernel's counts say, and scalars are of the type of sums.
+    /// - Indices in buffers that the kernel reads are in range: `row_ptr`, `jag_ptr` and `chunk_ptr` are those of a valid
+    ///   matrix or layout; columns are below the length of `x`, but for the padding of `ell` and `sell`; `perm` holds each
+    ///   row once; an entry of `dia` whose value is not zero has a column there.
+    /// - A buffer that is written is no other argument and is not used elsewhere until the stream's work is done; host
+    ///   memory outlives that work.
     ///
     /// # Errors
     /// [`Error::Launch`](crate::Error::Launch), [`Error::DeviceLost`](crate::Error::DeviceLost).

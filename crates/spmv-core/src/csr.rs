@@ -11,6 +11,7 @@
 //! Columns of a row may stand in any order and may repeat (repeats are summed by every kernel).
 
 use crate::error::CsrError;
+use crate::tiling::Piece;
 use crate::value::{Offset, Value};
 
 /// An owned matrix in CSR form, validated at construction.
@@ -268,22 +269,7 @@ impl<'a, T: Value, O: Offset> CsrView<'a, T, O> {
         vals: &'a [T],
     ) -> Result<Self, CsrError> {
         check_dims(n_rows, n_cols)?;
-        if row_ptr.len() != n_rows + 1 {
-            return Err(CsrError::RowPtrLength { n_rows, found: row_ptr.len() });
-        }
-        if row_ptr[0].to_u64() != 0 {
-            return Err(CsrError::FirstOffset { found: row_ptr[0].to_u64() });
-        }
-        if let Some(i) = row_ptr.windows(2).position(|w| w[1] < w[0]) {
-            return Err(CsrError::Decreasing {
-                row: i + 1,
-                offset: row_ptr[i + 1].to_u64(),
-                prev: row_ptr[i].to_u64(),
-            });
-        }
-        if row_ptr[n_rows].to_u64() != cols.len() as u64 {
-            return Err(CsrError::LastOffset { last: row_ptr[n_rows].to_u64(), entries: cols.len() });
-        }
+        check_row_ptr(n_rows, row_ptr, cols.len())?;
         if vals.len() != cols.len() {
             return Err(CsrError::ValuesLength { columns: cols.len(), values: vals.len() });
         }
@@ -295,6 +281,29 @@ impl<'a, T: Value, O: Offset> CsrView<'a, T, O> {
             return Err(CsrError::ColumnOutOfRange { row, entry, column: cols[entry], n_cols });
         }
         Ok(Self { n_cols, row_ptr, cols, vals })
+    }
+
+    /// A piece of the matrix, whose row offsets begin with 0. O(rows): columns were checked with the matrix.
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_core::tiling::split_rows;
+    /// let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f32), (1, 1, 2.0), (2, 0, 3.0), (2, 2, 4.0)])?;
+    /// let pieces = split_rows(a.row_ptr(), 2, 2);
+    /// let last = a.view().piece(&pieces[1], &[0, 2])?;
+    /// assert_eq!((last.n_rows(), last.n_cols(), last.vals()), (1, 3, &[3.0, 4.0][..]));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What [`new`](Self::new) says of offsets that do not fit the piece.
+    pub fn piece<'b>(self, piece: &Piece, row_ptr: &'b [u32]) -> Result<CsrView<'b, T, u32>, CsrError>
+    where
+        'a: 'b,
+    {
+        let (cols, vals) = (&self.cols[piece.entries.clone()], &self.vals[piece.entries.clone()]);
+        check_row_ptr(piece.rows.len(), row_ptr, cols.len())?;
+        Ok(CsrView { n_cols: self.n_cols, row_ptr, cols, vals })
     }
 
     /// Number of rows.
@@ -359,6 +368,23 @@ impl<'a, T: Value, O: Offset> From<&'a Csr<T, O>> for CsrView<'a, T, O> {
     fn from(matrix: &'a Csr<T, O>) -> Self {
         matrix.view()
     }
+}
+
+fn check_row_ptr<O: Offset>(n_rows: usize, row_ptr: &[O], n_entries: usize) -> Result<(), CsrError> {
+    if row_ptr.len() != n_rows + 1 {
+        return Err(CsrError::RowPtrLength { n_rows, found: row_ptr.len() });
+    }
+    if row_ptr[0].to_u64() != 0 {
+        return Err(CsrError::FirstOffset { found: row_ptr[0].to_u64() });
+    }
+    if let Some(i) = row_ptr.windows(2).position(|w| w[1] < w[0]) {
+        let (offset, prev) = (row_ptr[i + 1].to_u64(), row_ptr[i].to_u64());
+        return Err(CsrError::Decreasing { row: i + 1, offset, prev });
+    }
+    if row_ptr[n_rows].to_u64() != n_entries as u64 {
+        return Err(CsrError::LastOffset { last: row_ptr[n_rows].to_u64(), entries: n_entries });
+    }
+    Ok(())
 }
 
 fn check_dims(n_rows: usize, n_cols: usize) -> Result<(), CsrError> {

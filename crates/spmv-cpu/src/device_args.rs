@@ -70,13 +70,22 @@ impl List {
         }
     }
 
+    /// The memory of argument `i` as elements: the first, and how many fit.
+    fn elements<E: Pod>(&self, i: usize) -> (*mut E, usize) {
+        let Argument::Memory(start, bytes) = self.0[i] else { panic!("argument {i} is no memory") };
+        assert_eq!(start.align_offset(align_of::<E>()), 0, "argument {i} is not aligned");
+        (start.cast(), bytes / size_of::<E>())
+    }
+
     /// The memory of argument `i` as elements, as many as fit.
     ///
     /// # Safety
     /// Nothing writes the memory during the launch, for which it is borrowed.
     unsafe fn slice<'a, E: Pod>(&self, i: usize) -> &'a [E] {
-        // SAFETY: this function's contract; a mutable slice is made and at once given up for a shared one.
-        unsafe { self.slice_mut(i) }
+        let (start, n) = self.elements::<E>(i);
+        // SAFETY: the buffer or the lent slice has that many initialised bytes for the whole launch, any bytes are a valid
+        // `Pod`, alignment was checked; nobody writes them, by this function's contract.
+        unsafe { std::slice::from_raw_parts(start, n) }
     }
 
     /// As [`slice`](Self::slice), to be written.
@@ -85,11 +94,9 @@ impl List {
     /// Nothing else reads or writes the memory during the launch, for which it is borrowed.
     #[allow(clippy::mut_from_ref)]
     unsafe fn slice_mut<'a, E: Pod>(&self, i: usize) -> &'a mut [E] {
-        let Argument::Memory(start, bytes) = self.0[i] else { panic!("argument {i} is no memory") };
-        assert_eq!(start.align_offset(align_of::<E>()), 0, "argument {i} is not aligned");
-        // SAFETY: the buffer or the lent slice has that many initialised bytes for the whole launch, any
-        // bytes are a valid `Pod`, alignment was just checked; exclusive by this function's contract.
-        unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes / size_of::<E>()) }
+        let (start, n) = self.elements::<E>(i);
+        // SAFETY: as in `slice`; exclusive by this function's contract.
+        unsafe { std::slice::from_raw_parts_mut(start, n) }
     }
 
     /// As [`slice`](Self::slice), written by several groups at the same time.
@@ -97,11 +104,9 @@ impl List {
     /// # Safety
     /// Nothing but this launch reads or writes the memory during it, for which it is borrowed.
     unsafe fn shared<'a>(&self, i: usize) -> &'a [AtomicU32] {
-        // SAFETY: this function's contract; `AtomicU32` has the size, alignment and bit validity of `u32`.
-        unsafe {
-            let words = self.slice_mut::<u32>(i);
-            std::slice::from_raw_parts(words.as_ptr().cast(), words.len())
-        }
+        let (start, n) = self.elements::<u32>(i);
+        // SAFETY: as in `slice_mut`; `AtomicU32` has the size, alignment and bit validity of `u32`.
+        unsafe { std::slice::from_raw_parts(start.cast(), n) }
     }
 }
 

@@ -89,13 +89,12 @@ impl<B: Backend> Device<B> {
         piece: &Piece,
         plan: &Plan,
     ) -> Result<Box<dyn Layout<B, T>>> {
-        let Piece { rows, entries, continues } = piece.clone();
-        let row_ptr = rebased(a.row_ptr(), &rows, &entries);
+        let Piece { rows, entries, continues } = piece;
+        let row_ptr = rebased(a.row_ptr(), rows, entries);
         let (row_base, n_rows, nnz) = (rows.start as u32, rows.len() as u32, entries.len() as u32);
-        let (cols, vals) = (&a.cols()[entries.clone()], &a.vals()[entries]);
-        let span = Span { row_base, n_rows, nnz, continues };
+        let span = Span { row_base, n_rows, nnz, continues: *continues };
         let to = Prepare { device: self, kernel: plan.kernel, repair: plan.repair, span };
-        let piece = CsrView::new(rows.len(), a.n_cols(), &row_ptr, cols, vals)?;
+        let piece = a.piece(piece, &row_ptr)?;
         plan.known.build(&to, piece).map_err(|e| e.in_rows_from(rows.start))
     }
 }

@@ -1,4 +1,4 @@
-//! Tilings as tables: a row for each kind of device, with the measurement that chose it beside it.
+//! Tilings as tables: a row for each kind of device, with the measurement that chose it beside it, or the word that there is none.
 //!
 //! An algorithm's file holds its rows; [`Row::tiling`] is the only code that reads them.
 
@@ -140,7 +140,7 @@ pub(crate) struct Row {
     pub(crate) w: W,
     pub(crate) s: S,
     pub(crate) b: B,
-    /// What chose it: a command of this repository and its archived output, or the literature.
+    /// What chose it: a command of this repository and its archived output, the literature, or that nothing was measured.
     #[allow(dead_code)] // For the reader; a test sees that none is empty.
     pub(crate) by: &'static str,
 }

@@ -187,7 +187,7 @@ mod tests {
     use crate::tilings::On;
 
     #[test]
-    fn every_algorithm_has_a_tiling_with_its_measurement_for_every_kind_of_device() {
+    fn every_algorithm_has_a_tiling_for_every_kind_of_device_and_says_what_chose_it() {
         for known in Known::ALL {
             for on in [On::Tasks, On::PartsOfSubgroups, On::Subgroups, On::Workgroups] {
                 let rows = known.method().tilings().iter().filter(|row| row.on == on);

@@ -27,6 +27,7 @@ impl Method for Sell {
     fn facts(&self) -> &'static Facts {
         const {
             &Facts {
+                row_a_lane: false,
                 own_layout: true,
                 refuses: &["an arrow", "one long row"],
                 ..Facts::of(KernelId::Sell, "Kreutzer et al. 2014, section 3")
@@ -80,7 +81,7 @@ impl Method for Sell {
         let slots = sorted.min(n_rows.saturating_mul(longest));
         let bytes = slots.saturating_mul(entry).saturating_add((n_rows + n_rows.div_ceil(height) + 1) * 4);
         let csr_bytes = (n_rows + 1) * 4 + nnz * entry;
-        Storage::Own(Cost { bytes, csr_bytes, slots, padding: slots - nnz })
+        Storage::Own(Cost { bytes, csr_bytes, slots, padding: slots.saturating_sub(nnz) })
     }
 
     /// Sorted rows pad less than a chunk of the longest row besides; a row that is cut stands alone and pads nothing.
@@ -88,11 +89,9 @@ impl Method for Sell {
         let slots = launch.entries().clamp(1, HALF);
         let (height, tiling) = (u64::from(launch.tiling().lanes()), launch.tiling());
         let of_longest = height.saturating_mul(launch.rows.max as u64);
-        let entries = match slots.checked_sub(of_longest) {
-            Some(rest) => rest - rest / PADDING,
-            // No row of a part is longer than all of its entries.
-            None => slots / (height + 2),
-        };
+        // Either bound holds: no row of a part is longer than the longest, nor than all of its entries.
+        let rest = slots.saturating_sub(of_longest);
+        let entries = (rest - rest / PADDING).max(slots / (height + 2));
         (entries.max(1), launch.groups() * u64::from(tiling.scalar_rows(0, u32::MAX).end))
     }
 }
@@ -191,7 +190,8 @@ impl<B: Backend, V: Value> Direct<B, V> for State<B> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use spmv_core::Csr;
+    use spmv_backend::{DeviceCaps, DeviceKind, KernelSpec, Lanes, MemoryModel};
+    use spmv_core::{Csr, RowStats};
 
     use super::*;
 
@@ -209,6 +209,21 @@ mod tests {
         assert_eq!((perm, chunk_ptr), (vec![1, 3, 0, 2], vec![0, 6, 8]));
         assert_eq!(cols, [0, 0, 1, 1, 2, NONE, 0, NONE]);
         assert_eq!(vals, [1.0, 1.0, 2.0, 2.0, 3.0, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_part_holds_many_entries_however_long_the_longest_row_is() {
+        let mut caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        caps.max_buffer_bytes = 4 << 20;
+        let tiling = Tiling::new(32, 1, 1, 4).unwrap();
+        let kernel = &KernelSpec::new(KernelId::Sell, Dtype::F32, Lanes::Subgroup, tiling);
+        for max in [1, 1 << 14, (1 << 15) - 1, 1 << 15, (1 << 15) + 1, 1 << 20] {
+            let rows = RowStats { n_rows: 1 << 20, nnz: 1 << 24, max, ..RowStats::default() };
+            let (entries, _) = Sell.limits(&Launch { kernel, rows: &rows, caps: &caps });
+            let longest = (max as u64).min(entries);
+            assert!(entries >= (1 << 20) / 34, "{max}: {entries}");
+            assert!(entries + entries / PADDING + 32 * longest <= 1 << 20, "{max}: {entries}");
+        }
     }
 
     #[test]
