@@ -1,14 +1,12 @@
 //! Commands of the workspace: `cargo xtask bench | fit | predict | train | test | ci | tidy | kernels`.
-// Not `forbid`: two commands call a vendor's library (bench/peers/mkl.rs, kernels/nvrtc.rs).
+// Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
-mod bench;
 mod ci;
 mod kernels;
-mod model;
-mod precision;
 mod test;
 mod tidy;
+mod workshop;
 
 use clap::{Parser, Subcommand};
 
@@ -23,13 +21,17 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Multiplies matrices on every device found, checks the results, prints times.
-    Bench(bench::Args),
+    #[command(disable_help_flag = true)]
+    Bench(workshop::Args),
     /// Measures generated matrices on every device found, and keeps what `predict` needs to know of it.
-    Fit(model::FitArgs),
+    #[command(disable_help_flag = true)]
+    Fit(workshop::Args),
     /// Predicts times of real matrices, and measures them.
-    Predict(model::PredictArgs),
-    /// Measures cuts of matrices between every device found and the cores beside it, and keeps models of their times.
-    Train(model::TrainArgs),
+    #[command(disable_help_flag = true)]
+    Predict(workshop::Args),
+    /// Measures splits of matrices between every device found and the host's cores, and keeps models of their times.
+    #[command(disable_help_flag = true)]
+    Train(workshop::Args),
     /// Says what this machine can test, and tests it.
     Test(test::Args),
     /// Everything that must hold before a change is merged.
@@ -42,10 +44,10 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
-        Command::Bench(args) => bench::run(&args),
-        Command::Fit(args) => model::fit(&args),
-        Command::Predict(args) => model::predict(&args),
-        Command::Train(args) => model::train(&args),
+        Command::Bench(args) => workshop::run("bench", &args),
+        Command::Fit(args) => workshop::run("fit", &args),
+        Command::Predict(args) => workshop::run("predict", &args),
+        Command::Train(args) => workshop::run("train", &args),
         Command::Test(args) => test::run(&args),
         Command::Ci(args) => ci::run(&args),
         Command::Tidy(args) => tidy::run(&args),

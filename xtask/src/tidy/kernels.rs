@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use spmv::Dtype;
+use spmv_core::Dtype;
 
 use super::code::{has_word, strip};
 use super::{Kernel, Workspace};

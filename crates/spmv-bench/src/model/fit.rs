@@ -14,7 +14,7 @@ use crate::bench::devices::{self, Place};
 use crate::bench::report::Cache;
 
 /// The profile that is built in.
-const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/spmv-model/src/cpu.json");
+const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../spmv-model/src/cpu.json");
 
 /// Every generated matrix comes from it, its place in the grid and its spread.
 const SEED: u64 = 2017;

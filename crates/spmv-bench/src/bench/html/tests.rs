@@ -197,7 +197,7 @@ fn digits_are_grouped_by_three() {
 fn the_schema_document_names_every_field() {
     let mut keys = BTreeSet::new();
     collect(&serde_json::to_value(sample(&["a"])).unwrap(), &mut keys);
-    let document = include_str!("../../../../docs/bench-schema.md");
+    let document = include_str!("../../../../../docs/bench-schema.md");
     for key in keys {
         assert!(document.contains(&format!("`{key}`")), "docs/bench-schema.md does not name `{key}`");
     }

@@ -16,7 +16,8 @@ const FIRST_TIME: Duration = Duration::from_millis(2);
 const RUNS: usize = 50;
 const RUNS_TIME: Duration = Duration::from_millis(4);
 const ENOUGH: Duration = Duration::from_millis(40);
-/// Those of two sides at once.
+/// Those of device and host at once.
+#[cfg(feature = "train")]
 const RUNS_OF_SIDES: usize = 11;
 
 /// The algorithm of a format, and the tiling that the paper gives it: half a warp a row, where lanes run together.
@@ -96,7 +97,8 @@ where
     Ok(Some(Runs { kernel: matrix.plan().kernel, seconds: times }))
 }
 
-/// Seconds of the device and of the cores beside it: medians of runs on the host's vectors.
+/// Seconds of the device and of the host's cores at once: medians of runs on the host's vectors.
+#[cfg(feature = "train")]
 pub(super) fn of_sides<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[f64; 2]>
 where
     T::Accum: Scalar,

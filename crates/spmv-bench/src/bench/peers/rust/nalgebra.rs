@@ -7,7 +7,7 @@ use nalgebra_sparse::na::{DMatrixView, DMatrixViewMut};
 use nalgebra_sparse::ops::Op;
 use nalgebra_sparse::ops::serial::spmm_csr_dense;
 
-use super::{Peer, PeerValue};
+use super::super::{Peer, PeerValue};
 
 pub(super) struct Nalgebra<T> {
     matrix: CsrMatrix<T>,

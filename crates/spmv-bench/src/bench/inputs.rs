@@ -39,7 +39,7 @@ pub(crate) fn select(files: &[PathBuf], suite: bool, suite_dir: Option<&Path>) -
 
 /// Real matrices of the repository whose values are real.
 fn repository_files() -> anyhow::Result<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
     let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
     let mut files = Vec::new();
     for entry in entries {

@@ -7,7 +7,7 @@ use ::faer::{Accum, MatMut, MatRef, Par};
 use ::spmv::{CsrView, Value};
 use anyhow::ensure;
 
-use super::{Peer, PeerValue};
+use super::super::{Peer, PeerValue};
 
 pub(super) struct Faer<'a, T> {
     matrix: SparseRowMatRef<'a, u32, T>,

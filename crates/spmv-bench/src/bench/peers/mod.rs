@@ -3,11 +3,10 @@
 //! Each gets its fastest documented product of a CSR matrix with a dense vector, in parallel where it has
 //! one, on the same arrays where it can borrow them. None is part of the library.
 
-mod faer;
 #[allow(unsafe_code)]
 mod mkl;
-mod nalgebra;
-mod sprs;
+#[cfg_attr(not(feature = "peers"), path = "without_rust.rs")]
+mod rust;
 
 use std::time::Instant;
 
@@ -35,18 +34,7 @@ pub(crate) struct Prepared<'a, T> {
 }
 
 /// A value type that every peer knows: `f32` or `f64`.
-pub(crate) trait PeerValue:
-    Scalar<Accum = Self>
-    + mkl::MklValue
-    + ::faer::traits::ComplexField
-    + nalgebra_sparse::na::Scalar
-    + nalgebra_sparse::na::ClosedAddAssign
-    + nalgebra_sparse::na::ClosedMulAssign
-    + ::sprs::MulAcc
-    + num_traits::Zero
-    + num_traits::One
-{
-}
+pub(crate) trait PeerValue: Scalar<Accum = Self> + mkl::MklValue + rust::RustValue {}
 
 impl PeerValue for f32 {}
 impl PeerValue for f64 {}
@@ -64,9 +52,9 @@ pub(crate) fn prepare_all<'a, T: PeerValue>(a: CsrView<'a, T>) -> All<'a, T> {
             Err(e) => absent.push((name, format!("{e:#}"))),
         }
     };
-    add("sprs", &|| Ok(Box::new(sprs::Sprs::new(a)?)));
-    add("faer", &|| Ok(Box::new(faer::Faer::new(a)?)));
-    add("nalgebra", &|| Ok(Box::new(nalgebra::Nalgebra::new(a)?)));
+    for name in RUST_PEERS {
+        add(name, &|| rust::prepare(name, a));
+    }
     // Loading takes far longer than preparing a matrix and happens once per process, so it is not timed; a
     // failure comes back below, as the reason.
     let _ = mkl::library();

@@ -6,8 +6,10 @@ mod predict;
 mod rates;
 mod scope;
 mod timing;
+#[cfg(feature = "train")]
 mod train;
 
 pub(crate) use fit::{FitArgs, fit};
 pub(crate) use predict::{PredictArgs, predict};
+#[cfg(feature = "train")]
 pub(crate) use train::{TrainArgs, train};

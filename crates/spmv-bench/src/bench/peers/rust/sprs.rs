@@ -4,7 +4,7 @@ use ::spmv::CsrView;
 use ::sprs::{CsMatViewI, prod::mul_acc_mat_vec_csr};
 use anyhow::anyhow;
 
-use super::{Peer, PeerValue};
+use super::super::{Peer, PeerValue};
 
 pub(super) struct Sprs<'a, T> {
     matrix: CsMatViewI<'a, T, u32, u32>,

@@ -1,0 +1,18 @@
+//! What stands for the libraries written in Rust in a build without the feature `peers`.
+
+use ::spmv::CsrView;
+use anyhow::bail;
+
+use super::{Peer, PeerValue};
+
+/// Any value type.
+pub(crate) trait RustValue {}
+
+impl RustValue for f32 {}
+impl RustValue for f64 {}
+
+/// # Errors
+/// Always: the library is not part of this build.
+pub(super) fn prepare<'a, T: PeerValue>(_: &str, _: CsrView<'a, T>) -> anyhow::Result<Box<dyn Peer<T> + 'a>> {
+    bail!("spmv-bench was built without its feature `peers`")
+}

@@ -1,0 +1,71 @@
+//! Commands of `spmv-bench`: they need every backend and the libraries that are compared with, so `xtask` does not.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use cargo_metadata::MetadataCommand;
+
+/// Features that take minutes to build: the argument that needs one, and its name.
+const FEATURES: [(&str, &str); 2] = [("--peers", "peers"), ("train", "train")];
+
+/// What follows the command's name.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Passed on as they are; `--help` lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    rest: Vec<OsString>,
+}
+
+/// Builds `spmv-bench` optimised and runs one of its commands, in the folder that the caller is in.
+///
+/// # Errors
+/// If it does not build. A command that fails ends this process with its code.
+pub(crate) fn run(command: &str, args: &Args) -> anyhow::Result<()> {
+    let metadata = MetadataCommand::new().no_deps().exec()?;
+    let manifest = metadata.workspace_root.join("Cargo.toml");
+    let mut cargo = Command::new(crate::ci::cargo());
+    cargo.args(["run", "--quiet", "--release", "--package", "spmv-bench", "--manifest-path"]).arg(manifest);
+    cargo.args(features(command, &args.rest).flat_map(|feature| ["--features", feature]));
+    let status = cargo.args(["--", command]).args(&args.rest).status()?;
+    if !status.success() {
+        // The command has said why.
+        std::process::exit(status.code().unwrap_or(1));
+    }
+    Ok(())
+}
+
+fn features(command: &str, rest: &[OsString]) -> impl Iterator<Item = &'static str> {
+    let needed = FEATURES.iter().filter(move |(by, _)| command == *by || rest.iter().any(|arg| arg == by));
+    needed.map(|(_, feature)| *feature)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    #[command(disable_help_flag = true)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn every_argument_is_passed_on() {
+        let given = ["bench", "--help", "--matrix", "a.mtx", "-h", "--", "--suite"];
+        assert_eq!(Cli::parse_from(given).args.rest, given[1..]);
+    }
+
+    #[test]
+    fn features_are_built_for_what_needs_them() {
+        let of = |command, rest: &[&str]| {
+            let rest: Vec<_> = rest.iter().map(OsString::from).collect();
+            features(command, &rest).collect::<Vec<_>>()
+        };
+        assert_eq!(of("bench", &["--suite"]), [""; 0]);
+        assert_eq!(of("bench", &["--suite", "--peers"]), ["peers"]);
+        assert_eq!(of("train", &["--quick"]), ["train"]);
+    }
+}
