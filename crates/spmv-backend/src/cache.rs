@@ -43,6 +43,11 @@ impl Cache {
         Self { folder: asked.map(Path::to_owned).or_else(of_user) }
     }
 
+    /// Whether there is a folder that binaries are stored in.
+    pub fn is_kept(&self) -> bool {
+        self.folder.is_some()
+    }
+
     /// The binary stored for `key`, if it is there and whole.
     pub fn load(&self, key: &str) -> Option<Vec<u8>> {
         let bytes = fs::read(self.path(key)?).ok()?;

@@ -35,6 +35,9 @@ use crate::error::During;
 use crate::options::{Memory, Options};
 use crate::probe::{self, Shuffle};
 
+/// Name of PoCL's platform.
+const POCL: &str = "Portable Computing Language";
+
 /// Kernel source that finds out whether lanes shuffle as the prelude believes.
 const TRIAL: &str = "
 KERNEL void trial(GLOBAL uint *out)
@@ -117,7 +120,12 @@ impl OpenCl {
         let memory = found.memory(options.memory)?;
         let caps = found.caps(memory, options.mask);
         let shared = Shared::new(found.device, &found.info.name, memory)?;
-        let cache = Cache::of(Self::NAME, options.cache.as_deref());
+        let cache = match options.cache.as_deref() {
+            // PoCL keeps compiled kernels itself, for the group sizes in use. Asked for a binary, it compiles each kernel
+            // once more, for any size.
+            None if found.info.platform == POCL => Cache::new(None),
+            asked => Cache::of(Self::NAME, asked),
+        };
         let builder = Builder { shared, cache, fingerprint: caps.fingerprint.clone(), shuffle: None };
         let mut opened = Self { caps, builder, options };
         // Lanes of a CPU are iterations of a loop: they have nothing to shuffle.

@@ -80,7 +80,10 @@ impl Builder {
             return Ok(kernel);
         }
         let program = self.of_source(label, source, options)?;
-        if let Some(binary) = self.binary(&program) {
+        // The driver may compile once more to answer, so it is asked only for what is kept.
+        if self.cache.is_kept()
+            && let Some(binary) = self.binary(&program)
+        {
             self.cache.store(&key, &binary);
         }
         self.entry(&program, stem).map_err(|code| self.shared.error(During::Kernel(label), code))

@@ -61,7 +61,7 @@ pub struct Options {
     /// A folder whose `<stem>.cl` files replace the kernels of this crate, for work on kernels and for tests
     /// of what faulty ones can do.
     pub kernels: Option<PathBuf>,
-    /// Where compiled programs are kept; `None` is the user's cache folder.
+    /// Where compiled programs are kept; `None` is the user's cache folder, or PoCL's own cache with PoCL.
     pub cache: Option<PathBuf>,
     /// Capabilities to hide.
     pub mask: Mask,
