@@ -1,10 +1,12 @@
 //! `cargo xtask test`: says which backends this machine can test, then tests the workspace.
 
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail};
-use cargo_metadata::MetadataCommand;
+use anyhow::{Context, bail, ensure};
+use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 
 /// `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
@@ -12,6 +14,9 @@ pub(crate) struct Args {
     /// Tests optimised code.
     #[arg(long)]
     release: bool,
+    /// Runs the exhaustive conformance suite: every combination on every case. It takes about half an hour on two cores.
+    #[arg(long)]
+    full: bool,
     /// Passed on to `cargo test`, such as a test's name.
     #[arg(last = true)]
     rest: Vec<String>,
@@ -196,14 +201,64 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if !unmet.is_empty() {
         bail!("{}", unmet.join("; "));
     }
-    // Not nextest: the conformance suite brings its own harness, and doc-tests count.
-    let mut cargo = Command::new(crate::ci::cargo());
-    cargo.args(["test", "--workspace"]).current_dir(&metadata.workspace_root);
-    if args.release {
-        cargo.arg("--release");
+    let root = metadata.workspace_root.as_std_path();
+    match args.rest[..] {
+        [] => every(args, root, &metadata),
+        _ => crate::ci::succeed(args.cargo(root).args(&args.rest)),
     }
-    cargo.args(&args.rest);
-    crate::ci::succeed(&mut cargo)
+}
+
+/// The conformance suites whose drivers compile kernels, each on one core: these two run side by side.
+const SUITES: [&str; 2] = ["conformance-opencl", "conformance-wgpu"];
+
+/// Builds every test; then runs all but [`SUITES`], one after the other, then those, then doc-tests.
+fn every(args: &Args, root: &Path, metadata: &Metadata) -> anyhow::Result<()> {
+    // Not nextest, which starts a process for each of the suites' thousands of cases, and has no doc-tests.
+    let tests = metadata.packages.iter().flat_map(|package| &package.targets).filter(|target| {
+        // Those of features that are off are not built.
+        target.kind.contains(&TargetKind::Test) && target.required_features.is_empty()
+    });
+    let others: BTreeSet<&str> =
+        tests.map(|target| &*target.name).filter(|name| !SUITES.contains(name)).collect();
+    let others = ["--lib", "--bins"].into_iter().chain(others.iter().flat_map(|name| ["--test", name]));
+    let others: Vec<&str> = others.collect();
+    let suites = SUITES.map(|suite| ["--test", suite]);
+    crate::ci::succeed(args.cargo(root).arg("--no-run").args(&others).args(suites.as_flattened()))?;
+    crate::ci::succeed(args.cargo(root).args(&others))?;
+    let [first, second] = suites.map(|suite| {
+        let mut cargo = args.cargo(root);
+        cargo.args(suite);
+        cargo
+    });
+    beside(first, second)?;
+    crate::ci::succeed(args.cargo(root).arg("--doc"))
+}
+
+/// Runs both at once, and prints what the first says when both have ended.
+fn beside(mut first: Command, mut second: Command) -> anyhow::Result<()> {
+    let child = first.stdout(Stdio::piped()).spawn()?;
+    // The pipe is emptied meanwhile, or a full one would stop the first.
+    let said = std::thread::spawn(|| child.wait_with_output());
+    let second = crate::ci::succeed(&mut second);
+    let said = said.join().expect("no panic")?;
+    std::io::stdout().write_all(&said.stdout)?;
+    ensure!(said.status.success(), "{}: {first:?}", said.status);
+    second
+}
+
+impl Args {
+    /// `cargo test` of the workspace.
+    fn cargo(&self, root: &Path) -> Command {
+        let mut cargo = Command::new(crate::ci::cargo());
+        cargo.args(["test", "--workspace"]).current_dir(root);
+        if self.release {
+            cargo.arg("--release");
+        }
+        if self.full {
+            cargo.env("SPMV_FULL", "1");
+        }
+        cargo
+    }
 }
 
 /// Installs what is missing, where that needs no question: as root, on Debian.
@@ -263,5 +318,18 @@ mod tests {
         assert!(found(&["nowhere", root], "Cargo.toml").is_some());
         assert!(found(&[&format!("{root}/Cargo.toml")], ".toml").is_some());
         assert_eq!(found(&[root], "Cargo.nothing"), None);
+    }
+
+    #[test]
+    fn of_two_commands_either_may_fail() {
+        let cargo = |arg: &str| {
+            let mut cargo = Command::new(crate::ci::cargo());
+            cargo.arg(arg).stdout(Stdio::null()).stderr(Stdio::null());
+            cargo
+        };
+        assert!(beside(cargo("--version"), cargo("--version")).is_ok());
+        for (first, second) in [("--version", "no-such-verb"), ("no-such-verb", "--version")] {
+            assert!(beside(cargo(first), cargo(second)).unwrap_err().to_string().contains("no-such-verb"));
+        }
     }
 }

@@ -9,10 +9,7 @@ use spmv_exec::{Device, DeviceVec, Options, Prepared, Repair, Workspace};
 use crate::outcome::{Check, Checked};
 use crate::refusals;
 
-/// Alpha and beta to try: `y` unread, `y` kept, both scaled, and a sum that is only scaled.
-pub const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (1.0, 1.0), (-2.0, 3.0), (0.5, 0.0)];
-
-/// Multiplies `matrix` (converted to `T`) in every scaling, on device vectors and on host slices.
+/// Multiplies `matrix` (converted to `T`) in each of the scalings, on device vectors and on host slices.
 ///
 /// `exact` demands the oracle's very numbers: for small integers, whose sums are exact in any order.
 /// Otherwise the rounding error bound must hold.
@@ -24,6 +21,7 @@ pub fn check<B: Backend, T: Value>(
     options: &Options,
     matrix: &Csr<f64>,
     exact: bool,
+    scalings: &[(f64, f64)],
 ) -> Checked {
     let mut a = matrix.map_values(T::from_f64);
     if options.algorithm.facts().is_some_and(|facts| facts.one_nonzero_a_place) {
@@ -33,7 +31,7 @@ pub fn check<B: Backend, T: Value>(
     let mut workspace = prepared.workspace().map_err(|e| format!("workspace: {e}"))?;
     let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, exact))).collect();
     let mut dirty = 0;
-    for (alpha, beta) in SCALINGS {
+    for &(alpha, beta) in scalings {
         let case = Case { a: &a, x: &x, alpha, beta, exact };
         dirty = case
             .run(&prepared, &mut workspace)

@@ -1,10 +1,12 @@
 //! The matrices, as data. Each group is made for the tiling in use, so that rows can be placed at its
 //! boundaries.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
 use spmv_core::{Csr, Tiling};
+
+use crate::Share;
 
 /// One matrix.
 #[derive(Debug)]
@@ -26,22 +28,22 @@ pub struct Group {
     pub must_be_dirty: bool,
 }
 
-/// Makes a group for a tiling.
-pub type Matrices = dyn Fn(&Tiling) -> Group + Send + Sync;
+/// Makes a group for a tiling, or what a trial takes of it.
+pub type Matrices = dyn Fn(&Tiling, Share) -> Group + Send + Sync;
 
 /// Every group by name.
 pub fn groups() -> Vec<(&'static str, Arc<Matrices>)> {
     vec![
-        ("degenerate", Arc::new(degenerate)),
-        ("empty_rows", Arc::new(empty_rows)),
-        ("row_starts_at_boundaries", Arc::new(row_starts)),
-        ("entries_about_boundaries", Arc::new(entry_counts)),
-        ("long_rows", Arc::new(long_rows)),
-        ("dense_row_and_column", Arc::new(dense)),
-        ("power_law", Arc::new(power_law)),
-        ("rounding", Arc::new(rounding)),
-        ("special_values", Arc::new(special_values)),
-        ("real", Arc::new(real)),
+        ("degenerate", Arc::new(|tiling, _| degenerate(tiling))),
+        ("empty_rows", Arc::new(|tiling, _| empty_rows(tiling))),
+        ("row_starts_at_boundaries", Arc::new(|tiling, _| row_starts(tiling))),
+        ("entries_about_boundaries", Arc::new(|tiling, _| entry_counts(tiling))),
+        ("long_rows", Arc::new(|tiling, _| long_rows(tiling))),
+        ("dense_row_and_column", Arc::new(|tiling, _| dense(tiling))),
+        ("power_law", Arc::new(|tiling, _| power_law(tiling))),
+        ("rounding", Arc::new(|tiling, _| rounding(tiling))),
+        ("special_values", Arc::new(|tiling, _| special_values(tiling))),
+        ("real", Arc::new(|_, share| real(share))),
     ]
 }
 
@@ -187,22 +189,25 @@ fn special_values(_: &Tiling) -> Group {
     clean(vec![Case { name: "NaN and infinity".into(), matrix, exact: false }])
 }
 
-/// The real matrices of the repository.
-fn real(_: &Tiling) -> Group {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
-    let mut files: Vec<_> = std::fs::read_dir(&folder)
-        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
-        .map(|entry| entry.expect("a readable folder").path())
-        .filter(|path| path.to_string_lossy().ends_with(".mtx.gz"))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "no matrices in {}", folder.display());
-    let read = |path: &std::path::PathBuf| {
+/// The real matrices of the repository, or a quarter of them.
+fn real(share: Share) -> Group {
+    static FILES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+        let mut files: Vec<_> = std::fs::read_dir(&folder)
+            .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+            .map(|entry| entry.expect("a readable folder").path())
+            .filter(|path| path.to_string_lossy().ends_with(".mtx.gz"))
+            .collect();
+        files.sort();
+        assert!(!files.is_empty(), "no matrices in {}", folder.display());
+        files
+    });
+    let read = |path: PathBuf| {
         let matrix = spmv_io::matrix_market::Reader::new()
             .real_part(true)
-            .read(path)
+            .read(&path)
             .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         Case { name: path.display().to_string(), matrix, exact: false }
     };
-    clean(files.iter().map(read).collect())
+    clean(share.part(&FILES, 4).into_iter().map(read).collect())
 }

@@ -12,10 +12,15 @@
 //! Trials are named `backend-variant/algorithm/type/tiling/case`. What a device cannot do is skipped
 //! loudly (the name says what is needed); `SPMV_REQUIRE=cpu,opencl` turns a backend's absence into a
 //! failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
+//!
+//! By default every algorithm runs in every value type on the first variant, as planned. Every other combination (a
+//! forced tiling, a place of repair, another variant) runs in one value type, and trials take turns with types, scalings
+//! and real matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
 #![forbid(unsafe_code)]
 
 mod check;
 pub mod corpus;
+mod coverage;
 pub mod device;
 mod outcome;
 mod random;
@@ -23,7 +28,8 @@ mod refusals;
 
 use std::sync::{Arc, LazyLock};
 
-pub use check::{SCALINGS, check, compare, input, same_bits};
+pub use check::{check, compare, input, same_bits};
+pub use coverage::{SCALINGS, Share, is_full};
 use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
 use spmv_backend::{Backend, Result};
@@ -86,12 +92,12 @@ const MOST_BLOW_UP: f64 = 150.0;
 /// All trials of a backend.
 pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec<Trial> {
     let mut trials = Vec::new();
-    for variant in variants {
+    for (at, variant) in variants.into_iter().enumerate() {
         let label = format!("{}-{}", B::NAME, variant.label);
         match (variant.open)().map(Device::new) {
             Ok(Ok(device)) => {
                 trials.push(records(&label, &device));
-                of_device(&label, &device, &variant, &mut trials);
+                of_device(&label, &device, &variant, at, &mut trials);
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),
             Err(e) => trials.push(absent(&label, B::NAME, &e.to_string())),
@@ -129,31 +135,47 @@ pub fn absent(label: &str, backend: &str, reason: &str) -> Trial {
     Trial::test(name, || Ok(())).with_ignored_flag(true)
 }
 
-fn of_device<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F>, trials: &mut Vec<Trial>) {
-    for &algorithm in variant.algorithms {
+fn of_device<B: Backend, F>(
+    label: &str,
+    device: &Device<B>,
+    variant: &Variant<F>,
+    at: usize,
+    trials: &mut Vec<Trial>,
+) {
+    for (turn, &algorithm) in variant.algorithms.iter().enumerate() {
         // One is enough for kernels that only know how many lanes a group has, and S.
         let Some(facts) = algorithm.facts() else { continue };
         let n_tilings = if facts.row_a_lane { 1 } else { usize::MAX };
         let can_be_refused = algorithm.has_own_layout() && device.caps().storage.contains(Dtype::F32);
-        if can_be_refused && variant.only.is_empty() {
+        if can_be_refused && variant.only.is_empty() && (at == 0 || is_full()) {
             let device = device.clone();
             let refusals = move || refusals::check(&device, algorithm);
             trials.push(trial(format!("{label}/{algorithm}/f32/refusals"), Box::new(refusals)));
         }
-        for dtype in Dtype::ALL {
-            let tilings = variant.tilings.iter().take(n_tilings).copied().map(Some);
-            for tiling in std::iter::once(None).chain(tilings) {
-                let fixups: &[Fixup] = match facts.sums {
-                    Sums::Repaired => &variant.fixups,
-                    Sums::Direct | Sums::Joined => &[Fixup::Auto],
-                };
-                for &fixup in fixups {
-                    let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP };
-                    of_options(label, device, dtype, options, variant, trials);
-                }
+        let tilings = variant.tilings.iter().take(n_tilings).copied().map(Some);
+        let fixups: &[Fixup] = match facts.sums {
+            Sums::Repaired => &variant.fixups,
+            Sums::Direct | Sums::Joined => &[Fixup::Auto],
+        };
+        let ways = std::iter::once(None).chain(tilings).flat_map(|t| fixups.iter().map(move |f| (t, *f)));
+        for (way, (tiling, fixup)) in ways.enumerate() {
+            let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP };
+            let share = Share::of(at + turn + way);
+            let dtypes = match (at, way) {
+                (0, 0) => Dtype::ALL.to_vec(),
+                _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
+            };
+            for (i, dtype) in dtypes.into_iter().enumerate() {
+                of_options(label, device, dtype, options, variant, Share::of(at + turn + way + i), trials);
             }
         }
     }
+}
+
+/// Whether the device can do this at all: a plan for one entry says so.
+fn can<B: Backend>(device: &Device<B>, dtype: Dtype, options: &Options) -> spmv_exec::Result<()> {
+    let one = spmv_core::RowStats { n_rows: 1, n_cols: 1, nnz: 1, max: 1, ..Default::default() };
+    spmv_exec::plan(&one, dtype, device.caps(), None, options).map(drop)
 }
 
 fn of_options<B: Backend, F>(
@@ -162,6 +184,7 @@ fn of_options<B: Backend, F>(
     dtype: Dtype,
     options: Options,
     variant: &Variant<F>,
+    share: Share,
     trials: &mut Vec<Trial>,
 ) {
     let tiling = options.tiling.map_or_else(|| "planned".to_owned(), |t| t.to_string());
@@ -171,9 +194,7 @@ fn of_options<B: Backend, F>(
         Fixup::Device => "/device",
     };
     let name = format!("{label}/{}/{dtype}/{tiling}{fixup}", options.algorithm);
-    // A plan for one entry tells whether the device can do this at all.
-    let one = spmv_core::RowStats { n_rows: 1, n_cols: 1, nnz: 1, max: 1, ..Default::default() };
-    if let Err(e) = spmv_exec::plan(&one, dtype, device.caps(), None, &options) {
+    if let Err(e) = can(device, dtype, &options) {
         trials.push(Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true));
         return;
     }
@@ -184,26 +205,38 @@ fn of_options<B: Backend, F>(
     };
     for (case, matrices) in corpus::groups() {
         let device = device.clone();
-        push(case, Box::new(move || by_dtype!(dtype, T => group::<B, T>(&device, &options, &*matrices))));
+        push(
+            case,
+            Box::new(move || by_dtype!(dtype, T => group::<B, T>(&device, &options, &*matrices, share))),
+        );
     }
-    let (device, random) = (device.clone(), variant.random);
-    push("random", Box::new(move || by_dtype!(dtype, T => random::check::<B, T>(&device, &options, random))));
+    let (device, random) = (device.clone(), share.random(variant.random));
+    push(
+        "random",
+        Box::new(move || by_dtype!(dtype, T => random::check::<B, T>(&device, &options, random, share))),
+    );
 }
 
 /// Runs a group of matrices, which is made for the tiling that the plan settles on.
-fn group<B: Backend, T: Value>(device: &Device<B>, options: &Options, matrices: &corpus::Matrices) -> Check {
+fn group<B: Backend, T: Value>(
+    device: &Device<B>,
+    options: &Options,
+    matrices: &corpus::Matrices,
+    share: Share,
+) -> Check {
     let rows = spmv_core::RowStats { n_rows: 70, n_cols: 70, nnz: 3000, ..Default::default() };
     let plan = spmv_exec::plan(&rows, T::DTYPE, device.caps(), None, options).map_err(|e| e.to_string())?;
     let (mut dirty, mut multiplied) = (0, 0);
-    let group = matrices(&plan.kernel.tiling);
-    for case in &group.cases {
-        let checked = check::<B, T>(device, options, &case.matrix, case.exact)
+    let group = matrices(&plan.kernel.tiling, share);
+    for (i, case) in group.cases.iter().enumerate() {
+        let scalings = share.scalings(i, group.cases.len());
+        let checked = check::<B, T>(device, options, &case.matrix, case.exact, scalings)
             .map_err(|e| format!("{}: {e}", case.name))?;
         dirty += checked.unwrap_or(0);
         multiplied += usize::from(checked.is_some());
     }
     // A test that never took its path is a failure.
-    if 2 * multiplied < group.cases.len() {
+    if 4 * multiplied < group.cases.len() {
         return Err(format!("only {multiplied} of {} matrices were not refused", group.cases.len()));
     }
     if group.must_be_dirty && plan.repair != Repair::None && dirty == 0 {

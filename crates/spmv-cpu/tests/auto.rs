@@ -1,7 +1,7 @@
 //! `Auto` with a profile that favours layouts of their own: what it picks, `prepare` takes, and the product is right.
 
 use spmv_backend::{Backend, KernelId};
-use spmv_conformance::{check, corpus};
+use spmv_conformance::{Share, check, corpus};
 use spmv_core::{Csr, Dtype, Tiling, Value};
 use spmv_cpu::Cpu;
 use spmv_exec::{Algorithm, Device, Options, Profile};
@@ -36,12 +36,15 @@ const ORDERS: [[KernelId; 4]; 3] = [
 
 fn all_of<T: Value>() -> Vec<Algorithm> {
     let mut taken = Vec::new();
-    for order in ORDERS {
-        let device = device(&order);
+    for (turn, order) in ORDERS.into_iter().enumerate() {
+        let (device, share) = (device(&order), Share::of(turn));
         for (group, matrices) in corpus::groups() {
-            for case in matrices(&Tiling::new(8, 4, 2, 1).unwrap()).cases {
+            let cases = matrices(&Tiling::new(8, 4, 2, 1).unwrap(), share).cases;
+            for (i, case) in cases.iter().enumerate() {
                 let what = || format!("{group}/{} by {order:?}", case.name);
-                let checked = check::<Cpu, T>(&device, &Options::default(), &case.matrix, case.exact);
+                let scalings = share.scalings(i, cases.len());
+                let checked =
+                    check::<Cpu, T>(&device, &Options::default(), &case.matrix, case.exact, scalings);
                 assert!(
                     checked.unwrap_or_else(|e| panic!("{}: {e}", what())).is_some(),
                     "{}: refused",

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
 use spmv::{
-    BackendKind, Context, Csr, Cut, Dtype, Regular, Scalar, Steering, Tiling, Value, bf16, f16, oracle,
+    BackendKind, Context, Csr, Cut, Dtype, Regular, Scalar, Steering, Tiling, Value, bf16, by_dtype, oracle,
 };
 use spmv_backend::Backend;
-use spmv_conformance::{SCALINGS, absent, compare, corpus, input, same_bits};
+use spmv_conformance::{Share, absent, compare, corpus, input, same_bits};
 use spmv_cpu::Cpu;
 use spmv_exec::{Algorithm, Device, Options};
 use spmv_hetero::{Pair, Sides};
@@ -33,12 +33,13 @@ fn cuts(n_rows: usize) -> [(&'static str, Vec<Cut>); 4] {
     ]
 }
 
-/// Every scaling of one matrix, twice.
+/// One matrix in each of the scalings, twice.
 fn check<B: Backend, T: Value>(
     sides: &Sides<B, Cpu>,
     matrix: &Csr<f64>,
     cut: &Cut,
     exact: bool,
+    scalings: &[(f64, f64)],
 ) -> Result<(), String> {
     let fail = |e: spmv_exec::Error| format!("{cut}: {e}");
     let number = <T::Accum as Value>::from_f64;
@@ -46,7 +47,7 @@ fn check<B: Backend, T: Value>(
     let pair = Pair::with_cut(sides, a.view(), cut).map_err(fail)?;
     let mut workspace = pair.workspace().map_err(fail)?;
     let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, exact))).collect();
-    for (alpha, beta) in SCALINGS {
+    for &(alpha, beta) in scalings {
         let old = |i| if beta == 0.0 { number(f64::NAN) } else { number(input(i, exact)) };
         let old: Vec<_> = (0..a.n_rows()).map(old).collect();
         let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
@@ -60,21 +61,6 @@ fn check<B: Backend, T: Value>(
         same_bits("the second run", &first, &run()?).map_err(case)?;
     }
     Ok(())
-}
-
-fn of_type<B: Backend>(
-    sides: &Sides<B, Cpu>,
-    dtype: Dtype,
-    matrix: &Csr<f64>,
-    cut: &Cut,
-    exact: bool,
-) -> Result<(), String> {
-    match dtype {
-        Dtype::F16 => check::<B, f16>(sides, matrix, cut, exact),
-        Dtype::Bf16 => check::<B, bf16>(sides, matrix, cut, exact),
-        Dtype::F32 => check::<B, f32>(sides, matrix, cut, exact),
-        Dtype::F64 => check::<B, f64>(sides, matrix, cut, exact),
-    }
 }
 
 /// All kinds of cuts, types of values and groups of the corpus on one device.
@@ -101,10 +87,13 @@ fn of_device<B: Backend>(label: &str, device: spmv_backend::Result<B>, trials: &
         {
             let sides = Arc::clone(&sides);
             let name = format!("hetero-{label}/{}/{dtype}/{group}", cuts(1)[kind].0);
+            let share = Share::of(kind + dtype as usize);
             trials.push(Trial::test(name, move || {
-                for case in matrices(&tiling).cases {
-                    for cut in &cuts(case.matrix.n_rows())[kind].1 {
-                        of_type(&sides, dtype, &case.matrix, cut, case.exact)
+                let cases = matrices(&tiling, share).cases;
+                for (i, case) in cases.iter().enumerate() {
+                    let scalings = share.scalings(i, cases.len());
+                    for cut in &share.next(i).part(&cuts(case.matrix.n_rows())[kind].1, 2) {
+                        by_dtype!(dtype, T => check::<B, T>(&sides, &case.matrix, cut, case.exact, scalings))
                             .map_err(|e| Failed::from(format!("{}: {e}", case.name)))?;
                     }
                 }
