@@ -17,7 +17,7 @@ KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, ac
 #pragma unroll 4
         for (uint d = 0; d < n_diags; d++)
         {
-            // Places outside of the matrix hold no entry; x is read at the same time as they are.
+            // Slots outside of the matrix hold no entry; x is read at the same time as they are.
             const uint col = row + load_index(offsets, d);
             const accum_t val = stream_value(vals, d * n_rows + row);
             const accum_t other = col < n_cols ? load_value(x, col) : 0;

@@ -1,12 +1,12 @@
 // kernel: ell
 // params: n_rows row_base width tiles alpha beta cols vals x y
 // built:  T=32
-// steps:  1 a lane takes S whole rows; 2 sum the products of the row's places, but for padding;
+// steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
 
 // Loads that are on their way before the first is used.
 #define AHEAD 4
-// The column of a place that holds no entry.
+// The column of a slot that holds no entry.
 #define PADDING 0xffffffffu
 
 KERNEL ell(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha, accum_t beta,

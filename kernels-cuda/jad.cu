@@ -1,8 +1,8 @@
 // kernel: jad
 // params: n_rows row_base n_jags tiles alpha beta perm jag_ptr cols vals x y
 // built:  T=32
-// steps:  1 a lane takes S places of the rows sorted by length; 2 sum the place's products, one of each jagged diagonal
-//         that is so long; 3 store alpha*sum + beta*y to the place's row
+// steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the position's products, one of each jagged diagonal
+//         that is so long; 3 store alpha*sum + beta*y to the position's row
 
 // Loads that are on their way before the first is used.
 #define AHEAD 4
@@ -12,8 +12,8 @@ KERNEL jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, a
            const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *__restrict__ y)
 {
     // STEP 1
-    uint place = blockIdx.x * blockDim.x * tiles + threadIdx.x;
-    for (uint s = 0; s < tiles && place < n_rows; s++, place += blockDim.x)
+    uint position = blockIdx.x * blockDim.x * tiles + threadIdx.x;
+    for (uint s = 0; s < tiles && position < n_rows; s++, position += blockDim.x)
     {
         // STEP 2
         accum_t sum = 0;
@@ -28,10 +28,10 @@ KERNEL jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, a
             {
                 const uint jag = least(k + i, n_jags - 1);
                 const uint start = load_index(jag_ptr, jag);
-                has[i] = k + i < n_jags && place < load_index(jag_ptr, jag + 1) - start;
-                // Every jagged diagonal has a first place. Those of one or few rows follow each other, so that what one
+                has[i] = k + i < n_jags && position < load_index(jag_ptr, jag + 1) - start;
+                // Every jagged diagonal has a first position. Those of one or few rows follow each other, so that what one
                 // load leaves in the first cache is there for the next.
-                const uint at = start + (has[i] ? place : 0);
+                const uint at = start + (has[i] ? position : 0);
                 col[i] = load_index(cols, at);
                 val[i] = load_value(vals, at);
             }
@@ -41,6 +41,6 @@ KERNEL jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, a
             more = has[AHEAD - 1];
         }
         // STEP 3
-        store(y + row_base + load_index(perm, place), alpha, sum, beta);
+        store(y + row_base + load_index(perm, position), alpha, sum, beta);
     }
 }

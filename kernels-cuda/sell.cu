@@ -1,8 +1,8 @@
 // kernel: sell
 // params: n_rows row_base tiles alpha beta perm chunk_ptr cols vals x y
 // built:  T=32
-// steps:  1 a lane takes S places of the rows sorted by length; 2 sum the products of the place's slots in its chunk, but
-//         for padding; 3 store alpha*sum + beta*y to the place's row
+// steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the products of the position's slots in its chunk, but
+//         for padding; 3 store alpha*sum + beta*y to the position's row
 
 // Loads that are on their way before the first is used.
 #define AHEAD 4
@@ -14,14 +14,14 @@ KERNEL sell(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
             const value_t *__restrict__ x, accum_t *__restrict__ y)
 {
     // STEP 1
-    uint place = blockIdx.x * blockDim.x * tiles + threadIdx.x;
-    for (uint s = 0; s < tiles && place < n_rows; s++, place += blockDim.x)
+    uint position = blockIdx.x * blockDim.x * tiles + threadIdx.x;
+    for (uint s = 0; s < tiles && position < n_rows; s++, position += blockDim.x)
     {
         // STEP 2
-        const uint lane = place % LANES;
-        const uint height = least(LANES, n_rows - (place - lane));
-        const uint first = load_index(chunk_ptr, place / LANES) + lane;
-        const uint end = load_index(chunk_ptr, place / LANES + 1);
+        const uint lane = position % LANES;
+        const uint height = least(LANES, n_rows - (position - lane));
+        const uint first = load_index(chunk_ptr, position / LANES) + lane;
+        const uint end = load_index(chunk_ptr, position / LANES + 1);
         accum_t sum = 0;
         for (uint at = first; at < end; at += AHEAD * height)
         {
@@ -41,6 +41,6 @@ KERNEL sell(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
                 if (at + i * height < end && col[i] != PADDING) sum += val[i] * load_value(x, col[i]);
         }
         // STEP 3
-        store(y + row_base + load_index(perm, place), alpha, sum, beta);
+        store(y + row_base + load_index(perm, position), alpha, sum, beta);
     }
 }

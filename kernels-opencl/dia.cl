@@ -16,7 +16,7 @@ KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tile
         accum_t sum = 0;
         for (uint d = 0; d < n_diags; d++)
         {
-            // Places outside of the matrix hold no entry; x is read at the same time as they are.
+            // Slots outside of the matrix hold no entry; x is read at the same time as they are.
             const uint col = row + offsets[d];
             const accum_t val = load_value(vals, d * n_rows + row);
             const accum_t other = col < n_cols ? (accum_t)load_value(x, col) : 0;

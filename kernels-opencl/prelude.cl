@@ -223,7 +223,7 @@ static void store(GLOBAL accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
     *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
 }
 
-// Place of an entry's product in local memory. A word of padding for every 32: lanes that read whole rows of equal
+// Index of an entry's product in local memory. A word of padding for every 32: lanes that read whole rows of equal
 // lengths then read from different banks.
 #define HELD_AT(entry) ((entry) + (entry) / 32)
 

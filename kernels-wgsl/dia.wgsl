@@ -13,7 +13,7 @@ fn dia()
         var sum = accum(0.0);
         for (var d = 0u; d < p.n_diags; d++)
         {
-            // Places outside of the matrix hold no entry; x is read at the same time as they are.
+            // Slots outside of the matrix hold no entry; x is read at the same time as they are.
             let col = row + offsets[d];
             let val = load_vals(d * p.n_rows + row);
             var other = accum(0.0);

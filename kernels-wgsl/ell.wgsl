@@ -1,9 +1,9 @@
 // kernel: ell
 // params: n_rows row_base width tiles alpha beta cols vals x y
-// steps:  1 a lane takes S whole rows; 2 sum the products of the row's places, but for padding;
+// steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
 
-// The column of a place that holds no entry.
+// The column of a slot that holds no entry.
 const PADDING = 0xffffffffu;
 
 fn ell()

@@ -165,7 +165,7 @@ fn lane_scan(own_n: u32, own_sum: accum) -> Scan
     return scan;
 }
 
-// Place of an entry's product in local memory. A word of padding for every 32: lanes that read whole rows of equal
+// Index of an entry's product in local memory. A word of padding for every 32: lanes that read whole rows of equal
 // lengths then read from different banks.
 fn held_at(entry: u32) -> u32 { return entry + entry / 32u; }
 

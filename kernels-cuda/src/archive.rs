@@ -12,7 +12,7 @@ pub const MARK: &str = "// spmv: ";
 
 /// The texts of an archive, in its order.
 ///
-/// They are unpacked as they are asked for, so that no more than one is in memory, beside the 4 MiB of the decoder.
+/// They are unpacked as they are asked for, so that no more than one is in memory, besides the 4 MiB of the decoder.
 ///
 /// # Errors
 /// An item is an error if the archive is damaged, or does not begin with [`MARK`].

@@ -1,5 +1,5 @@
 //! How PTX is made of the sources: compiler, options, the text that is compiled, and the first line of what comes out,
-//! which tells stale PTX from fresh without any compiler.
+//! which distinguishes stale PTX from fresh without any compiler.
 
 use crate::{SOURCES, TARGETS, Target, VALUES, Variants};
 

@@ -94,14 +94,15 @@ const LIBRARIES: [&str; 6] = [
     "/usr/local/lib",
 ];
 
-/// The first file whose name ends so: one of the places, or in it.
-fn found(places: &[&str], end: &str) -> Option<String> {
+/// The first file whose name ends so: one of the paths, or in it.
+fn found(candidates: &[&str], end: &str) -> Option<String> {
     let fits = |path: &Path| path.is_file() && path.to_string_lossy().ends_with(end);
-    places.iter().map(Path::new).find_map(|place| {
-        if fits(place) {
-            return Some(place.display().to_string());
+    candidates.iter().map(Path::new).find_map(|candidate| {
+        if fits(candidate) {
+            return Some(candidate.display().to_string());
         }
-        let mut paths: Vec<_> = std::fs::read_dir(place).ok()?.flatten().map(|entry| entry.path()).collect();
+        let mut paths: Vec<_> =
+            std::fs::read_dir(candidate).ok()?.flatten().map(|entry| entry.path()).collect();
         paths.sort();
         paths.into_iter().find(|path| fits(path)).map(|path| path.display().to_string())
     })
@@ -230,12 +231,12 @@ fn every(args: &Args, root: &Path, metadata: &Metadata) -> anyhow::Result<()> {
         cargo.args(suite);
         cargo
     });
-    beside(first, second)?;
+    at_once(first, second)?;
     crate::ci::succeed(args.cargo(root).arg("--doc"))
 }
 
 /// Runs both at once, and prints what the first says when both have ended.
-fn beside(mut first: Command, mut second: Command) -> anyhow::Result<()> {
+fn at_once(mut first: Command, mut second: Command) -> anyhow::Result<()> {
     let child = first.stdout(Stdio::piped()).spawn()?;
     // The pipe is emptied meanwhile, or a full one would stop the first.
     let said = std::thread::spawn(|| child.wait_with_output());
@@ -327,9 +328,9 @@ mod tests {
             cargo.arg(arg).stdout(Stdio::null()).stderr(Stdio::null());
             cargo
         };
-        assert!(beside(cargo("--version"), cargo("--version")).is_ok());
+        assert!(at_once(cargo("--version"), cargo("--version")).is_ok());
         for (first, second) in [("--version", "no-such-verb"), ("no-such-verb", "--version")] {
-            assert!(beside(cargo(first), cargo(second)).unwrap_err().to_string().contains("no-such-verb"));
+            assert!(at_once(cargo(first), cargo(second)).unwrap_err().to_string().contains("no-such-verb"));
         }
     }
 }

@@ -26,31 +26,31 @@ impl Scalar {
     }
 }
 
-/// Host memory lent to a kernel for one launch.
+/// Host memory that a kernel borrows for one launch.
 ///
 /// ```
 /// use spmv_backend::HostSlice;
 /// let mut y = [0u8; 16];
-/// let lent = HostSlice::of_mut(&mut y);
-/// assert_eq!((lent.bytes(), lent.is_mut()), (16, true));
+/// let borrowed = HostSlice::of_mut(&mut y);
+/// assert_eq!((borrowed.bytes(), borrowed.is_mut()), (16, true));
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct HostSlice<'a> {
     start: *const u8,
     bytes: usize,
     is_mut: bool,
-    lent: PhantomData<&'a [u8]>,
+    borrowed: PhantomData<&'a [u8]>,
 }
 
 impl<'a> HostSlice<'a> {
     /// Memory to be read.
     pub fn of(slice: &'a [u8]) -> Self {
-        Self { start: slice.as_ptr(), bytes: slice.len(), is_mut: false, lent: PhantomData }
+        Self { start: slice.as_ptr(), bytes: slice.len(), is_mut: false, borrowed: PhantomData }
     }
 
     /// Memory to be written, and perhaps read.
     pub fn of_mut(slice: &'a mut [u8]) -> Self {
-        Self { start: slice.as_mut_ptr(), bytes: slice.len(), is_mut: true, lent: PhantomData }
+        Self { start: slice.as_mut_ptr(), bytes: slice.len(), is_mut: true, borrowed: PhantomData }
     }
 
     /// Address of the first byte; writable if [`is_mut`](Self::is_mut).
@@ -63,7 +63,7 @@ impl<'a> HostSlice<'a> {
         self.bytes
     }
 
-    /// Whether it was lent for writing.
+    /// Whether it was borrowed for writing.
     pub fn is_mut(&self) -> bool {
         self.is_mut
     }

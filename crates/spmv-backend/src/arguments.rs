@@ -1,6 +1,6 @@
 //! The arguments of every kernel by name: a struct for each, with the fields of its declaration.
 //!
-//! What [`Backend::launch`] takes is made of these alone, so that no argument can stand in another's place.
+//! What [`Backend::launch`] takes is made of these alone, so that no argument can stand in the position of another.
 //!
 //! ```
 //! use spmv_backend::arguments::{Arguments, Axpby};

@@ -27,7 +27,7 @@ const MAX_PARAMS: usize = 20;
 pub enum Memory<'a, B: Backend> {
     /// A whole buffer.
     Device(&'a B::Buffer),
-    /// Host memory, lent for the launch.
+    /// Host memory, borrowed for the launch.
     Host(HostSlice<'a>),
 }
 
@@ -154,39 +154,39 @@ impl<B: Backend> Debug for Args<'_, B> {
     }
 }
 
-/// Whether the host looks at a buffer: [`Backend::map`] lends one once at a time.
+/// Whether a buffer is mapped: [`Backend::map`] maps one once at a time.
 ///
 /// ```
-/// use spmv_backend::Lent;
-/// let lent = Lent::default();
-/// drop(lent.begin());
-/// let _look = lent.begin();
+/// use spmv_backend::MapState;
+/// let mapped = MapState::default();
+/// drop(mapped.begin());
+/// let _guard = mapped.begin();
 /// ```
 #[derive(Debug, Default)]
-pub struct Lent(AtomicBool);
+pub struct MapState(AtomicBool);
 
-/// Until it is dropped, in a panic too, the buffer is lent.
+/// Until it is dropped, in a panic too, the buffer is mapped.
 ///
 /// ```
-/// use spmv_backend::{Lent, Look};
-/// let lent = Lent::default();
-/// let look: Look<'_> = lent.begin();
+/// use spmv_backend::{MapState, MapGuard};
+/// let mapped = MapState::default();
+/// let guard: MapGuard<'_> = mapped.begin();
 /// ```
 #[derive(Debug)]
-pub struct Look<'a>(&'a AtomicBool);
+pub struct MapGuard<'a>(&'a AtomicBool);
 
-impl Lent {
-    /// Begins a look.
+impl MapState {
+    /// Maps the buffer until the guard is dropped.
     ///
     /// # Panics
-    /// If the buffer is lent already.
-    pub fn begin(&self) -> Look<'_> {
+    /// If the buffer is mapped already.
+    pub fn begin(&self) -> MapGuard<'_> {
         assert!(!self.0.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
-        Look(&self.0)
+        MapGuard(&self.0)
     }
 }
 
-impl Drop for Look<'_> {
+impl Drop for MapGuard<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
@@ -243,14 +243,14 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// What the device says of itself; probed once, when it was opened.
     fn caps(&self) -> &DeviceCaps;
 
-    /// Opens a queue of work. Only a `timed` one tells [`elapsed_s`](Self::elapsed_s), which makes some drivers
+    /// Opens a queue of work. Only a `timed` one reports [`elapsed_s`](Self::elapsed_s), which makes some drivers
     /// slower.
     ///
     /// # Errors
     /// Whatever the driver says.
     fn open_stream(&self, timed: bool) -> Result<Self::Stream>;
 
-    /// Allocates at least `bytes` bytes (one at the least) with unspecified contents.
+    /// Allocates at least `bytes` bytes (at least one) with unspecified contents.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
@@ -282,7 +282,7 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     fn read(&self, stream: &Self::Stream, buffer: &Self::Buffer, offset: u64, bytes: &mut [u8])
     -> Result<()>;
 
-    /// Lets the host look at the first `bytes` bytes in place, after the stream's earlier work. Calls may nest for
+    /// Maps the first `bytes` bytes in place, after the stream's earlier work. Calls may nest for
     /// different buffers; for the same one they panic.
     ///
     /// # Errors
@@ -293,7 +293,7 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
         stream: &Self::Stream,
         buffer: &Self::Buffer,
         bytes: u64,
-        look: impl FnOnce(&mut [u8]) -> R,
+        f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R>;
 
     /// Starts `groups` groups of a kernel, in stream order.

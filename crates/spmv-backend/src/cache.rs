@@ -52,7 +52,7 @@ impl Cache {
     pub fn load(&self, key: &str) -> Option<Vec<u8>> {
         let bytes = fs::read(self.path(key)?).ok()?;
         let (body, sum) = bytes.split_at_checked(bytes.len().checked_sub(8)?)?;
-        if u64::from_le_bytes(*sum.first_chunk()?) != checksum(body) {
+        if u64::from_le_bytes(*sum.first_chunk()?) != spmv_core::fnv1a(body) {
             return None;
         }
         let rest = body.strip_prefix(MAGIC)?;
@@ -69,12 +69,12 @@ impl Cache {
             bytes.extend((field.len() as u64).to_le_bytes());
             bytes.extend(field);
         }
-        bytes.extend(checksum(&bytes).to_le_bytes());
+        bytes.extend(spmv_core::fnv1a(&bytes).to_le_bytes());
         let _ = replace(&path, &bytes);
     }
 
     fn path(&self, key: &str) -> Option<PathBuf> {
-        Some(self.folder.as_ref()?.join(format!("{:016x}.bin", checksum(key.as_bytes()))))
+        Some(self.folder.as_ref()?.join(format!("{:016x}.bin", spmv_core::fnv1a(key.as_bytes()))))
     }
 }
 
@@ -84,7 +84,7 @@ fn field(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)
 }
 
-/// Writes beside `path` and renames, so that no reader ever meets half a file.
+/// Writes a file next to `path` and renames it, so that no reader ever meets half a file.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     if let Some(folder) = path.parent() {
@@ -98,13 +98,6 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     written
-}
-
-/// FNV-1a, 64 bits: finds damage, not malice.
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |sum, b| (sum ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 #[cfg(test)]

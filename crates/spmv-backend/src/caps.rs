@@ -20,7 +20,7 @@ use crate::types::Types;
 pub enum MemoryModel {
     /// Two memories; the host reaches the device's by copies alone.
     Discrete,
-    /// One memory; the host may look at a buffer between map and unmap.
+    /// One memory; the host may access a buffer between map and unmap.
     UnifiedMapped,
     /// One memory, coherent: mapping costs nothing.
     UnifiedCoherent,
@@ -53,13 +53,13 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// Place in lists of devices: GPUs with a memory of their own first, CPUs last.
+    /// Rank in lists of devices: GPUs with a memory of their own first, CPUs last.
     ///
     /// ```
     /// use spmv_backend::DeviceKind;
-    /// assert!(DeviceKind::DiscreteGpu.place() < DeviceKind::IntegratedGpu.place());
+    /// assert!(DeviceKind::DiscreteGpu.rank() < DeviceKind::IntegratedGpu.rank());
     /// ```
-    pub const fn place(self) -> u8 {
+    pub const fn rank(self) -> u8 {
         match self {
             DeviceKind::DiscreteGpu => 0,
             DeviceKind::IntegratedGpu => 1,
@@ -152,11 +152,11 @@ pub struct DeviceCaps {
     pub subgroup: Option<(u16, u16)>,
     /// Whether groups of a launch can join what they did: the group whose atomic add comes last sees what the others
     /// wrote before theirs.
-    pub joins: bool,
+    pub cross_block_reduction: bool,
     /// Whether bunches of a group that takes several meet at barriers of their own; else only the whole group does.
     pub bunch_barriers: bool,
-    /// Whether timed streams tell the device's own time.
-    pub clock: bool,
+    /// Whether timed streams have timestamps of the device.
+    pub timestamps: bool,
     /// Whether a group is a task of one thread, so that few large groups are best.
     pub tasks: bool,
     /// Iterations of loops that a lane may take in a launch: some drivers end longer loops without a word.
@@ -169,8 +169,8 @@ pub struct DeviceCaps {
     pub max_groups: u32,
     /// Local (shared, workgroup) memory of a group in bytes.
     pub max_local_bytes: u32,
-    /// What a compute unit holds at a time, where the driver tells.
-    pub unit: Option<Unit>,
+    /// What a compute unit holds at a time, where the driver reports it.
+    pub sm_limits: Option<SmLimits>,
     /// Largest buffer that a kernel can be given, in bytes.
     pub max_buffer_bytes: u64,
     /// Most entries of a lane in a tile of speculative segmented sum, and of a whole tile.
@@ -215,19 +215,19 @@ impl fmt::Display for Built {
 /// What a compute unit holds at a time, of all its groups together.
 ///
 /// ```
-/// use spmv_backend::Unit;
-/// let turing = Unit { local_bytes: 64 * 1024, lanes: 1024 };
+/// use spmv_backend::SmLimits;
+/// let turing = SmLimits { local_bytes: 64 * 1024, lanes: 1024 };
 /// assert_eq!(turing.group_local_bytes(128), 8 * 1024);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unit {
+pub struct SmLimits {
     /// Local memory in bytes.
     pub local_bytes: u32,
     /// Lanes.
     pub lanes: u32,
 }
 
-impl Unit {
+impl SmLimits {
     /// Bytes of local memory that each group may take if the unit is to hold as many groups of `lanes` lanes as it can:
     /// Gao et al., equation 3.
     pub const fn group_local_bytes(&self, lanes: u32) -> u32 {
@@ -249,16 +249,16 @@ impl DeviceCaps {
             storage: DtypeSet::ALL,
             arithmetic: DtypeSet::ALL,
             subgroup: None,
-            joins: false,
+            cross_block_reduction: false,
             bunch_barriers: true,
-            clock: true,
+            timestamps: true,
             tasks: kind == DeviceKind::Cpu,
             max_loop_steps: None,
             compute_units: 1,
             max_group: 1024,
             max_groups: i32::MAX as u32,
             max_local_bytes: 32 * 1024,
-            unit: None,
+            sm_limits: None,
             max_buffer_bytes: u64::MAX,
             max_tile: (u32::MAX, u32::MAX),
             built: Vec::new(),
@@ -310,7 +310,7 @@ impl DeviceCaps {
     }
 }
 
-/// The device that a user names: by its place in the list, or by part of its name in any case of letters.
+/// The device that a user names: by its index in the list, or by part of its name in any case of letters.
 ///
 /// ```
 /// use spmv_backend::find_device;

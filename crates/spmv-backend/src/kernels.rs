@@ -88,7 +88,7 @@ macro_rules! for_each_kernel {
             ///
             /// `block_rows` and `block_entries`: the blocks of `spmv_core::tiling::RowBlocks`, one more than groups.
             /// `arrivals`: how many pieces of a row are done, at the row's first block; zero before and after a launch,
-            /// used where groups can join ([`DeviceCaps::joins`](crate::DeviceCaps::joins)).
+            /// used where groups can join ([`DeviceCaps::cross_block_reduction`](crate::DeviceCaps::cross_block_reduction)).
             // A group's products, a sum, a row end and a number of a long row for each lane, and how many long rows
             // there are.
             Ipcsr ipcsr(
@@ -118,7 +118,7 @@ macro_rules! for_each_kernel {
 
             /// One lane a row of jagged diagonals (Saad 1989).
             ///
-            /// Place r holds the entries of row `perm[r]`: entry k at `jag_ptr[k] + r`, if that is before
+            /// Position r holds the entries of row `perm[r]`: entry k at `jag_ptr[k] + r`, if that is before
             /// `jag_ptr[k + 1]`.
             Jad jad(
                 n_rows: u32, row_base: u32, n_jags: u32, tiles: u32, alpha: accum, beta: accum, perm: [row],
@@ -127,7 +127,7 @@ macro_rules! for_each_kernel {
 
             /// One lane a row of chunks of rows side by side, sorted by length (SELL-C-sigma; Kreutzer et al. 2014).
             ///
-            /// C is the tiling's T. Place r holds the entries of row `perm[r]`: entry k at
+            /// C is the tiling's T. Position r holds the entries of row `perm[r]`: entry k at
             /// `chunk_ptr[r / C] + k * h + r % C`, where h is C, or the number of rows of the last chunk.
             Sell sell(
                 n_rows: u32, row_base: u32, tiles: u32, alpha: accum, beta: accum, perm: [row], chunk_ptr: [u32],

@@ -30,9 +30,9 @@ mod spec;
 mod types;
 
 pub use arg::{HostSlice, Scalar};
-pub use backend::{Addressed, Arg, Args, Backend, Lent, Look, Memory};
+pub use backend::{Addressed, Arg, Args, Backend, MapGuard, MapState, Memory};
 pub use cache::Cache;
-pub use caps::{Built, DeviceCaps, DeviceKind, DtypeSet, MemoryModel, Unit, find_device};
+pub use caps::{Built, DeviceCaps, DeviceKind, DtypeSet, MemoryModel, SmLimits, find_device};
 pub use error::{Error, Result};
 pub use kernels::{Group, KernelId};
 pub use params::{Elem, Param, ParamKind};

@@ -40,7 +40,7 @@ pub fn check<B: Backend, T: Value>(
     Ok(Some(dirty))
 }
 
-/// The value at a place of `x` or `y`: small integers, or values whose products round.
+/// The value at an index of `x` or `y`: small integers, or values whose products round.
 pub fn input(i: usize, exact: bool) -> f64 {
     let small = (i * 7 % 9) as f64 - 4.0;
     if exact { small } else { small / 3.0 + 0.1 }

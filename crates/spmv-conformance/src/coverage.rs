@@ -14,7 +14,7 @@ pub fn is_full() -> bool {
     *FULL
 }
 
-/// What one trial takes of the things that it could try.
+/// What one trial takes of what it could try.
 ///
 /// The full suite takes all of them in every trial. By default trials take turns: each takes a part, and the parts of
 /// neighbouring trials differ. So every value type meets every scaling and every real matrix, but not in every tiling.

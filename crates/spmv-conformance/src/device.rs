@@ -251,7 +251,7 @@ pub fn a_forgotten_run_overwrites_nothing_later<B: Backend>(
     Ok(())
 }
 
-/// A panic in a look at mapped memory reaches the caller, if the device maps at all.
+/// A panic while memory is mapped reaches the caller, if the device maps at all.
 ///
 /// # Errors
 /// Whatever the device says.
@@ -264,7 +264,7 @@ pub fn a_panic_while_memory_is_mapped_is_passed_on<B: Backend>(device: &Device<B
     Ok(())
 }
 
-/// Both stages of speculative segmented sum take time by the device's clock, and no more than by the caller's.
+/// Both stages of speculative segmented sum take time by the device's timestamps, and no more than the caller measures.
 ///
 /// # Errors
 /// Whatever the device says.

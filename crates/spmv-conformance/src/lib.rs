@@ -14,7 +14,7 @@
 //! failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
 //! By default every algorithm runs in every value type on the first variant, as planned. Every other combination (a
-//! forced tiling, a place of repair, another variant) runs in one value type, and trials take turns with types, scalings
+//! forced tiling, where sums are repaired, another variant) runs in one value type, and trials take turns with types, scalings
 //! and real matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
 #![forbid(unsafe_code)]
 

@@ -65,7 +65,7 @@ impl<T: Value, O: Offset> Csr<T, O> {
         Ok(Self { n_cols, row_ptr, cols, vals })
     }
 
-    /// Assembles a matrix from coordinate arrays in any order; entries at the same place are summed
+    /// Assembles a matrix from coordinate arrays in any order; entries of the same row and column are summed
     /// in the order given. Rows come out sorted by column.
     ///
     /// O(rows + entries log(longest row)) time, 16 bytes and two values of scratch per entry.
@@ -189,8 +189,8 @@ impl<T: Value, O: Offset> Csr<T, O> {
 }
 
 impl<T: Value> Csr<T, u32> {
-    /// Assembles a matrix from `(row, column, value)` triplets in any order; entries at the same
-    /// place are summed in the order given.
+    /// Assembles a matrix from `(row, column, value)` triplets in any order; entries of the same row and
+    /// column are summed in the order given.
     ///
     /// ```
     /// use spmv_core::Csr;

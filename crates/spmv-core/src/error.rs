@@ -1,6 +1,6 @@
 //! What can be wrong with the arrays of a matrix.
 
-/// A matrix that cannot be: each variant names the place and the numbers.
+/// A matrix that cannot be: each variant says where and with which numbers.
 ///
 /// ```
 /// use spmv_core::Csr;

@@ -4,7 +4,7 @@
 //!
 //! - [`Csr`] and [`CsrView`]: owned and borrowed matrices, validated once, trusted afterwards;
 //! - [`Value`], [`Accum`], [`Offset`]: the types that matrices hold;
-//! - [`RowStats`], [`MatrixStats`]: what planning looks at;
+//! - [`RowStats`], [`MatrixStats`]: what planning uses;
 //! - [`format`](mod@format): other layouts of the same matrix (ELL, JAD, DIA and pairs with CSR);
 //! - [`tiling`]: every boundary of a tile, bunch, group or part is computed there and nowhere else;
 //! - [`oracle`]: the slow, obvious product that decides whether any other result is right.
@@ -22,6 +22,7 @@
 mod csr;
 mod error;
 pub mod format;
+mod hash;
 pub mod oracle;
 mod stats;
 pub mod tiling;
@@ -29,6 +30,7 @@ mod value;
 
 pub use csr::{AnyCsr, Csr, CsrView};
 pub use error::CsrError;
+pub use hash::fnv1a;
 pub use stats::{MatrixStats, RowStats, most_common_row_length};
 pub use tiling::{Tiling, TilingError};
 pub use types::*;

@@ -1,6 +1,6 @@
 //! The naive product that decides whether any other result is right.
 //!
-//! Slow and obvious on purpose: one loop over rows, one over entries, `f64` sums in storage order.
+//! Slow and obvious on purpose: one loop over rows, one over entries, `f64` sums in place order.
 
 use crate::csr::CsrView;
 use crate::value::{Accum, Offset, Value};

@@ -1,4 +1,4 @@
-//! What planning looks at: row lengths, diagonals, and how far apart columns are.
+//! What planning uses: row lengths, diagonals, and how far apart columns are.
 
 use crate::csr::CsrView;
 use crate::value::{Offset, Value};
@@ -72,17 +72,17 @@ pub fn most_common_row_length<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> usiz
     longest.map_or(0, |run| run[0] as usize)
 }
 
-/// Entries of a window of [`MatrixStats::scatter`], and how many windows there are at the most.
+/// Entries of a window of [`MatrixStats::scatter`], and the most windows that there are.
 const WINDOW: usize = 256;
 const WINDOWS: usize = 8;
 /// Columns of a line: 64 bytes of `f32`.
 const LINE: u32 = 16;
-/// Places over entries above which diagonals are not counted.
+/// Slots over entries above which diagonals are not counted.
 const MOST_PLACES: usize = 6;
 /// Rows and columns over entries above which diagonals are not counted either: counting takes memory by the former.
 const SPARSEST: usize = 64;
 
-/// What planning looks at: row lengths, and how entries lie as far as it is found without looking at all of them, or
+/// What planning uses: row lengths, and how entries lie as far as it is found without reading all of them, or
 /// worth it.
 ///
 /// ```
@@ -97,7 +97,7 @@ pub struct MatrixStats {
     /// Row lengths.
     pub rows: RowStats,
     /// Distinct diagonals (column minus row) that hold an entry, if [`Dia`](crate::format::Dia) takes the matrix and
-    /// has at most 6 places for each entry.
+    /// has at most 6 slots for each entry.
     pub diagonals: Option<usize>,
     /// Lines of 16 columns that 256 consecutive entries touch, over these entries: 1/256 to 1, the mean of up to 8
     /// samples. How much of `x` each entry moves, as far as entries do not share it. 0 without entries.

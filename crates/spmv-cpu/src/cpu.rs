@@ -107,7 +107,7 @@ impl Cpu {
 /// What Linux calls the first processor (on ARM the number of the part), for the fingerprint; nothing elsewhere.
 fn processor() -> String {
     let mut text = Vec::new();
-    // The file tells of every core, and takes long where there are many.
+    // The file lists every core. Reading it takes long where there are many.
     if let Ok(file) = std::fs::File::open("/proc/cpuinfo") {
         let _ = file.take(2048).read_to_end(&mut text);
     }

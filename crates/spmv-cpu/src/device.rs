@@ -142,13 +142,7 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn map<R>(
-        &self,
-        _: &Stream,
-        buffer: &Buffer,
-        bytes: u64,
-        look: impl FnOnce(&mut [u8]) -> R,
-    ) -> Result<R> {
+    fn map<R>(&self, _: &Stream, buffer: &Buffer, bytes: u64, f: impl FnOnce(&mut [u8]) -> R) -> Result<R> {
         if !self.caps.memory.host_can_map() {
             let way_out = "read it, or let the device repair (Fixup::Device)";
             return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
@@ -156,8 +150,8 @@ impl Backend for Cpu {
         let range = Error::check_range(0, usize::try_from(bytes).unwrap_or(usize::MAX), buffer.bytes as u64)?;
         assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
         // SAFETY: as in `zero`; nested calls are for other buffers, as was just checked.
-        let result = look(unsafe { buffer.bytes_mut(range.end) });
-        // After a panic in `look` the buffer stays unusable, not aliased.
+        let result = f(unsafe { buffer.bytes_mut(range.end) });
+        // After a panic in `f` the buffer stays unusable, not aliased.
         buffer.mapped.store(false, Ordering::Release);
         Ok(result)
     }

@@ -30,7 +30,7 @@ pub(crate) enum Argument {
 #[derive(Debug)]
 pub(crate) struct List([Argument; MAX_PARAMS]);
 
-// SAFETY: arguments are only read here; the memory behind them is lent for the launch, and who may touch it is governed by
+// SAFETY: arguments are only read here; the memory behind them is borrowed for the launch, and who may touch it is governed by
 // the contract of `launch`.
 unsafe impl Sync for List {}
 // SAFETY: as above.
@@ -41,7 +41,7 @@ unsafe impl Send for List {}
 pub(crate) struct Permutation<'a>(&'a [u32]);
 
 impl<'a> Permutation<'a> {
-    /// The first `n` places.
+    /// The first `n` elements.
     pub(crate) fn first(self, n: usize) -> Self {
         Self(&self.0[..n])
     }
@@ -50,8 +50,8 @@ impl<'a> Permutation<'a> {
 impl List {
     pub(crate) fn new(args: impl Iterator<Item = Argument>) -> Self {
         let mut list = [Argument::Count(0); MAX_PARAMS];
-        for (place, arg) in list.iter_mut().zip(args) {
-            *place = arg;
+        for (slot, arg) in list.iter_mut().zip(args) {
+            *slot = arg;
         }
         Self(list)
     }
@@ -83,7 +83,7 @@ impl List {
     /// Nothing writes the memory during the launch, for which it is borrowed.
     unsafe fn slice<'a, E: Pod>(&self, i: usize) -> &'a [E] {
         let (start, n) = self.elements::<E>(i);
-        // SAFETY: the buffer or the lent slice has that many initialised bytes for the whole launch, any bytes are a valid
+        // SAFETY: the buffer or the borrowed slice has that many initialised bytes for the whole launch, any bytes are a valid
         // `Pod`, alignment was checked; nobody writes them, by this function's contract.
         unsafe { std::slice::from_raw_parts(start, n) }
     }
@@ -205,10 +205,10 @@ macro_rules! views {
 
 for_each_kernel!(views);
 
-/// Rows of `y` in another order, as [`Rows`](crate::kernels::prelude::Rows) are in their own: place `i` is row `perm[i]`.
-pub(crate) struct Places<'a, A> {
+/// Rows of `y` in another order, as [`Rows`](crate::kernels::prelude::Rows) are in their own: position `i` is row `perm[i]`.
+pub(crate) struct PermutedRows<'a, A> {
     base: usize,
-    /// The rows from place `base` on; no other `Places` has them.
+    /// The rows from position `base` on; no other `PermutedRows` has them.
     perm: &'a [u32],
     y: *mut A,
     n_rows: usize,
@@ -216,34 +216,34 @@ pub(crate) struct Places<'a, A> {
 }
 
 // SAFETY: the rows of `perm` are this value's alone, like those of a mutable slice.
-unsafe impl<A: Send> Send for Places<'_, A> {}
+unsafe impl<A: Send> Send for PermutedRows<'_, A> {}
 
-impl<'a, A: Copy> Places<'a, A> {
+impl<'a, A: Copy> PermutedRows<'a, A> {
     /// All rows of `y`.
     ///
     pub(crate) fn new(perm: Permutation<'a>, y: &'a mut [A]) -> Self {
         Self { base: 0, perm: perm.0, y: y.as_mut_ptr(), n_rows: y.len(), life: PhantomData }
     }
 
-    /// The first place.
+    /// The first position.
     pub(crate) fn base(&self) -> usize {
         self.base
     }
 
-    /// How many places there are.
+    /// How many positions there are.
     pub(crate) fn len(&self) -> usize {
         self.perm.len()
     }
 
-    /// The places before `place`, and the rest.
-    pub(crate) fn split_before(self, place: usize) -> (Self, Self) {
-        let (left, right) = self.perm.split_at(place - self.base);
-        (Self { perm: left, ..self }, Self { base: place, perm: right, ..self })
+    /// The positions before `position`, and the rest.
+    pub(crate) fn split_before(self, position: usize) -> (Self, Self) {
+        let (left, right) = self.perm.split_at(position - self.base);
+        (Self { perm: left, ..self }, Self { base: position, perm: right, ..self })
     }
 
-    /// Writes the row at `place`.
-    pub(crate) fn update(&mut self, place: usize, f: impl FnOnce(A) -> A) {
-        let row = self.perm[place - self.base] as usize;
+    /// Writes the row at `position`.
+    pub(crate) fn update(&mut self, position: usize, f: impl FnOnce(A) -> A) {
+        let row = self.perm[position - self.base] as usize;
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
         // SAFETY: `new` was given `n_rows` rows for the whole of 'a, and none of this value's rows is another's, since a
         // `Permutation` holds each once.

@@ -7,13 +7,14 @@ use spmv_cpu::Cpu;
 use spmv_exec::{Algorithm, Device, Options, Profile};
 use spmv_model::{KernelRates, Rates, Work};
 
-/// In which each kernel takes ten times as long for a place as the one before.
+/// In which each kernel takes ten times as long for a slot as the one before.
 fn favouring(kernels: &[KernelId], cpu: &Cpu) -> Profile {
     let mut profile = Profile::new(cpu.caps());
     for (i, kernel) in kernels.iter().enumerate() {
         let seconds = 1e-9 * 10f64.powi(i as i32);
-        let work = |places| Work { wakes: 0.0, places, rows: 0.0, chain: 0.0, gathers: 0.0 };
-        let rates = Rates::fit(&[1e3, 1e4].map(|places| (work(places), seconds * places)));
+        let work =
+            |slots| Work { thread_wakeups: 0.0, slots, rows: 0.0, critical_path: 0.0, x_cache_lines: 0.0 };
+        let rates = Rates::fit(&[1e3, 1e4].map(|slots| (work(slots), seconds * slots)));
         for value in Dtype::ALL {
             let (kernel, value) = (kernel.stem().into(), value.name().into());
             profile.put_rates(KernelRates { kernel, value, rates });

@@ -1,4 +1,4 @@
-//! Bytes that `Algorithm::Auto` moves on the suite's matrices, beside the fewest possible, and what its kernels wait for.
+//! Bytes that `Algorithm::Auto` moves on the suite's matrices, compared with the fewest possible, and what its kernels wait for.
 //!
 //! `cargo run --release -p spmv-cuda --example traffic [-- MATRIX ...]`; needs Nsight Compute (`ncu`) on the PATH and
 //! leave to read the counters. Every kernel is measured with empty caches.

@@ -67,13 +67,13 @@ pub struct Graph {
     by_one_thread: PhantomData<Cell<()>>,
 }
 
-/// While it lives, the calling thread looks at managed memory and the device is idle.
-struct Look<'a> {
+/// While it lives, the calling thread accesses managed memory and the device is idle.
+struct HostAccess<'a> {
     manners: &'a Manners,
     _alone: RwLockWriteGuard<'a, ()>,
 }
 
-impl<'a> Look<'a> {
+impl<'a> HostAccess<'a> {
     /// Waits for the device. The context is the thread's.
     fn begin(shared: &'a Shared) -> Result<Self> {
         let manners = &*shared.manners;
@@ -86,7 +86,7 @@ impl<'a> Look<'a> {
     }
 }
 
-impl Drop for Look<'_> {
+impl Drop for HostAccess<'_> {
     fn drop(&mut self) {
         *self.manners.looking.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -166,7 +166,7 @@ impl Cuda {
         assert!(buffers.iter().all(|buffer| own(buffer.shared())), "a buffer of another device");
     }
 
-    /// Gives work to the device: in its context, and not while the host looks at memory that it must not share.
+    /// Gives work to the device: in its context, and not while the host accesses memory that it must not share.
     fn work(&self, during: During<'_>, give: impl FnOnce() -> Answer) -> Result<()> {
         let shared = self.shared();
         let _current = shared.enter()?;
@@ -174,15 +174,15 @@ impl Cuda {
         shared.check(during, give())
     }
 
-    /// While it lives the host does not look at memory that it must not share with a device at work.
+    /// While it lives the host does not access memory that it must not share with a device at work.
     fn working(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
         let shared = self.shared();
         if !shared.is_exclusive() {
             return Ok(None);
         }
-        if shared.manners.looks() {
-            let what = "work for it while the host looks at its memory";
-            return Err(self.unsupported(what, "let the look end first"));
+        if shared.manners.is_accessing() {
+            let what = "work for it while the host accesses its memory";
+            return Err(self.unsupported(what, "let the access end first"));
         }
         Ok(Some(shared.manners.working.read().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -202,7 +202,7 @@ impl Cuda {
         copy(staging.as_ref().expect("made above"))
     }
 
-    /// After a look at managed memory: pages that went to the host come back before the next kernel asks for them.
+    /// After the host accessed managed memory: pages that went to the host come back before the next kernel asks for them.
     fn bring_back(&self, stream: &Stream, buffer: &Buffer, bytes: usize) {
         if self.shared().concurrent_access && bytes > 0 {
             let device = self.shared().device;
@@ -286,7 +286,7 @@ impl Backend for Cuda {
         stream: &Stream,
         buffer: &Buffer,
         bytes: u64,
-        look: impl FnOnce(&mut [u8]) -> R,
+        f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
         self.own(stream, &[buffer]);
         let len = Error::check_range(0, bytes as usize, buffer.bytes)?.len();
@@ -295,23 +295,24 @@ impl Backend for Cuda {
             let way_out = "read it, or let the device repair (Fixup::Device)";
             return Err(self.unsupported("memory that the host can map", way_out));
         }
-        let mapping = buffer.lent.begin();
+        let mapping = buffer.mapped.begin();
         let _current = shared.enter()?;
-        // A look within a look of this thread finds the device idle.
-        let alone =
-            (shared.is_exclusive() && !shared.manners.looks()).then(|| Look::begin(shared)).transpose()?;
+        // An access within another of this thread finds the device idle.
+        let alone = (shared.is_exclusive() && !shared.manners.is_accessing())
+            .then(|| HostAccess::begin(shared))
+            .transpose()?;
         if !shared.is_exclusive() {
             // SAFETY: the stream lives.
             let answer = unsafe { sys::cuStreamSynchronize(stream.get()) };
             shared.check(During::Kernel("stream"), answer)?;
         }
-        // SAFETY: managed memory is at the same address for the host, which may look: the stream's work is done, no
+        // SAFETY: managed memory is at the same address for the host, which may access it: the stream's work is done, no
         // other stream uses the buffer, and where no kernel at all may be at work, none is. Bytes may have any value.
         // A nested call is for another buffer (asserted).
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(buffer.start() as usize), len)
         };
-        let result = look(bytes);
+        let result = f(bytes);
         drop(alone);
         drop(mapping);
         self.bring_back(stream, buffer, len);

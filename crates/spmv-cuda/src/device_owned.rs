@@ -18,10 +18,10 @@ pub(crate) struct Manners {
     /// Held for reading while launches are recorded, for writing while all work of the context is waited for, which the
     /// driver then refuses.
     pub(crate) recording: RwLock<()>,
-    /// Held for reading while work is given to the device, for writing while the host looks at managed memory, on
+    /// Held for reading while work is given to the device, for writing while the host accesses managed memory, on
     /// devices where the two must not meet.
     pub(crate) working: RwLock<()>,
-    /// The thread that looks.
+    /// The thread that accesses it.
     pub(crate) looking: Mutex<Option<ThreadId>>,
 }
 
@@ -38,8 +38,8 @@ impl Manners {
         manners
     }
 
-    /// Whether the calling thread is in the middle of a look.
-    pub(crate) fn looks(&self) -> bool {
+    /// Whether the calling thread is in the middle of an access.
+    pub(crate) fn is_accessing(&self) -> bool {
         *self.looking.lock().unwrap_or_else(PoisonError::into_inner) == Some(thread::current().id())
     }
 }
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) device: CUdevice,
     pub(crate) memory: Memory,
-    /// Whether the host may look at managed memory while the device is at work.
+    /// Whether the host may access managed memory while the device is at work.
     pub(crate) concurrent_access: bool,
     pub(crate) manners: Arc<Manners>,
     /// Events that nobody waits for, with and without time.
@@ -142,7 +142,7 @@ impl Shared {
         self.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })
     }
 
-    /// Whether the host must not look at managed memory while the device is at work.
+    /// Whether the host must not access managed memory while the device is at work.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.memory == Memory::Managed && !self.concurrent_access
     }

@@ -43,11 +43,11 @@ pub(crate) fn n_devices() -> Result<i32, Refusal> {
     Ok(count)
 }
 
-/// A device by its place in the driver's list.
-pub(crate) fn device(place: i32) -> Result<CUdevice, Refusal> {
+/// A device by its index in the driver's list.
+pub(crate) fn device(ordinal: i32) -> Result<CUdevice, Refusal> {
     let mut device: CUdevice = 0;
-    // SAFETY: writes to `device`; any place may be asked for.
-    unsafe { sys::cuDeviceGet(&mut device, place) }?;
+    // SAFETY: writes to `device`; any index may be asked for.
+    unsafe { sys::cuDeviceGet(&mut device, ordinal) }?;
     Ok(device)
 }
 

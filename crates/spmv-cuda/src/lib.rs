@@ -5,8 +5,8 @@
 //!
 //! | memory | the device | model |
 //! |---|---|---|
-//! | [`Memory::Managed`] | may be at work while the host looks at memory (`ConcurrentManagedAccess`) | [`UnifiedCoherent`](spmv_backend::MemoryModel::UnifiedCoherent) |
-//! | [`Memory::Managed`] | may not (older Tegra, Windows) | [`UnifiedMapped`](spmv_backend::MemoryModel::UnifiedMapped): the host looks while the device is idle |
+//! | [`Memory::Managed`] | may be at work while the host accesses memory (`ConcurrentManagedAccess`) | [`UnifiedCoherent`](spmv_backend::MemoryModel::UnifiedCoherent) |
+//! | [`Memory::Managed`] | may not (older Tegra, Windows) | [`UnifiedMapped`](spmv_backend::MemoryModel::UnifiedMapped): the host accesses it while the device is idle |
 //! | [`Memory::Device`] | any | [`Discrete`](spmv_backend::MemoryModel::Discrete): copies through pinned memory; the device repairs |
 //!
 //! Integrated GPUs take managed memory unless told otherwise, others device memory.

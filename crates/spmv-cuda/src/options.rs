@@ -51,7 +51,7 @@ impl FromStr for Memory {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Which device: its place in [`devices()`](crate::devices()), or part of its name, in any case of letters; `None` takes the first.
+    /// Which device: its index in [`devices()`](crate::devices()), or part of its name, in any case of letters; `None` takes the first.
     pub device: Option<String>,
     /// What memory to use; `None` takes managed memory on integrated GPUs, else device memory.
     pub memory: Option<Memory>,
@@ -86,7 +86,7 @@ impl Options {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mask {
-    /// The host may look at managed memory only while the device is idle.
+    /// The host may access managed memory only while the device is idle.
     pub no_concurrent_access: bool,
     /// The PTX for any device instead of the device's own.
     pub baseline: bool,

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use spmv_backend::{Built, DeviceCaps, DeviceKind, Error, MemoryModel, Result, Unit, find_device};
+use spmv_backend::{Built, DeviceCaps, DeviceKind, Error, MemoryModel, Result, SmLimits, find_device};
 use spmv_kernels_cuda::{ANY, VARIANTS, Variants};
 
 use crate::device_driver::{self, CUdevice, Code, Refusal};
@@ -43,12 +43,12 @@ pub(crate) struct Found {
     pub(crate) device: CUdevice,
     pub(crate) info: DeviceInfo,
     pub(crate) driver: (i32, i32),
-    /// Whether the host may look at managed memory while the device is at work.
+    /// Whether the host may access managed memory while the device is at work.
     pub(crate) concurrent_access: bool,
     compute_units: u32,
     max_group: u32,
     local_bytes: u32,
-    unit: Unit,
+    sm_limits: SmLimits,
     total_bytes: u64,
 }
 
@@ -76,18 +76,18 @@ fn ask() -> Result<Vec<Found>> {
         Refusal::Code(Code::NO_DEVICE) => no_device(),
         refusal => failed("the driver does not start")(refusal),
     })?;
-    let driver = queries::version().map_err(failed("the driver does not tell its version"))?;
+    let driver = queries::version().map_err(failed("the driver does not report its version"))?;
     let n = queries::n_devices().map_err(failed("devices cannot be counted"))?;
     // A device that fails to answer shall not hide others.
-    let all: Vec<Found> = (0..n).filter_map(|place| of_device(place, driver).ok()).collect();
+    let all: Vec<Found> = (0..n).filter_map(|ordinal| of_device(ordinal, driver).ok()).collect();
     if all.is_empty() {
         return Err(no_device());
     }
     Ok(all)
 }
 
-fn of_device(place: i32, driver: (i32, i32)) -> Result<Found, Refusal> {
-    let device = queries::device(place)?;
+fn of_device(ordinal: i32, driver: (i32, i32)) -> Result<Found, Refusal> {
+    let device = queries::device(ordinal)?;
     let ask = |attribute| queries::attribute(device, attribute);
     let number = |attribute| ask(attribute).map(|n| n.max(0) as u32);
     let integrated = ask(Attribute::Integrated)? != 0;
@@ -105,7 +105,7 @@ fn of_device(place: i32, driver: (i32, i32)) -> Result<Found, Refusal> {
         compute_units: number(Attribute::MultiprocessorCount)?,
         max_group: ask(Attribute::MaxThreadsPerBlock)?.min(MAX_GROUP) as u32,
         local_bytes: ask(Attribute::MaxSharedMemoryPerBlock)?.min(LOCAL_BYTES) as u32,
-        unit: Unit {
+        sm_limits: SmLimits {
             local_bytes: number(Attribute::MaxSharedMemoryPerMultiprocessor)?,
             lanes: number(Attribute::MaxThreadsPerMultiprocessor)?,
         },
@@ -169,13 +169,13 @@ impl Found {
         caps.fingerprint = format!("cuda/{}/sm_{major}{minor}/driver {driver}.{revision}", self.info.name);
         // A bunch may be part of a warp.
         caps.subgroup = Some((2, 32));
-        caps.joins = true;
+        caps.cross_block_reduction = true;
         caps.compute_units = self.compute_units.max(1);
         caps.max_group = self.max_group;
         // Kernels count lanes in 32 bits.
         caps.max_groups = i32::MAX as u32 / self.max_group.max(1);
         caps.max_local_bytes = self.local_bytes;
-        caps.unit = Some(self.unit);
+        caps.sm_limits = Some(self.sm_limits);
         caps.built = built();
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(self.total_bytes).min(self.total_bytes);
         caps

@@ -161,7 +161,7 @@ fn said<R>(result: Result<R, DeviceError>) -> String {
     result.map_or_else(|e| e.to_string(), |_| "ok".into())
 }
 
-/// Whether a library of the driver's name is mapped, where the system tells.
+/// Whether a library of the driver's name is mapped, where the system says so.
 fn driver_is_loaded() -> bool {
     fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains("libcuda.so"))
 }

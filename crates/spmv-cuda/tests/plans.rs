@@ -1,6 +1,6 @@
 //! The plan's own tilings are built for every device that CUDA has: needs none.
 
-use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel, Unit};
+use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel, SmLimits};
 use spmv_conformance::ALGORITHMS;
 use spmv_core::{Dtype, RowStats};
 use spmv_exec::{Options, plan};
@@ -22,8 +22,8 @@ const UNITS: [(u32, u32); 9] = [
 fn default_plans_have_entries_on_every_device() {
     for (kib, lanes) in UNITS {
         let mut caps = DeviceCaps::new("some device", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
-        (caps.subgroup, caps.joins, caps.max_local_bytes) = (Some((2, 32)), true, 48 * 1024);
-        caps.unit = Some(Unit { local_bytes: kib * 1024, lanes });
+        (caps.subgroup, caps.cross_block_reduction, caps.max_local_bytes) = (Some((2, 32)), true, 48 * 1024);
+        caps.sm_limits = Some(SmLimits { local_bytes: kib * 1024, lanes });
         for compute_units in [1, 20, 132] {
             caps.compute_units = compute_units;
             for (mean, max) in [(0.0, 0), (1.0, 9), (3.0, 3), (60.0, 80), (60.0, 9000), (5000.0, 90_000)] {

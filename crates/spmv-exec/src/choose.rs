@@ -69,16 +69,16 @@ fn work(known: Known, kernel: &KernelSpec, stats: &MatrixStats, caps: &DeviceCap
     let most = f64::from(caps.compute_units.max(1));
     let threads = if caps.tasks { groups.ceil().clamp(1.0, most) } else { 1.0 };
     Work {
-        wakes: if threads > 1.0 { 1.0 } else { 0.0 },
-        places: slots / threads,
+        thread_wakeups: if threads > 1.0 { 1.0 } else { 0.0 },
+        slots: slots / threads,
         rows: rows.n_rows as f64 / threads,
-        chain: longest,
-        gathers: rows.nnz as f64 * stats.scatter / threads,
+        critical_path: longest,
+        x_cache_lines: rows.nnz as f64 * stats.scatter / threads,
     }
 }
 
 /// What the kernel of a plan does for a matrix of these statistics on such a device; `None` for `Auto`, and where statistics
-/// do not tell what a layout takes. O(1).
+/// do not say what a layout takes. O(1).
 ///
 /// ```
 /// use spmv_backend::{DeviceCaps, DeviceKind, KernelId, KernelSpec, Lanes, MemoryModel};
@@ -91,8 +91,8 @@ fn work(known: Known, kernel: &KernelSpec, stats: &MatrixStats, caps: &DeviceCap
 ///     let kernel = spec(algorithm.facts().unwrap().kernel);
 ///     work_of(algorithm, &kernel, &MatrixStats::of(a.view()), &caps).unwrap()
 /// };
-/// assert_eq!((work(Algorithm::CsrVector).places, work(Algorithm::CsrVector).chain), (5.0, 1.5));
-/// assert_eq!((work(Algorithm::Ell).places, work(Algorithm::Ell).chain), (9.0, 3.0));
+/// assert_eq!((work(Algorithm::CsrVector).slots, work(Algorithm::CsrVector).critical_path), (5.0, 1.5));
+/// assert_eq!((work(Algorithm::Ell).slots, work(Algorithm::Ell).critical_path), (9.0, 3.0));
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
 pub fn work_of(
@@ -144,12 +144,18 @@ mod tests {
         caps
     }
 
-    /// In which a kernel takes so many seconds for each place of an entry.
+    /// In which a kernel takes so many seconds for each nonzero and padding slot.
     fn profile(of: &[(KernelId, f64)]) -> Profile {
         let mut profile = Profile::new(&caps());
-        for (kernel, per_place) in of {
-            let work = |places| Work { wakes: 0.0, places, rows: 0.0, chain: 0.0, gathers: 0.0 };
-            let rates = Rates::fit(&[1e3, 1e4].map(|places| (work(places), per_place * places)));
+        for (kernel, per_slot) in of {
+            let work = |slots| Work {
+                thread_wakeups: 0.0,
+                slots,
+                rows: 0.0,
+                critical_path: 0.0,
+                x_cache_lines: 0.0,
+            };
+            let rates = Rates::fit(&[1e3, 1e4].map(|slots| (work(slots), per_slot * slots)));
             profile.put_rates(KernelRates { kernel: kernel.stem().into(), value: "f32".into(), rates });
         }
         profile
@@ -187,7 +193,7 @@ mod tests {
     #[test]
     fn what_the_rules_do_not_name_must_be_worth_it_and_take_the_matrix() {
         use KernelId::{CsrVector, Dia, Ell, Jad};
-        // Ell has 6 places for 5 entries, Dia 7.
+        // Ell has 6 slots for 5 entries, Dia 7.
         let by = |ell: f64| profile(&[(CsrVector, 1e-9), (Ell, ell), (Jad, 2e-9), (Dia, 3e-9)]);
         let (worth, not) = (by(0.7e-9), by(0.72e-9));
         assert_eq!(planned(stats(), &worth, Options::default()).algorithm, Algorithm::Ell);

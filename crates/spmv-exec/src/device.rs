@@ -51,7 +51,7 @@ impl<B: Backend> Device<B> {
     }
 
     /// Takes over an opened backend, whose plans compare the times that the first profile predicts that knows the type of
-    /// values. Whether it is a profile of this device is for [`Profile::load`] to tell.
+    /// values. Whether it is a profile of this device is for [`Profile::load`] to say.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -118,14 +118,14 @@ impl<B: Backend> Device<B> {
         let bytes = len.checked_mul(size_of::<T>()).map_or(u64::MAX, |bytes| bytes as u64);
         // Copies nothing; the backend checks that the end lies in the buffer.
         self.copies(|s| self.backend().write(s, &buffer, bytes, &[]))?;
-        let lent = AtomicU32::new(0);
-        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, lent, values: PhantomData })
+        let in_use = AtomicU32::new(0);
+        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, in_use, values: PhantomData })
     }
 
     fn uninit<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
         let buffer = self.backend().alloc((len * size_of::<T>()) as u64)?;
-        let lent = AtomicU32::new(0);
-        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, lent, values: PhantomData })
+        let in_use = AtomicU32::new(0);
+        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, in_use, values: PhantomData })
     }
 
     /// The kernel of this key, whatever its S; compiled at most once.
@@ -178,7 +178,7 @@ pub struct DeviceVec<B: Backend, T> {
     pub(crate) unrepaired: bool,
     /// Runs that were started with it as `x` and not waited for. While there is one, its `Pending` borrows the
     /// vector; so whoever has it mutably and finds one knows that it was forgotten.
-    pub(crate) lent: AtomicU32,
+    pub(crate) in_use: AtomicU32,
     values: PhantomData<T>,
 }
 
@@ -266,19 +266,19 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     ///
     /// # Errors
     /// [`Unsupported`](spmv_backend::Error::Unsupported) where memory is discrete; [`Error::Unrepaired`].
-    pub fn map<R>(&mut self, look: impl FnOnce(&mut [T]) -> R) -> Result<R> {
+    pub fn map<R>(&mut self, f: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.check_repaired()?;
         self.wait_for_forgotten()?;
         let bytes = (self.len * size_of::<T>()) as u64;
-        let look = |bytes: &mut [u8]| look(bytemuck::cast_slice_mut(bytes));
-        Ok(self.device.copies(|s| self.device.backend().map(s, &self.buffer, bytes, look))?)
+        let f = |bytes: &mut [u8]| f(bytemuck::cast_slice_mut(bytes));
+        Ok(self.device.copies(|s| self.device.backend().map(s, &self.buffer, bytes, f))?)
     }
 
     /// Waits for runs that still use the vector although nobody can wait for them any more.
     pub(crate) fn wait_for_forgotten(&mut self) -> Result<()> {
-        if self.unrepaired || *self.lent.get_mut() > 0 {
+        if self.unrepaired || *self.in_use.get_mut() > 0 {
             self.device.backend().wait_all()?;
-            self.lent.store(0, Ordering::Relaxed);
+            self.in_use.store(0, Ordering::Relaxed);
         }
         Ok(())
     }

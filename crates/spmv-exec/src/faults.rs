@@ -214,7 +214,7 @@ fn an_entry_that_a_layout_cannot_hold_is_named_by_its_row_of_the_matrix() {
 }
 
 mod plans {
-    use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, KernelId, Lanes, MemoryModel, Unit};
+    use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, KernelId, Lanes, MemoryModel, SmLimits};
     use spmv_core::{Dtype, RowStats, Tiling};
 
     use crate::{Algorithm, Fixup, Options, Repair, plan};
@@ -377,7 +377,7 @@ mod plans {
         assert_eq!([Dtype::F32, Dtype::F64].map(|v| width(&caps, v)), [8, 8]);
         // Turing, Ada (which holds 12 such groups of 128 lanes), Hopper.
         for (bytes, lanes, widths) in [(64, 1024, [8, 4]), (100, 1536, [8, 4]), (228, 2048, [8, 8])] {
-            caps.unit = Some(Unit { local_bytes: bytes * 1024, lanes });
+            caps.sm_limits = Some(SmLimits { local_bytes: bytes * 1024, lanes });
             assert_eq!([Dtype::F32, Dtype::F64].map(|v| width(&caps, v)), widths, "{bytes}");
         }
     }
@@ -385,7 +385,7 @@ mod plans {
     #[test]
     fn where_subgroups_may_be_split_the_row_lengths_choose() {
         let mut caps = gpu();
-        (caps.subgroup, caps.compute_units, caps.joins) = (Some((2, 32)), 132, true);
+        (caps.subgroup, caps.compute_units, caps.cross_block_reduction) = (Some((2, 32)), 132, true);
         let planned = |caps: &DeviceCaps, mean: f64, max: usize| {
             let rows = RowStats { n_rows: 100_000, mean, max, nnz: 4_000_000, ..rows() };
             let plan = plan(&rows, Dtype::F32, caps, None, &Options::default()).unwrap();
@@ -402,7 +402,7 @@ mod plans {
         assert_eq!(planned(&caps, 2634.0, 56_181).0, speculative);
         let few = RowStats { n_rows: 25, nnz: 129_042, mean: 5161.0, max: 10_500, ..rows() };
         assert_eq!(plan(&few, Dtype::F32, &caps, None, &Options::default()).unwrap().algorithm, blocks);
-        caps.joins = false;
+        caps.cross_block_reduction = false;
         assert_eq!(planned(&caps, 5.7, 395_259), (speculative, "T=32,W=16,S=3,B=4".into()));
     }
 

@@ -68,7 +68,7 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         // validated matrix, or an algorithm laid them out from one, and sized its scratch memory from the same counts;
         // `Prepared::check_lengths` saw x and y. Columns are below the length of x by `CsrView::new`, or a layout's
         // padding; `perm` is a sorted list of all rows. Written buffers are the workspace's or `y`, which is borrowed
-        // mutably; one run at a time borrows the workspace. Lent host memory is borrowed until `finish` has waited.
+        // mutably; one run at a time borrows the workspace. Host memory is borrowed until `finish` has waited.
         unsafe { self.device.backend().launch(self.stream, &compiled.kernel, groups, &args)? };
         Ok(())
     }

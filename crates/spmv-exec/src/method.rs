@@ -83,14 +83,14 @@ impl Facts {
     }
 }
 
-/// Bytes that an algorithm's layout takes, as far as statistics tell.
+/// Bytes that an algorithm's layout takes, as far as statistics say.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Storage {
     /// Those of CSR.
     Csr,
     /// So many at most.
     Own(Cost),
-    /// Only the matrix tells.
+    /// Only the matrix itself says.
     Unknown,
 }
 

@@ -96,7 +96,7 @@ pub(crate) const ANY_BLOW_UP: f64 = f64::INFINITY;
 
 /// What an algorithm makes of a matrix of any type, on any device.
 pub(crate) trait Build {
-    /// What its layout takes, where it has one of its own and only the matrix tells.
+    /// What its layout takes, where it has one of its own and only the matrix itself says.
     fn cost<T: Value, O: Offset>(_: CsrView<'_, T, O>) -> Option<Cost> {
         None
     }

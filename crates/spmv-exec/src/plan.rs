@@ -57,7 +57,7 @@ impl Plan {
         self.to_string()
     }
 
-    /// Predicted time in seconds of a multiplication, by the device's clock where it has one, else the caller's. `None`
+    /// Predicted time in seconds of a multiplication, by the device's timestamps where it has them, else as the caller measures it. `None`
     /// without a profile that knows the type of values, with tiling or fixup of one's own, and for a layout that refuses the matrix.
     pub fn seconds(&self) -> Option<f64> {
         self.candidates.iter().find(|c| c.algorithm == self.algorithm).map(|c| c.seconds)

@@ -39,7 +39,7 @@ pub struct Recorded<'a, B: Backend, T: Value> {
     alpha: T::Accum,
     beta: T::Accum,
     runs: u32,
-    /// Used by turns: where the device repairs, a run resets the counter that the next one uses, so that an odd number
+    /// Used alternately: where the device repairs, a run resets the counter that the next one uses, so that an odd number
     /// of runs is recorded once for each counter to begin with.
     recordings: Vec<B::Recording>,
     next: usize,
@@ -93,7 +93,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         // Counters are zero now, and must be made so again before a run that is not recorded.
         workspace.in_use = true;
         self.begin(workspace)?;
-        x.lent.fetch_add(1, Ordering::Relaxed);
+        x.in_use.fetch_add(1, Ordering::Relaxed);
         let (next, in_use) = (0, false);
         Ok(Recorded { prepared: self, workspace, x, y, alpha, beta, runs, recordings, next, in_use })
     }
@@ -101,7 +101,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
 impl<B: Backend, T: Value> Recorded<'_, B, T> {
     /// Runs what was recorded, waits, and repairs where that is the host's part. Times are those of one run, the mean
-    /// of all that were recorded: stage 1 and the device's stage 2 together, by the device's clock in a
+    /// of all that were recorded: stage 1 and the device's stage 2 together, by the device's timestamps in a
     /// [`timed_workspace`](Prepared::timed_workspace).
     ///
     /// # Errors
@@ -155,6 +155,6 @@ impl<B: Backend, T: Value> Recorded<'_, B, T> {
 
 impl<B: Backend, T: Value> Drop for Recorded<'_, B, T> {
     fn drop(&mut self) {
-        self.x.lent.fetch_sub(1, Ordering::Relaxed);
+        self.x.in_use.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -38,8 +38,8 @@ pub struct RunStats {
     pub stage2_s: f64,
     /// Bytes of `y` that were copied between host and device for repair: 0 in place.
     pub y_bytes_copied: u64,
-    /// Where a device and the cores beside it multiplied: seconds of either, 0 for one without a part.
-    pub sides_s: Option<[f64; 2]>,
+    /// Where a device and the cores of its host multiplied: seconds of either, 0 for one without a part.
+    pub shares_s: Option<[f64; 2]>,
 }
 
 /// A run on its way. Keeps `y` borrowed, so that sums cannot be read before they are repaired.
@@ -102,7 +102,7 @@ impl<B: Backend, T: Value> Pending<'_, B, T> {
         let Some(started) = self.started.take() else { return Ok(RunStats::default()) };
         let target = Target::Device(&self.y.buffer);
         let finished = self.prepared.finish(self.workspace, started, target);
-        self.x.lent.fetch_sub(1, Ordering::Relaxed);
+        self.x.in_use.fetch_sub(1, Ordering::Relaxed);
         let stats = finished?;
         self.y.unrepaired = false;
         Ok(stats)
@@ -136,7 +136,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         y.unrepaired = true;
         let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer));
         let started = Some(self.start(workspace, alpha, beta, vectors)?);
-        x.lent.fetch_add(1, Ordering::Relaxed);
+        x.in_use.fetch_add(1, Ordering::Relaxed);
         Ok(Pending { prepared: self, workspace, x, y, started })
     }
 
@@ -171,8 +171,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.check_lengths(x.len(), y.len())?;
         self.check_owner(workspace)?;
         if self.device.caps().host_pointers {
-            let lent = HostSlice::of_mut(bytemuck::cast_slice_mut(y));
-            let vectors = (Memory::Host(HostSlice::of(bytemuck::cast_slice(x))), Memory::Host(lent));
+            let in_use = HostSlice::of_mut(bytemuck::cast_slice_mut(y));
+            let vectors = (Memory::Host(HostSlice::of(bytemuck::cast_slice(x))), Memory::Host(in_use));
             let started = self.start(workspace, alpha, beta, vectors)?;
             return self.finish(workspace, started, Target::Host(y));
         }

@@ -1,4 +1,4 @@
-//! Tilings as tables: a row for each kind of device, with the measurement that chose it beside it, or the word that there is none.
+//! Tilings as tables: a row for each kind of device, with the measurement that chose it, or a note that there is none.
 //!
 //! An algorithm's file holds its rows; [`Row::tiling`] is the only code that reads them.
 
@@ -106,9 +106,9 @@ pub(crate) enum S {
     Tasks(Of),
     /// The same, of two kernels: the fewer.
     TasksOfBoth(Of, Of),
-    /// As many as leave so many bunches to each compute unit, up to seven.
+    /// The most that leaves each compute unit so many bunches, up to seven.
     Bunches(Of, u64),
-    /// As many as leave [`RESIDENT_LANES`] to each compute unit, up to so many.
+    /// The most that leaves each compute unit [`RESIDENT_LANES`] lanes, up to so many.
     Resident(Of, u32),
     /// The same, up to Liu & Vinter 2015, Table 1.
     Table1(Of),
@@ -119,7 +119,7 @@ pub(crate) enum S {
 pub(crate) enum B {
     /// One.
     One,
-    /// As many as make groups of so many lanes.
+    /// The most that keeps a group within so many lanes.
     Lanes(u32),
     /// So many lanes where bunches meet at barriers of their own, else one bunch.
     LanesIfBarriers(u32),
@@ -261,7 +261,7 @@ impl Row {
 
     /// The largest power-of-two fraction of `width` whose tiles fit the device's local memory, and that there is code for.
     fn fitting_width(&self, case: &Case<'_>, lanes: u32, width: u32, bunches: u32) -> u32 {
-        let shared = case.caps.unit.filter(|_| matches!(self.w, W::Block(..)));
+        let shared = case.caps.sm_limits.filter(|_| matches!(self.w, W::Block(..)));
         let share = shared.map_or(u32::MAX, |unit| unit.group_local_bytes(lanes * bunches));
         let local_bytes = case.caps.max_local_bytes.min(share);
         let widths = || std::iter::successors(Some(width), half);

@@ -21,7 +21,7 @@ use crate::prepared::Prepared;
 #[derive(Debug)]
 pub struct Workspace<B: Backend, T: Value> {
     pub(crate) stream: B::Stream,
-    /// Whether the device tells the time of this stream's work.
+    /// Whether the device records timestamps of this stream's work.
     pub(crate) timed: bool,
     pub(crate) parts: Vec<Box<dyn Runner<B, T>>>,
     /// Device copies of `x` and `y` for [`Prepared::apply_slices`] where the device needs them.
@@ -50,7 +50,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.open_workspace(false)
     }
 
-    /// As [`workspace`](Self::workspace), with [`RunStats`](crate::RunStats) by the device's own clock, if it has one. Some
+    /// As [`workspace`](Self::workspace), with [`RunStats`](crate::RunStats) by the device's timestamps, if it has them. Some
     /// drivers then take several microseconds more for each run.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     fn open_workspace(&self, timed: bool) -> Result<Workspace<B, T>> {
         let backend = self.device.backend();
-        let timed = timed && self.device.caps().clock;
+        let timed = timed && self.device.caps().timestamps;
         let stream = backend.open_stream(timed)?;
         let parts = self.parts.iter().map(|part| part.runner(&self.device)).collect::<Result<Vec<_>>>()?;
         parts.iter().try_for_each(|part| part.reset(backend, &stream))?;

@@ -1,13 +1,13 @@
-//! Algorithm 1 of the paper: entries move from the slower side to the faster.
+//! Algorithm 1 of the paper: entries move from the slower one to the faster.
 
 use spmv_core::{CsrView, Offset, Value};
 
-use crate::cut::Regular;
 use crate::pattern::distance;
+use crate::split::Regular;
 
 /// Imbalance at which the search is over.
 const EPSILON: f64 = 0.05;
-/// Steps at the most, and steps in a row that may fail to help.
+/// Most steps, and steps in a row that may fail to help.
 const MOST_STEPS: usize = 10;
 const MOST_WORSE: usize = 2;
 /// Levels of rows.
@@ -15,7 +15,7 @@ const ROW_LEVELS: usize = 1024;
 
 /// Widths of a regular part, or rows, and how many entries the device has with each.
 #[derive(Debug)]
-pub(crate) struct Ladder {
+pub(crate) struct Axis {
     /// (width or rows, entries), both increasing.
     levels: Vec<(usize, usize)>,
     all: usize,
@@ -24,20 +24,20 @@ pub(crate) struct Ladder {
 /// Where a search ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Found {
-    /// The width or rows with which both sides are done first.
+    /// The width or rows with which device and host are done first.
     pub(crate) best: usize,
     /// The largest tried with which the device is done no later than the cores.
     pub(crate) idle_device: Option<usize>,
 }
 
-impl Ladder {
+impl Axis {
     /// Of a kind of regular part. O(entries log entries).
     pub(crate) fn of_widths<T: Value, O: Offset>(a: CsrView<'_, T, O>, kind: Regular) -> Self {
-        let width_of = |row: usize, place: usize, col: u32| match kind {
+        let width_of = |row: usize, slot: usize, col: u32| match kind {
             Regular::Diagonals { .. } => distance(row, col),
-            _ => place + 1,
+            _ => slot + 1,
         };
-        let of_row = |row| a.row(row).enumerate().map(move |(place, (col, _))| width_of(row, place, col));
+        let of_row = |row| a.row(row).enumerate().map(move |(slot, (col, _))| width_of(row, slot, col));
         let mut widths: Vec<usize> = (0..a.n_rows()).flat_map(of_row).collect();
         widths.sort_unstable();
         let mut entries = 0;
@@ -80,10 +80,10 @@ impl Ladder {
         }
     }
 
-    /// Moves entries until both sides take as long as each other, moving stops helping, or there were ten steps. `times` are those
+    /// Moves entries until device and host take as long as each other, moving stops helping, or there were ten steps. `times` are those
     /// of the device and of the cores with a width or rows. `None` without levels.
     ///
-    /// What is to move is proportional to the difference: as much as would end it if both sides kept their entries a
+    /// What is to move is proportional to the difference: as much as would end it if device and host kept their entries a
     /// second. It never moves past a level that was found to be too far.
     pub(crate) fn balance<E>(
         &self,
@@ -119,10 +119,10 @@ impl Ladder {
             }
             let (has, left) = (entries as f64, (self.all - entries) as f64);
             let wanted = match has > 0.0 && left > 0.0 && device > 0.0 && cores > 0.0 {
-                // Half of what a side cannot do.
+                // Half of what it cannot do.
                 _ if device.is_infinite() => has / 2.0,
                 true => self.all as f64 * (has / device) / (has / device + left / cores),
-                // A side without entries has no speed yet.
+                // One without entries has no speed yet.
                 false if device < cores => has + left * (cores - device) / (2.0 * cores),
                 false => has - has * (device - cores) / (2.0 * device),
             };
@@ -150,26 +150,26 @@ mod tests {
     #[test]
     fn levels_of_widths_and_rows_count_entries() {
         let a = of_lengths(&[1, 3, 0, 2]);
-        let places = Ladder::of_widths(a.view(), Regular::Places { width: 1 });
-        assert_eq!(places.levels, [(1, 3), (2, 5), (3, 6)]);
+        let slots = Axis::of_widths(a.view(), Regular::Slots { width: 1 });
+        assert_eq!(slots.levels, [(1, 3), (2, 5), (3, 6)]);
         // Columns minus rows: 0; -1 0 1; -3 -2.
-        let diagonals = Ladder::of_widths(a.view(), Regular::Diagonals { half_width: 0 });
+        let diagonals = Axis::of_widths(a.view(), Regular::Diagonals { half_width: 0 });
         assert_eq!(diagonals.levels, [(0, 2), (1, 4), (2, 5), (3, 6)]);
-        let rows = Ladder::of_rows(a.view(), 10);
+        let rows = Axis::of_rows(a.view(), 10);
         assert_eq!((rows.levels, rows.all), (vec![(0, 10), (1, 11), (2, 14), (4, 16)], 16));
-        let none = Ladder::of_widths(of_lengths(&[]).view(), Regular::Places { width: 1 });
+        let none = Axis::of_widths(of_lengths(&[]).view(), Regular::Slots { width: 1 });
         assert_eq!(none.balance(0, |_| Ok::<_, Infallible>([1.0, 1.0])), Ok(None));
     }
 
-    /// Seconds of a side with a start-up time.
+    /// Seconds of one with a start-up time.
     fn seconds(entries: usize, start: f64, of_an_entry: f64) -> f64 {
         if entries == 0 { 0.0 } else { start + of_an_entry * entries as f64 }
     }
 
     #[test]
-    fn sides_of_unlike_speed_end_up_balanced() {
+    fn a_fast_and_a_slow_one_end_up_balanced() {
         let a = of_lengths(&vec![10; 3000]);
-        let ladder = Ladder::of_rows(a.view(), 0);
+        let axis = Axis::of_rows(a.view(), 0);
         let speeds = [(1e-5, 1e-9, 0.0, 1e-9), (0.0, 1e-10, 2e-6, 1e-9), (3e-6, 5e-9, 1e-6, 2e-9)];
         for ((start_d, per_d, start_c, per_c), start) in
             speeds.iter().flat_map(|speeds| [0, 100, 1500, 3000].map(|start| (*speeds, start)))
@@ -183,7 +183,7 @@ mod tests {
                 steps += 1;
                 Ok::<_, Infallible>(times(rows))
             };
-            let found = ladder.balance(start, count).unwrap().unwrap();
+            let found = axis.balance(start, count).unwrap().unwrap();
             let least = (0..=3000).map(longer).fold(f64::INFINITY, f64::min);
             assert!(steps <= MOST_STEPS && longer(found.best) < 1.05 * least, "{start}: {least} {found:?}");
         }
@@ -199,7 +199,7 @@ mod tests {
                 if rows > 90 { 0.0 } else { seconds(10_000 - 10 * rows, 0.0, 1e-9) },
             ])
         };
-        let found = Ladder::of_rows(a.view(), 0).balance(800, times).unwrap().unwrap();
+        let found = Axis::of_rows(a.view(), 0).balance(800, times).unwrap().unwrap();
         assert!((40..=90).contains(&found.best), "{found:?}");
     }
 
@@ -210,9 +210,9 @@ mod tests {
             start in 0usize..300,
             times in prop::collection::vec((0.0..1.0f64, 0.0..1.0f64), MOST_STEPS),
         ) {
-            let ladder = Ladder::of_rows(of_lengths(&lens).view(), 3);
+            let axis = Axis::of_rows(of_lengths(&lens).view(), 3);
             let mut tried = Vec::new();
-            let found = ladder.balance(start, |rows| {
+            let found = axis.balance(start, |rows| {
                 let (d, c) = times[tried.len()];
                 tried.push((rows, d.max(c)));
                 Ok::<_, Infallible>([d, c])
@@ -221,7 +221,7 @@ mod tests {
             let least = tried.iter().map(|t| t.1).fold(f64::INFINITY, f64::min);
             prop_assert!(tried.contains(&(found.best, least)), "{tried:?} {found:?}");
             prop_assert!(tried.iter().all(|(rows, _)| *rows <= lens.len()));
-            // No cut is tried twice.
+            // No split is tried twice.
             let mut rows: Vec<_> = tried.iter().map(|t| t.0).collect();
             rows.sort_unstable();
             rows.dedup();

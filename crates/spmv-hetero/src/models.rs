@@ -1,4 +1,4 @@
-//! M_GPU and M_CPU: times of both sides by support vector regression.
+//! M_GPU and M_CPU: times of device and host by support vector regression.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use spmv_backend::DeviceCaps;
 use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Value};
 use spmv_model::{Profile, ProfileError, fingerprint};
 
-use crate::cut::{Cut, Halves, Regular, Rows, SPECULATIVE};
+use crate::split::{Parts, Regular, Rows, SPECULATIVE, Split};
 
 /// Raised whenever what the file holds, or what it means, changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-/// Names of what M_GPU looks at, in order.
+/// Names of the features of M_GPU, in order.
 pub const DEVICE_FEATURES: [&str; 11] = [
-    "ln(1 + places of DIA)",
-    "ln(1 + places of ELL)",
+    "ln(1 + slots of DIA)",
+    "ln(1 + slots of ELL)",
     "ln(1 + rows of the regular part)",
     "ln(1 + entries in rows)",
     "ln(1 + rows)",
@@ -27,7 +27,7 @@ pub const DEVICE_FEATURES: [&str; 11] = [
     "ln(1 + sums)",
 ];
 
-/// Names of what M_CPU looks at, in order.
+/// Names of the features of M_CPU, in order.
 pub const CORES_FEATURES: [&str; 7] = [
     "ln(1 + entries)",
     "ln(1 + rows)",
@@ -38,38 +38,38 @@ pub const CORES_FEATURES: [&str; 7] = [
     "1 for all cores, without the device",
 ];
 
-/// What the models look at: of the device's part, and of the cores'. O(rows + entries).
+/// Features of the models: of the device's part, and of the cores'. O(rows + entries).
 ///
 /// ```
 /// use spmv_core::Csr;
-/// use spmv_hetero::{Cut, features};
+/// use spmv_hetero::{Split, features};
 /// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f64), (1, 0, 3.0)])?;
-/// let (device, cores) = features(a.view(), &Cut::by_rows(1));
+/// let (device, cores) = features(a.view(), &Split::by_rows(1));
 /// assert_eq!((device[4], cores[0]), (2f64.ln(), 2f64.ln()));
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
 pub fn features<T: Value, O: Offset>(
     a: CsrView<'_, T, O>,
-    cut: &Cut,
+    split: &Split,
 ) -> ([f64; DEVICE_FEATURES.len()], [f64; CORES_FEATURES.len()]) {
-    features_of(&Halves::of(a, cut.regular), cut)
+    features_of(&Parts::of(a, split.regular), split)
 }
 
 pub(crate) fn features_of<T: Value, O: Offset>(
-    halves: &Halves<'_, T, O>,
-    cut: &Cut,
+    parts: &Parts<'_, T, O>,
+    split: &Split,
 ) -> ([f64; DEVICE_FEATURES.len()], [f64; CORES_FEATURES.len()]) {
     let ln = |n: usize| (n as f64).ln_1p();
-    let rest = halves.rest();
-    let cut_at = cut.rows.min(rest.n_rows());
+    let rest = parts.rest();
+    let split_at = split.rows.min(rest.n_rows());
     let [rows, cores] =
-        [0..cut_at, cut_at..rest.n_rows()].map(|rows| MatrixStats::of(Rows::of(rest, rows).view()));
+        [0..split_at, split_at..rest.n_rows()].map(|rows| MatrixStats::of(Rows::of(rest, rows).view()));
     let uneven = |rows: &RowStats| if rows.mean > 0.0 { rows.std_dev / rows.mean } else { 0.0 };
     let (mut dia, mut ell, mut regular_rows) = (0, 0, 0);
-    if let Some(regular) = halves.regular() {
+    if let Some(regular) = parts.regular() {
         let stats = MatrixStats::of(regular);
         regular_rows = stats.rows.n_rows;
-        match cut.regular {
+        match split.regular {
             // Where there are too many to count, or nearly so, the layout is refused.
             Regular::Diagonals { .. } => {
                 dia = stats.diagonals.map_or(stats.rows.nnz, |n| n * stats.rows.n_rows);
@@ -77,7 +77,7 @@ pub(crate) fn features_of<T: Value, O: Offset>(
             _ => ell = stats.rows.max * stats.rows.n_rows,
         }
     }
-    let speculates = cut.options.algorithm == SPECULATIVE && rows.rows.nnz > 0;
+    let speculates = split.options.algorithm == SPECULATIVE && rows.rows.nnz > 0;
     let device = [
         ln(dia),
         ln(ell),
@@ -92,7 +92,7 @@ pub(crate) fn features_of<T: Value, O: Offset>(
         ln(regular_rows.max(rows.rows.n_rows)),
     ];
     let of_cores = &cores.rows;
-    let are_alone = halves.regular().is_none() && cut_at == 0;
+    let are_alone = parts.regular().is_none() && split_at == 0;
     let cores = [
         ln(of_cores.nnz),
         ln(of_cores.n_rows),
@@ -175,13 +175,13 @@ impl Svr {
 /// M_GPU and M_CPU for one type of values.
 ///
 /// ```
-/// use spmv_hetero::{ModelPair, Svr};
+/// use spmv_hetero::{SplitModels, Svr};
 /// let constant = |n| Svr { means: vec![0.0; n], deviations: vec![1.0; n], width: 1.0, vectors: vec![], weights: vec![], bias: -9.0 };
-/// let pair = ModelPair { value: "f32".into(), device: constant(11), cores: constant(7) };
-/// assert_eq!(pair.device.seconds(&[0.0; 11]), pair.cores.seconds(&[0.0; 7]));
+/// let models_of_value = SplitModels { value: "f32".into(), device: constant(11), cores: constant(7) };
+/// assert_eq!(models_of_value.device.seconds(&[0.0; 11]), models_of_value.cores.seconds(&[0.0; 7]));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ModelPair {
+pub struct SplitModels {
     /// Name of the type of values.
     pub value: String,
     /// M_GPU.
@@ -190,7 +190,7 @@ pub struct ModelPair {
     pub cores: Svr,
 }
 
-/// The models of a device and the cores beside it, for the types of values they were trained for.
+/// The models of a device and the host's cores, for the types of values they were trained for.
 ///
 /// ```
 /// use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
@@ -212,30 +212,30 @@ pub struct Models {
     build: String,
     fingerprint: String,
     /// For each type of values.
-    pub pairs: Vec<ModelPair>,
+    pub values: Vec<SplitModels>,
 }
 
 impl Models {
-    /// Without models, for a device and the cores beside it.
+    /// Without models, for a device and the host's cores.
     pub fn new(device: &DeviceCaps, cores: &DeviceCaps) -> Self {
         let build = env!("CARGO_PKG_VERSION").to_owned();
-        Self { version: VERSION, build, fingerprint: both(device, cores), pairs: vec![] }
+        Self { version: VERSION, build, fingerprint: both(device, cores), values: vec![] }
     }
 
-    /// Where the models of a device are kept: beside its [profile](Profile::path).
+    /// Where the models of a device are kept: in the folder of its [profile](Profile::path).
     pub fn path(backend: &str, device: &DeviceCaps) -> Option<std::path::PathBuf> {
         Profile::path(&format!("hetero-{backend}"), device)
     }
 
     /// Those of a type of values, if there are any.
-    pub fn of(&self, value: Dtype) -> Option<&ModelPair> {
-        self.pairs.iter().find(|pair| pair.value == value.name())
+    pub fn of(&self, value: Dtype) -> Option<&SplitModels> {
+        self.values.iter().find(|models_of_value| models_of_value.value == value.name())
     }
 
-    /// Puts models in the place of those before.
-    pub fn put(&mut self, pair: ModelPair) {
-        self.pairs.retain(|old| old.value != pair.value);
-        self.pairs.push(pair);
+    /// Replaces the models of that value type.
+    pub fn put(&mut self, models_of_value: SplitModels) {
+        self.values.retain(|old| old.value != models_of_value.value);
+        self.values.push(models_of_value);
     }
 
     /// Reads models and compares device and cores.
@@ -249,10 +249,11 @@ impl Models {
         if models.version != VERSION {
             return damaged(format!("version {}, not {VERSION}", models.version));
         }
-        let is_valid = |pair: &ModelPair| {
-            pair.device.is_valid(DEVICE_FEATURES.len()) && pair.cores.is_valid(CORES_FEATURES.len())
+        let is_valid = |models_of_value: &SplitModels| {
+            models_of_value.device.is_valid(DEVICE_FEATURES.len())
+                && models_of_value.cores.is_valid(CORES_FEATURES.len())
         };
-        if let Some(wrong) = models.pairs.iter().find(|pair| !is_valid(pair)) {
+        if let Some(wrong) = models.values.iter().find(|models_of_value| !is_valid(models_of_value)) {
             return damaged(format!("the models of {}", wrong.value));
         }
         let is_of_them =
@@ -260,7 +261,7 @@ impl Models {
         if is_of_them { Ok(models) } else { Err(ProfileError::Stale { path: name() }) }
     }
 
-    /// The models that are kept for a device and the cores beside it, if there are any.
+    /// The models that are kept for a device and the host's cores, if there are any.
     ///
     /// # Errors
     /// As [`load`](Self::load), but for a file that is not there.
@@ -282,7 +283,7 @@ impl Models {
 }
 
 fn both(device: &DeviceCaps, cores: &DeviceCaps) -> String {
-    format!("{}; beside it {}", fingerprint(device), fingerprint(cores))
+    format!("{}; host {}", fingerprint(device), fingerprint(cores))
 }
 
 #[cfg(test)]
@@ -311,7 +312,7 @@ mod tests {
             weights: vec![1.0],
             bias: -9.0,
         };
-        let good = ModelPair { value: "f64".into(), device: svr(11), cores: svr(7) };
+        let good = SplitModels { value: "f64".into(), device: svr(11), cores: svr(7) };
         let mut models = Models::new(&caps("gpu"), &caps("cores"));
         models.put(good.clone());
         models.put(good.clone());
@@ -329,9 +330,9 @@ mod tests {
             |svr| svr.width = -1.0,
         ];
         for damage in wrong {
-            let mut pair = good.clone();
-            damage(&mut pair.cores);
-            models.put(pair);
+            let mut models_of_value = good.clone();
+            damage(&mut models_of_value.cores);
+            models.put(models_of_value);
             models.save(&path).unwrap();
             assert!(matches!(load(), Err(ProfileError::Damaged { .. })));
         }
@@ -340,20 +341,20 @@ mod tests {
     }
 
     #[test]
-    fn features_count_what_each_side_has() {
+    fn features_count_what_each_share_has() {
         let rows = [vec![(0, 1.0), (1, 1.0)], vec![(1, 1.0)], vec![(0, 1.0), (2, 1.0)], vec![]];
         let a = Csr::<f64>::from_rows(5, rows).unwrap();
         let ln = |n: f64| n.ln_1p();
-        let t1 = Cut { regular: Regular::Places { width: 1 }, ..Cut::by_rows(1) };
+        let t1 = Split { regular: Regular::Slots { width: 1 }, ..Split::by_rows(1) };
         let (device, cores) = features(a.view(), &t1);
         assert_eq!(&device[..5], [0.0, ln(4.0), ln(4.0), ln(1.0), ln(1.0)]);
         assert_eq!((device[9], device[10]), (ln(5.0), ln(4.0)));
         assert_eq!((cores[0], cores[1], cores[2]), (ln(1.0), ln(3.0), ln(1.0)));
-        let q1 = Cut { regular: Regular::Diagonals { half_width: 0 }, ..Cut::by_rows(0) };
+        let q1 = Split { regular: Regular::Diagonals { half_width: 0 }, ..Split::by_rows(0) };
         let (device, cores) = features(a.view(), &q1);
         assert_eq!((device[0], device[1], device[3], cores[0]), (ln(4.0), 0.0, 0.0, ln(2.0)));
         let options = Options { algorithm: SPECULATIVE, ..Options::default() };
-        let spec = Cut { options, ..Cut::by_rows(9) };
+        let spec = Split { options, ..Split::by_rows(9) };
         assert_eq!(features(a.view(), &spec).0[8], 1.0);
     }
 }

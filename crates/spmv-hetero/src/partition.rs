@@ -1,9 +1,9 @@
-//! How a cut was found.
+//! How a split was found.
 
 use std::fmt;
 
-use crate::cut::Cut;
 use crate::pattern::Pattern;
+use crate::split::Split;
 
 /// Where the times of a [`Step`] are from.
 ///
@@ -28,17 +28,17 @@ impl fmt::Display for By {
     }
 }
 
-/// A cut that was tried.
+/// A split that was tried.
 ///
 /// ```
-/// use spmv_hetero::{By, Cut, Step};
-/// let step = Step { cut: Cut::by_rows(5), by: By::Models, device_s: 2e-6, cores_s: 1e-6, total_s: 2e-6 };
+/// use spmv_hetero::{By, Split, Step};
+/// let step = Step { split: Split::by_rows(5), by: By::Models, device_s: 2e-6, cores_s: 1e-6, total_s: 2e-6 };
 /// assert_eq!(step.to_string(), "no regular part, 5 rows of the rest by auto: predicted 2.0 us of the device, 1.0 of the cores, 2.0 in all");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Where.
-    pub cut: Cut,
+    pub split: Split,
     /// Whether the times are predicted.
     pub by: By,
     /// T_GPU in seconds, copies included; 0 without a part.
@@ -67,17 +67,17 @@ impl fmt::Display for Step {
         write!(
             f,
             "{}: {} {device:.1} us of the device, {cores:.1} of the cores, {total:.1} in all",
-            self.cut, self.by
+            self.split, self.by
         )
     }
 }
 
-/// What was tried to find a cut, and what was taken.
+/// What was tried to find a split, and what was taken.
 ///
 /// ```
-/// # fn with<B: spmv_backend::Backend>(pair: &spmv_hetero::Pair<B, B, f64>) {
-/// if let Some(partition) = pair.partition() {
-///     println!("{} steps, {}", partition.trace.len(), partition.chosen.cut);
+/// # fn with<B: spmv_backend::Backend>(co_matrix: &spmv_hetero::CoMatrix<B, B, f64>) {
+/// if let Some(partition) = co_matrix.partition() {
+///     println!("{} steps, {}", partition.trace.len(), partition.chosen.split);
 /// }
 /// # }
 /// ```
@@ -85,9 +85,9 @@ impl fmt::Display for Step {
 pub struct Partition {
     /// Of the matrix.
     pub pattern: Pattern,
-    /// Every cut that was tried, in order.
+    /// Every split that was tried, in order.
     pub trace: Vec<Step>,
-    /// Of the cuts in two that take at most 1.03 times as long as the fastest the most balanced, if times are known.
+    /// Of the splits that take at most 1.03 times as long as the fastest the most balanced, if times are known.
     pub best: Option<Step>,
     /// The device alone, and the cores alone, if times are known.
     pub alone: Option<[Step; 2]>,
@@ -98,21 +98,21 @@ pub struct Partition {
 /// What was taken, and why.
 ///
 /// ```
-/// use spmv_hetero::{Choice, Cut};
-/// let choice = Choice { cut: Cut::by_rows(0), why: "the cores alone are faster".into() };
+/// use spmv_hetero::{Choice, Split};
+/// let choice = Choice { split: Split::by_rows(0), why: "the cores alone are faster".into() };
 /// assert_eq!(choice.to_string(), "no regular part, 0 rows of the rest by auto: the cores alone are faster");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// Where it is cut; so that one side has everything, where that is as fast.
-    pub cut: Cut,
+    /// Where it is split; so that one of them has everything, where that is as fast.
+    pub split: Split,
     /// In words.
     pub why: String,
 }
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.cut, self.why)
+        write!(f, "{}: {}", self.split, self.why)
     }
 }
 

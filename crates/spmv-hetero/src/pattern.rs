@@ -6,7 +6,7 @@ use spmv_core::{CsrView, Offset, RowStats, Value};
 
 /// Share of the entries that the regular part must hold (section 4: K starts where it does).
 pub(crate) const SHARE: f64 = 0.8;
-/// Places over entries up to which the regular part counts as full.
+/// Slots over entries up to which the regular part counts as full.
 const FULL: f64 = 1.5;
 
 /// Where most entries of a matrix lie.
@@ -23,16 +23,16 @@ const FULL: f64 = 1.5;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// The narrowest band about the diagonal that holds 80% of the entries has at most 1.5 places of diagonals for each of them.
+    /// The narrowest band about the diagonal that holds 80% of the entries has at most 1.5 slots of DIA for each of them.
     QuasiDiagonal,
-    /// The least K whose first K entries of each row are 80% of all has at most 1.5 places, K for each row, for each of them.
+    /// The least K whose first K entries of each row are 80% of all has at most 1.5 slots of ELL, K for each row, for each of them.
     Tetris,
     /// Neither.
     General,
 }
 
 impl Pattern {
-    /// Counts entries by their distance from the diagonal, then by their place in the row. O(rows + entries log entries).
+    /// Counts entries by their distance from the diagonal, then by their position in the row. O(rows + entries log entries).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
         recognised(a).0
     }
@@ -53,14 +53,14 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// The pattern, and how wide its regular part is: columns on either side of the diagonal, or K.
+/// The pattern, and how wide its regular part is: columns on device and host of the diagonal, or K.
 pub(crate) fn recognised<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (Pattern, usize) {
-    let is_full = |places: f64, entries: usize| entries > 0 && places <= FULL * entries as f64;
+    let is_full = |slots: f64, entries: usize| entries > 0 && slots <= FULL * entries as f64;
     let (half_width, in_band) = band(a);
     if is_full(diagonals_within(a, half_width) as f64 * a.n_rows() as f64, in_band) {
         return (Pattern::QuasiDiagonal, half_width);
     }
-    let (k, first) = first_places(a);
+    let (k, first) = first_slots(a);
     let pattern =
         if is_full(k as f64 * a.n_rows() as f64, first) { Pattern::Tetris } else { Pattern::General };
     (pattern, k)
@@ -98,15 +98,15 @@ fn diagonals_within<T: Value, O: Offset>(a: CsrView<'_, T, O>, half_width: usize
 }
 
 /// The least K whose first K entries of each row are [`SHARE`] of all, and how many those are.
-fn first_places<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
+fn first_slots<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
     let longest = RowStats::of(a).max;
-    // Rows with an entry at each place.
+    // Rows with an entry at each position.
     let mut at = vec![0usize; longest + 1];
     for row in 0..a.n_rows() {
         at[a.row_range(row).len()] += 1;
     }
-    for place in (0..longest).rev() {
-        at[place] += at[place + 1];
+    for slot in (0..longest).rev() {
+        at[slot] += at[slot + 1];
     }
     let (last, held) = reached(&at[1..], a.nnz());
     (if held > 0 { last + 1 } else { 0 }, held)
@@ -157,13 +157,13 @@ mod tests {
     fn a_band_and_places_hold_four_fifths() {
         let row = |r: u32| [r, r + 1, r + 2, r + 3, r + 9].map(|c| (r, c, 1.0f32));
         let a = Csr::<f32>::from_coo(20, 40, &(0..20).flat_map(row).collect::<Vec<_>>()).unwrap();
-        assert_eq!((band(a.view()), first_places(a.view())), ((3, 80), (4, 80)));
+        assert_eq!((band(a.view()), first_slots(a.view())), ((3, 80), (4, 80)));
         // Of which a claim alone must not take memory.
         let wide =
             Csr::<f32>::new(1, u32::MAX as usize, vec![0u32, 1], vec![u32::MAX - 1], vec![1.0]).unwrap();
         assert_eq!(band(wide.view()), (u32::MAX as usize - 1, 1));
         assert_eq!(Pattern::of(wide.view()), Pattern::QuasiDiagonal, "one diagonal");
         let none = Csr::<f32>::from_coo(3, 3, &[]).unwrap();
-        assert_eq!((band(none.view()), first_places(none.view())), ((0, 0), (0, 0)));
+        assert_eq!((band(none.view()), first_slots(none.view())), ((0, 0), (0, 0)));
     }
 }

@@ -1,4 +1,4 @@
-//! What the row blocks of `ipcsr` cost beside the CSR arrays that they are found from.
+//! What the row blocks of `ipcsr` cost compared with the CSR arrays that they are found from.
 //!
 //! `cargo run --release -p spmv-io --example blocks`
 

@@ -8,13 +8,13 @@ use crate::format::Format;
 ///
 /// ```
 /// use spmv_model::Sample;
-/// let sample = Sample { strips: 2.0, per_row: 16.0, seconds: 3e-6 };
+/// let sample = Sample { waves: 2.0, per_row: 16.0, seconds: 3e-6 };
 /// assert!(sample.seconds > 0.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// I: rows over those of a strip.
-    pub strips: f64,
+    /// I: rows over those of a wave.
+    pub waves: f64,
     /// P: mean entries of a row.
     pub per_row: f64,
     /// Time of a multiplication: mean over executions after the first ones (equation 5).
@@ -69,7 +69,7 @@ impl Line {
 pub struct FitError {
     /// Whose samples.
     pub format: Format,
-    /// `strips` or `row lengths`.
+    /// `waves` or `row lengths`.
     pub what: &'static str,
 }
 
@@ -77,8 +77,8 @@ pub struct FitError {
 ///
 /// ```
 /// use spmv_model::{Fitted, Format, Sample};
-/// let sample = |strips: f64, per_row: f64| Sample { strips, per_row, seconds: strips * (per_row + 1.0) };
-/// let samples = [(1.0, 4.0), (1.0, 8.0), (3.0, 4.0)].map(|(strips, per_row)| sample(strips, per_row));
+/// let sample = |waves: f64, per_row: f64| Sample { waves, per_row, seconds: waves * (per_row + 1.0) };
+/// let samples = [(1.0, 4.0), (1.0, 8.0), (3.0, 4.0)].map(|(waves, per_row)| sample(waves, per_row));
 /// let fitted = Fitted::of(Format::CsrVector, &samples, 1024.0)?;
 /// assert_eq!(fitted.seconds(2.0, 9.0), 20.0);
 /// # Ok::<(), spmv_model::FitError>(())
@@ -88,23 +88,23 @@ pub struct FitError {
 pub enum Fitted {
     /// `csr_vector`: T(P0) / t0 * E(I0).
     ByBunch {
-        /// T of rows up to `limit` entries, at a fixed number of strips.
+        /// T of rows up to `limit` entries, at a fixed number of waves.
         short: Line,
         /// T of longer rows, where there are samples of them.
         long: Option<Line>,
         /// Entries of a row that a group takes at a time.
         limit: f64,
-        /// E: time by strips, at a fixed row length.
-        by_strips: Line,
+        /// E: time by waves, at a fixed row length.
+        by_waves: Line,
         /// Time in seconds of the sample that both lines have in common.
         t0: f64,
     },
     /// The others: f(I0) * P0 + g(I0), where g(I) = E(I) - f(I) * P1.
     ByLane {
-        /// f: seconds that an entry of a row takes, by strips.
+        /// f: seconds that an entry of a row takes, by waves.
         per_entry: Line,
-        /// E: time by strips, at row length P1.
-        by_strips: Line,
+        /// E: time by waves, at row length P1.
+        by_waves: Line,
         /// P1: entries of a row.
         per_row: f64,
     },
@@ -114,29 +114,29 @@ impl Fitted {
     /// Fits the samples of a format; `limit` is the most lanes of a group.
     ///
     /// # Errors
-    /// [`FitError`] unless two samples differ in strips alone and two in row length alone.
+    /// [`FitError`] unless two samples differ in waves alone and two in row length alone.
     pub fn of(format: Format, samples: &[Sample], limit: f64) -> Result<Self, FitError> {
         let error = |what| FitError { format, what };
-        // The number of strips with the most row lengths, and the row length with the most numbers of strips.
-        let lengths = commonest(samples, |s| s.strips, |s| s.per_row).ok_or(error("row lengths"))?;
-        let strips = commonest(samples, |s| s.per_row, |s| s.strips).ok_or(error("strips"))?;
-        let by_strips: Vec<_> = strips.iter().map(|s| (s.strips, s.seconds)).collect();
-        let by_strips = Line::through(&by_strips).ok_or(error("strips"))?;
-        let per_row = strips[0].per_row;
+        // The number of waves with the most row lengths, and the row length with the most numbers of waves.
+        let lengths = commonest(samples, |s| s.waves, |s| s.per_row).ok_or(error("row lengths"))?;
+        let waves = commonest(samples, |s| s.per_row, |s| s.waves).ok_or(error("waves"))?;
+        let by_waves: Vec<_> = waves.iter().map(|s| (s.waves, s.seconds)).collect();
+        let by_waves = Line::through(&by_waves).ok_or(error("waves"))?;
+        let per_row = waves[0].per_row;
         if format != Format::CsrVector {
             let mut slopes = Vec::new();
-            for strips in distinct(samples, |s| s.strips) {
-                let of_these = samples.iter().filter(|s| s.strips == strips);
+            for waves in distinct(samples, |s| s.waves) {
+                let of_these = samples.iter().filter(|s| s.waves == waves);
                 let points: Vec<_> = of_these.map(|s| (s.per_row, s.seconds)).collect();
-                slopes.extend(Line::through(&points).map(|line| (strips, line.slope)));
+                slopes.extend(Line::through(&points).map(|line| (waves, line.slope)));
             }
             let per_entry = match slopes[..] {
                 [] => return Err(error("row lengths")),
-                // One number of strips tells nothing of others but that none takes no time.
-                [(strips, slope)] => Line { slope: slope / strips, intercept: 0.0 },
-                _ => Line::through(&slopes).ok_or(error("strips"))?,
+                // One number of waves says nothing of others but that none takes no time.
+                [(waves, slope)] => Line { slope: slope / waves, intercept: 0.0 },
+                _ => Line::through(&slopes).ok_or(error("waves"))?,
             };
-            return Ok(Self::ByLane { per_entry, by_strips, per_row });
+            return Ok(Self::ByLane { per_entry, by_waves, per_row });
         }
         let line = |is_in: &dyn Fn(f64) -> bool| {
             let points = lengths.iter().filter(|s| is_in(s.per_row)).map(|s| (s.per_row, s.seconds));
@@ -147,19 +147,19 @@ impl Fitted {
         let whole = short.or(long).or_else(|| line(&|_| true)).ok_or(error("row lengths"))?;
         let common = lengths.iter().find(|s| s.per_row == per_row);
         // Samples without a common one: the line through one set says what it would be.
-        let t0 = common.map_or_else(|| by_strips.at(lengths[0].strips), |s| s.seconds);
-        Ok(Self::ByBunch { short: whole, long, limit, by_strips, t0 })
+        let t0 = common.map_or_else(|| by_waves.at(lengths[0].waves), |s| s.seconds);
+        Ok(Self::ByBunch { short: whole, long, limit, by_waves, t0 })
     }
 
-    /// Predicted time of a matrix of so many strips (I0) and entries a row (P0); never negative.
-    pub fn seconds(&self, strips: f64, per_row: f64) -> f64 {
+    /// Predicted time of a matrix of so many waves (I0) and entries a row (P0); never negative.
+    pub fn seconds(&self, waves: f64, per_row: f64) -> f64 {
         let seconds = match self {
-            Self::ByBunch { short, long, limit, by_strips, t0 } => {
+            Self::ByBunch { short, long, limit, by_waves, t0 } => {
                 let line = long.filter(|_| per_row > *limit).unwrap_or(*short);
-                line.at(per_row).max(0.0) / t0 * by_strips.at(strips).max(0.0)
+                line.at(per_row).max(0.0) / t0 * by_waves.at(waves).max(0.0)
             }
-            Self::ByLane { per_entry, by_strips, per_row: of_fit } => {
-                by_strips.at(strips) + per_entry.at(strips) * (per_row - of_fit)
+            Self::ByLane { per_entry, by_waves, per_row: of_fit } => {
+                by_waves.at(waves) + per_entry.at(waves) * (per_row - of_fit)
             }
         };
         // Also what is no number, such as a ratio to a time of 0.
@@ -207,23 +207,23 @@ mod tests {
         // T at I = 2: 10 + 2 P up to 100 entries, then 50 + 3 P; E at P = 10: 15 I, so that both give 30 at (2, 10).
         let by_length = |p: f64| if p <= 100.0 { 10.0 + 2.0 * p } else { 50.0 + 3.0 * p };
         let mut samples: Vec<Sample> = [10.0, 50.0, 100.0, 200.0, 400.0]
-            .map(|per_row| Sample { strips: 2.0, per_row, seconds: by_length(per_row) })
+            .map(|per_row| Sample { waves: 2.0, per_row, seconds: by_length(per_row) })
             .to_vec();
-        samples.extend([1.0, 2.0, 5.0, 9.0].map(|strips| Sample {
-            strips,
+        samples.extend([1.0, 2.0, 5.0, 9.0].map(|waves| Sample {
+            waves,
             per_row: 10.0,
-            seconds: 15.0 * strips,
+            seconds: 15.0 * waves,
         }));
         samples.remove(6);
         let fitted = Fitted::of(Format::CsrVector, &samples, 100.0).unwrap();
-        for (strips, per_row) in [(2.0, 10.0), (4.0, 30.0), (1.0, 100.0), (3.0, 300.0)] {
-            assert!(near(fitted.seconds(strips, per_row), by_length(per_row) / 30.0 * 15.0 * strips));
+        for (waves, per_row) in [(2.0, 10.0), (4.0, 30.0), (1.0, 100.0), (3.0, 300.0)] {
+            assert!(near(fitted.seconds(waves, per_row), by_length(per_row) / 30.0 * 15.0 * waves));
         }
     }
 
     #[test]
     fn lengths_on_either_side_of_the_limit_make_one_line_and_repeats_do_not_count() {
-        let sample = |strips, per_row| Sample { strips, per_row, seconds: strips * (1.0 + per_row) };
+        let sample = |waves, per_row| Sample { waves, per_row, seconds: waves * (1.0 + per_row) };
         // Three times the same at I = 5, two lengths at I = 1.
         let samples =
             [(5.0, 4.0), (5.0, 4.0), (5.0, 4.0), (1.0, 4.0), (1.0, 2000.0)].map(|(i, p)| sample(i, p));
@@ -234,28 +234,28 @@ mod tests {
     #[test]
     fn the_others_are_lines_whose_slopes_are_lines() {
         // f(I) = 3 I + 1, E(I) at P = 4: 20 I + 6.
-        let time = |strips: f64, per_row: f64| (3.0 * strips + 1.0) * (per_row - 4.0) + 20.0 * strips + 6.0;
+        let time = |waves: f64, per_row: f64| (3.0 * waves + 1.0) * (per_row - 4.0) + 20.0 * waves + 6.0;
         let mut samples = Vec::new();
-        for strips in [1.0, 2.0, 5.0] {
+        for waves in [1.0, 2.0, 5.0] {
             samples.extend([4.0, 8.0, 16.0].map(|per_row| Sample {
-                strips,
+                waves,
                 per_row,
-                seconds: time(strips, per_row),
+                seconds: time(waves, per_row),
             }));
         }
         // A point that was left out, as for its size.
         samples.pop();
         for format in [Format::CsrScalar, Format::Ell, Format::Jad] {
             let fitted = Fitted::of(format, &samples, 1024.0).unwrap();
-            for (strips, per_row) in [(1.0, 4.0), (3.5, 9.0), (40.0, 1.0)] {
-                assert!(near(fitted.seconds(strips, per_row), time(strips, per_row)), "{format:?}");
+            for (waves, per_row) in [(1.0, 4.0), (3.5, 9.0), (40.0, 1.0)] {
+                assert!(near(fitted.seconds(waves, per_row), time(waves, per_row)), "{format:?}");
             }
         }
     }
 
     #[test]
     fn too_few_samples_are_an_error() {
-        let sample = |strips, per_row| Sample { strips, per_row, seconds: 1.0 };
+        let sample = |waves, per_row| Sample { waves, per_row, seconds: 1.0 };
         for format in Format::ALL {
             assert!(Fitted::of(format, &[], 32.0).is_err());
             assert!(Fitted::of(format, &[sample(1.0, 4.0), sample(1.0, 8.0)], 32.0).is_err());
@@ -267,18 +267,18 @@ mod tests {
         #[test]
         fn no_samples_make_a_prediction_panic_or_negative(
             samples in prop::collection::vec((0u32..5, 0u32..5, 0.0..1e-3f64), 0..12),
-            strips in prop_oneof![Just(0.0), Just(f64::MAX), 0.0..1e6f64],
+            waves in prop_oneof![Just(0.0), Just(f64::MAX), 0.0..1e6f64],
             per_row in prop_oneof![Just(0.0), Just(f64::MAX), 0.0..1e6f64],
         ) {
-            let sample = |(strips, per_row, seconds): &(u32, u32, f64)| Sample {
-                strips: f64::from(*strips),
+            let sample = |(waves, per_row, seconds): &(u32, u32, f64)| Sample {
+                waves: f64::from(*waves),
                 per_row: f64::from(*per_row),
                 seconds: *seconds,
             };
             let samples: Vec<_> = samples.iter().map(sample).collect();
             for format in Format::ALL {
                 if let Ok(fitted) = Fitted::of(format, &samples, 3.0) {
-                    prop_assert!(fitted.seconds(strips, per_row) >= 0.0);
+                    prop_assert!(fitted.seconds(waves, per_row) >= 0.0);
                 }
             }
         }

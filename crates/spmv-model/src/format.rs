@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use spmv_backend::DeviceCaps;
 use spmv_core::{CsrView, Offset, Value, most_common_row_length};
 
-/// Lanes of a compute unit where the driver does not tell how many it holds; rows of a strip for each thread of a CPU,
+/// Lanes of a compute unit where the driver does not report how many it holds; rows of a wave for each thread of a CPU,
 /// which holds one at a time, but in a time too short to be measured.
 const LANES_OF_A_UNIT: u32 = 1024;
 /// Lanes of a half-warp, to which the paper gives a row.
@@ -39,8 +39,8 @@ impl Format {
 
     /// S: rows that the device works on at a time, at least 1. For `csr_vector` half-warps of all compute units, for the
     /// others lanes of all compute units (section 3).
-    pub fn strip_rows(self, caps: &DeviceCaps) -> u64 {
-        let lanes = caps.unit.map_or(LANES_OF_A_UNIT, |unit| unit.lanes);
+    pub fn wave_rows(self, caps: &DeviceCaps) -> u64 {
+        let lanes = caps.sm_limits.map_or(LANES_OF_A_UNIT, |unit| unit.lanes);
         let lanes = u64::from(caps.compute_units) * u64::from(lanes);
         let a_row = if self == Format::CsrVector && !caps.tasks { HALF_WARP } else { 1 };
         (lanes / a_row).max(1)
@@ -82,41 +82,37 @@ impl Shape {
         Self { n_rows: a.n_rows() as u64, per_row: per_row as f64 }
     }
 
-    /// I0: how many strips of `strip_rows` rows these are; a part of a strip counts as one where `round_up`, as in the
+    /// I0: how many waves of `wave_rows` rows these are; a part of a wave counts as one where `round_up`, as in the
     /// paper, which blames it for a bias.
-    pub fn strips(&self, strip_rows: u64, round_up: bool) -> f64 {
-        let strip_rows = strip_rows.max(1);
-        if round_up {
-            self.n_rows.div_ceil(strip_rows) as f64
-        } else {
-            self.n_rows as f64 / strip_rows as f64
-        }
+    pub fn waves(&self, wave_rows: u64, round_up: bool) -> f64 {
+        let wave_rows = wave_rows.max(1);
+        if round_up { self.n_rows.div_ceil(wave_rows) as f64 } else { self.n_rows as f64 / wave_rows as f64 }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use spmv_backend::{DeviceKind, MemoryModel, Unit};
+    use spmv_backend::{DeviceKind, MemoryModel, SmLimits};
 
     use super::*;
 
     #[test]
-    fn strips_are_what_a_device_holds() {
+    fn waves_are_what_a_device_holds() {
         let mut caps = DeviceCaps::new("H200", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
         caps.compute_units = 132;
-        caps.unit = Some(Unit { local_bytes: 228 * 1024, lanes: 2048 });
-        assert_eq!(Format::ALL.map(|f| f.strip_rows(&caps)), [16_896, 270_336, 270_336, 270_336]);
+        caps.sm_limits = Some(SmLimits { local_bytes: 228 * 1024, lanes: 2048 });
+        assert_eq!(Format::ALL.map(|f| f.wave_rows(&caps)), [16_896, 270_336, 270_336, 270_336]);
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
         caps.compute_units = 2;
-        assert_eq!(Format::ALL.map(|f| f.strip_rows(&caps)), [2048; 4]);
+        assert_eq!(Format::ALL.map(|f| f.wave_rows(&caps)), [2048; 4]);
         caps.compute_units = 0;
-        assert_eq!(Format::Ell.strip_rows(&caps), 1);
+        assert_eq!(Format::Ell.wave_rows(&caps), 1);
     }
 
     #[test]
-    fn a_part_of_a_strip_counts_as_one_or_as_what_it_is() {
+    fn a_part_of_a_wave_counts_as_one_or_as_what_it_is() {
         let shape = Shape { n_rows: 5, per_row: 1.0 };
-        assert_eq!((shape.strips(2, true), shape.strips(2, false)), (3.0, 2.5));
-        assert_eq!(Shape { n_rows: 0, ..shape }.strips(0, true), 0.0);
+        assert_eq!((shape.waves(2, true), shape.waves(2, false)), (3.0, 2.5));
+        assert_eq!(Shape { n_rows: 0, ..shape }.waves(0, true), 0.0);
     }
 }

@@ -54,24 +54,24 @@ impl FromStr for Spread {
     }
 }
 
-/// A generated matrix: square, of `strips` times the rows of a strip.
+/// A generated matrix: square, of `waves` times the rows of a wave.
 ///
 /// ```
 /// use spmv_model::Point;
-/// assert_eq!(Point { strips: 3, per_row: 8 }.entries(1000), 24_000);
+/// assert_eq!(Point { waves: 3, per_row: 8 }.entries(1000), 24_000);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
-    /// I, rows over those of a strip.
-    pub strips: u32,
+    /// I, rows over those of a wave.
+    pub waves: u32,
     /// P, mean entries of a row: R times the density.
     pub per_row: u32,
 }
 
 impl Point {
     /// Entries of the matrix.
-    pub const fn entries(&self, strip_rows: u64) -> u64 {
-        (self.strips as u64).saturating_mul(self.per_row as u64).saturating_mul(strip_rows)
+    pub const fn entries(&self, wave_rows: u64) -> u64 {
+        (self.waves as u64).saturating_mul(self.per_row as u64).saturating_mul(wave_rows)
     }
 }
 
@@ -81,7 +81,7 @@ impl Point {
 /// use spmv_model::{Format, Grid};
 /// let grid = Grid::of(Format::CsrScalar, 1000, 1_000_000, false);
 /// assert!(grid.points.iter().all(|p| p.entries(1000) <= 1_000_000));
-/// assert!(grid.left_out.iter().any(|p| p.strips == 10 && p.per_row == 1024));
+/// assert!(grid.left_out.iter().any(|p| p.waves == 10 && p.per_row == 1024));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
@@ -97,7 +97,7 @@ impl Grid {
     ///
     /// The fit of `csr_vector` is a product, so it needs all P at one I alone (the least that has room for the longest
     /// rows) and all I at P = 4. `quick` takes every third I and every other P.
-    pub fn of(format: Format, strip_rows: u64, max_entries: u64, quick: bool) -> Self {
+    pub fn of(format: Format, wave_rows: u64, max_entries: u64, quick: bool) -> Self {
         let by_bunch = format == Format::CsrVector;
         let most = if by_bunch { 3072u32 } else { 1024 };
         let doubling = std::iter::successors(Some(4u32), |p| Some(p * 2)).take_while(|p| *p < most);
@@ -105,19 +105,18 @@ impl Grid {
         let is_taken = |p: &u32| !quick || p.ilog2().is_multiple_of(2) || *p > 1024;
         let lengths: Vec<u32> = doubling.chain([most]).filter(is_taken).collect();
         let more = (15..=50u32).step_by(5).filter(|_| by_bunch);
-        let strips: Vec<u32> = (1..=10).chain(more).step_by(if quick { 3 } else { 1 }).collect();
-        let has_room = |strips: u32, per_row: u32| {
-            2 * u64::from(per_row) <= u64::from(strips).saturating_mul(strip_rows)
-        };
-        let of_lengths = strips.iter().copied().find(|i| has_room(*i, most)).or(strips.last().copied());
+        let waves: Vec<u32> = (1..=10).chain(more).step_by(if quick { 3 } else { 1 }).collect();
+        let fits_rows =
+            |waves: u32, per_row: u32| 2 * u64::from(per_row) <= u64::from(waves).saturating_mul(wave_rows);
+        let of_lengths = waves.iter().copied().find(|i| fits_rows(*i, most)).or(waves.last().copied());
         let mut grid = Self::default();
-        for &strips in &strips {
+        for &waves in &waves {
             for &per_row in &lengths {
-                if by_bunch && Some(strips) != of_lengths && per_row != 4 {
+                if by_bunch && Some(waves) != of_lengths && per_row != 4 {
                     continue;
                 }
-                let point = Point { strips, per_row };
-                let fits = point.entries(strip_rows) <= max_entries && has_room(strips, per_row);
+                let point = Point { waves, per_row };
+                let fits = point.entries(wave_rows) <= max_entries && fits_rows(waves, per_row);
                 if fits { &mut grid.points } else { &mut grid.left_out }.push(point);
             }
         }
@@ -135,14 +134,14 @@ mod tests {
         assert_eq!((grid.points.len(), grid.left_out.len()), (90, 0));
         let grid = Grid::of(Format::CsrVector, 10_000, u64::MAX, false);
         assert_eq!(grid.points.len(), 11 + 17);
-        let longest = |strip_rows| {
-            let points = Grid::of(Format::CsrVector, strip_rows, u64::MAX, true).points;
-            points.iter().filter(|p| p.per_row > 1024).map(|p| (p.strips, p.per_row)).collect::<Vec<_>>()
+        let longest = |wave_rows| {
+            let points = Grid::of(Format::CsrVector, wave_rows, u64::MAX, true).points;
+            points.iter().filter(|p| p.per_row > 1024).map(|p| (p.waves, p.per_row)).collect::<Vec<_>>()
         };
         assert_eq!(longest(10_000), [(1, 2048), (1, 3072)]);
         assert_eq!(longest(128), [(40, 2048)], "no room for more");
         assert_eq!(longest(1000), [(7, 2048), (7, 3072)]);
-        assert_eq!(grid.points.iter().map(|p| p.strips).max(), Some(50));
+        assert_eq!(grid.points.iter().map(|p| p.waves).max(), Some(50));
         assert_eq!(grid.points.iter().map(|p| p.per_row).max(), Some(3072));
     }
 
@@ -156,7 +155,7 @@ mod tests {
                 assert!(some.points.len() < all.points.len());
                 // No row is so long that its entries would not find columns of their own.
                 let one_row = Grid::of(format, 1, 100, quick).points;
-                assert!(one_row.iter().all(|p| p.strips >= 2 * p.per_row));
+                assert!(one_row.iter().all(|p| p.waves >= 2 * p.per_row));
             }
         }
     }

@@ -1,16 +1,16 @@
 //! How long a multiplication will take, predicted from the times of a few generated matrices.
 //!
 //! Wang, Gu & Li 2017 ("Performance prediction of sparse matrix-vector multiplication"): a device works off a matrix in
-//! *strips*, as many rows as it can hold at a time ([`Format::strip_rows`]). Times of generated matrices of I strips
+//! *waves*, as many rows as it can hold at a time ([`Format::wave_rows`]). Times of generated matrices of I waves
 //! ([`Grid`]) are fitted by straight lines in I and in the row length P ([`Fitted`]), and a matrix's time follows from
 //! its own I and P ([`Shape`]). A [`Profile`] keeps the fits of a device.
 //!
 //! ```
 //! use spmv_model::{Fitted, Format, Sample};
-//! // A device that takes 1 us, and 2 ns for each strip and entry of a row.
-//! let time = |strips: f64, per_row: f64| 1e-6 + 2e-9 * strips * per_row;
+//! // A device that takes 1 us, and 2 ns for each wave and entry of a row.
+//! let time = |waves: f64, per_row: f64| 1e-6 + 2e-9 * waves * per_row;
 //! let samples: Vec<Sample> = [(1.0, 4.0), (1.0, 8.0), (2.0, 4.0), (2.0, 8.0)]
-//!     .map(|(strips, per_row)| Sample { strips, per_row, seconds: time(strips, per_row) })
+//!     .map(|(waves, per_row)| Sample { waves, per_row, seconds: time(waves, per_row) })
 //!     .to_vec();
 //! let fitted = Fitted::of(Format::CsrScalar, &samples, 1024.0)?;
 //! assert!((fitted.seconds(10.0, 30.0) - time(10.0, 30.0)).abs() < 1e-15);

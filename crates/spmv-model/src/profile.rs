@@ -15,9 +15,9 @@ use crate::grid::Spread;
 use crate::rates::Rates;
 
 /// Raised whenever what a profile holds, or what it means, changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
-/// In place of a fingerprint.
+/// Instead of a fingerprint.
 const BUILT_IN: &str = "built in";
 
 /// What was fitted for one format, spread and type of values.
@@ -26,8 +26,8 @@ const BUILT_IN: &str = "built in";
 /// use spmv_core::Dtype;
 /// use spmv_model::{Fitted, Format, Line, Model, Shape, Spread};
 /// let line = Line { slope: 1e-6, intercept: 0.0 };
-/// let fitted = Fitted::ByLane { per_entry: Line { slope: 0.0, intercept: 0.0 }, by_strips: line, per_row: 4.0 };
-/// let model = Model { format: Format::Ell, spread: Spread::Fixed, value: Dtype::F32.name().into(), strip_rows: 100, fitted };
+/// let fitted = Fitted::ByLane { per_entry: Line { slope: 0.0, intercept: 0.0 }, by_waves: line, per_row: 4.0 };
+/// let model = Model { format: Format::Ell, spread: Spread::Fixed, value: Dtype::F32.name().into(), wave_rows: 100, fitted };
 /// assert_eq!(model.seconds(&Shape { n_rows: 250, per_row: 9.0 }, true), 3e-6);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,8 +38,8 @@ pub struct Model {
     pub spread: Spread,
     /// Name of the type of values.
     pub value: String,
-    /// S, rows of a strip.
-    pub strip_rows: u64,
+    /// S, rows of a wave.
+    pub wave_rows: u64,
     /// The lines that give seconds.
     pub fitted: Fitted,
 }
@@ -47,7 +47,7 @@ pub struct Model {
 impl Model {
     /// Predicted time of a matrix of this shape.
     pub fn seconds(&self, shape: &Shape, round_up: bool) -> f64 {
-        self.fitted.seconds(shape.strips(self.strip_rows, round_up), shape.per_row)
+        self.fitted.seconds(shape.waves(self.wave_rows, round_up), shape.per_row)
     }
 }
 
@@ -145,7 +145,7 @@ impl Profile {
     }
 
     /// The profile that is built in for CPUs: rates of the cpu backend on two threads of an AMD EPYC with AVX-512. On
-    /// other processors its times are a guess, and tell which algorithms are out of the question.
+    /// other processors its times are a guess, and say which algorithms are out of the question.
     pub fn cpu() -> &'static Self {
         static CPU: LazyLock<Profile> = LazyLock::new(|| {
             serde_json::from_str(include_str!("cpu.json")).expect("a profile, as a test checks")
@@ -184,7 +184,7 @@ impl Profile {
         self.rates.iter().any(|r| r.value == value.name())
     }
 
-    /// Puts rates in the place of those before.
+    /// Replaces the rates of that kernel and value type.
     pub fn put_rates(&mut self, rates: KernelRates) {
         self.rates.retain(|old| (&old.kernel, &old.value) != (&rates.kernel, &rates.value));
         self.rates.push(rates);
@@ -196,7 +196,7 @@ impl Profile {
         self.models.iter().find(is_it)
     }
 
-    /// Puts a fit in the place of the one before.
+    /// Replaces the fit of that format, spread and value type.
     pub fn put(&mut self, model: Model) {
         let key = |m: &Model| (m.format, m.spread, m.value.clone());
         self.models.retain(|old| key(old) != key(&model));
@@ -289,16 +289,16 @@ pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ProfileErr
     write().map_err(|error| ProfileError::Io { path: path.display().to_string(), error })
 }
 
-/// What a profile must have been made on: the device with its driver, the kind of memory, and its strips.
+/// What a profile must have been made on: the device with its driver, the kind of memory, and its waves.
 ///
 /// ```
 /// use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 /// let caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
-/// assert!(spmv_model::fingerprint(&caps).contains("; memory Discrete; strips ["));
+/// assert!(spmv_model::fingerprint(&caps).contains("; memory Discrete; waves ["));
 /// ```
 pub fn fingerprint(caps: &DeviceCaps) -> String {
-    let strips = Format::ALL.map(|format| format.strip_rows(caps));
-    format!("{}; memory {:?}; strips {strips:?}", caps.fingerprint, caps.memory)
+    let waves = Format::ALL.map(|format| format.wave_rows(caps));
+    format!("{}; memory {:?}; waves {waves:?}", caps.fingerprint, caps.memory)
 }
 
 /// One for each backend, device and kind of memory.
@@ -336,16 +336,9 @@ mod tests {
     }
 
     fn model(slope: f64) -> Model {
-        let by_strips = Line { slope, intercept: 0.1 };
-        let fitted =
-            Fitted::ByBunch { short: by_strips, long: None, limit: 1024.0, by_strips, t0: 1.0 / 3.0 };
-        Model {
-            format: Format::CsrVector,
-            spread: Spread::Normal,
-            value: "f64".into(),
-            strip_rows: 7,
-            fitted,
-        }
+        let by_waves = Line { slope, intercept: 0.1 };
+        let fitted = Fitted::ByBunch { short: by_waves, long: None, limit: 1024.0, by_waves, t0: 1.0 / 3.0 };
+        Model { format: Format::CsrVector, spread: Spread::Normal, value: "f64".into(), wave_rows: 7, fitted }
     }
 
     #[test]

@@ -15,26 +15,26 @@ const SWEEPS: usize = 20_000;
 ///
 /// ```
 /// use spmv_model::Work;
-/// let work = Work { wakes: 0.0, places: 5.0, rows: 3.0, chain: 1.5, gathers: 0.0 };
-/// assert_eq!(work.places, 5.0);
+/// let work = Work { thread_wakeups: 0.0, slots: 5.0, rows: 3.0, critical_path: 1.5, x_cache_lines: 0.0 };
+/// assert_eq!(work.slots, 5.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
     /// 1 if threads of a CPU must be woken, else 0: on a GPU, the launch is in any case.
-    pub wakes: f64,
-    /// Places of entries, with those that a layout pads; for each thread that takes part, as `rows` and `gathers`.
-    pub places: f64,
+    pub thread_wakeups: f64,
+    /// Nonzeros and padding slots; for each thread that takes part, as `rows` and `x_cache_lines`.
+    pub slots: f64,
     /// Rows.
     pub rows: f64,
     /// Steps of the lane that has the most to do, where rows are not cut.
-    pub chain: f64,
+    pub critical_path: f64,
     /// Lines of `x` that entries do not share.
-    pub gathers: f64,
+    pub x_cache_lines: f64,
 }
 
 impl Work {
     fn terms(&self) -> [f64; TERMS] {
-        [1.0, self.wakes, self.places, self.rows, self.chain, self.gathers]
+        [1.0, self.thread_wakeups, self.slots, self.rows, self.critical_path, self.x_cache_lines]
     }
 }
 
@@ -42,9 +42,9 @@ impl Work {
 ///
 /// ```
 /// use spmv_model::{Rates, Work};
-/// let work = |places: f64| Work { wakes: 0.0, places, rows: 0.0, chain: 0.0, gathers: 0.0 };
-/// // 1 us, and 1 ns a place.
-/// let samples = [1e3, 2e3, 5e3].map(|places| (work(places), 1e-6 + 1e-9 * places));
+/// let work = |slots: f64| Work { thread_wakeups: 0.0, slots, rows: 0.0, critical_path: 0.0, x_cache_lines: 0.0 };
+/// // 1 us, and 1 ns a slot.
+/// let samples = [1e3, 2e3, 5e3].map(|slots| (work(slots), 1e-6 + 1e-9 * slots));
 /// let rates = Rates::fit(&samples);
 /// assert!((rates.seconds(&work(1e4)) - 11e-6).abs() < 1e-15);
 /// ```
@@ -52,11 +52,11 @@ impl Work {
 pub struct Rates {
     /// In any case, and for waking threads.
     start: f64,
-    wake: f64,
-    place: f64,
+    wakeup: f64,
+    slot: f64,
     row: f64,
     step: f64,
-    gather: f64,
+    cache_line: f64,
 }
 
 impl Rates {
@@ -83,21 +83,21 @@ impl Rates {
             let weights: Vec<f64> = equations.iter().map(weight).collect();
             descend(&equations, &weights, &mut rates);
         }
-        let [start, wake, place, row, step, gather] =
+        let [start, wakeup, slot, row, step, cache_line] =
             std::array::from_fn(|i| if scale[i] > 0.0 { rates[i] / scale[i] } else { 0.0 });
-        Self { start, wake, place, row, step, gather }
+        Self { start, wakeup, slot, row, step, cache_line }
     }
 
     /// Predicted time.
     pub fn seconds(&self, work: &Work) -> f64 {
-        let Self { start, wake, place, row, step, gather } = *self;
-        dot(&[start, wake, place, row, step, gather], &work.terms())
+        let Self { start, wakeup, slot, row, step, cache_line } = *self;
+        dot(&[start, wakeup, slot, row, step, cache_line], &work.terms())
     }
 
     /// Whether none is negative.
     pub(crate) fn is_valid(&self) -> bool {
-        let Self { start, wake, place, row, step, gather } = *self;
-        [start, wake, place, row, step, gather].iter().all(|rate| *rate >= 0.0)
+        let Self { start, wakeup, slot, row, step, cache_line } = *self;
+        [start, wakeup, slot, row, step, cache_line].iter().all(|rate| *rate >= 0.0)
     }
 }
 
@@ -137,25 +137,19 @@ mod tests {
     use proptest::prelude::*;
 
     const HAND: Rates =
-        Rates { start: 1e-6, wake: 9e-6, place: 1e-10, row: 3e-10, step: 5e-8, gather: 2e-10 };
+        Rates { start: 1e-6, wakeup: 9e-6, slot: 1e-10, row: 3e-10, step: 5e-8, cache_line: 2e-10 };
 
-    fn work(wakes: f64, places: f64, rows: f64, chain: f64, gathers: f64) -> Work {
-        Work { wakes, places, rows, chain, gathers }
+    fn work(thread_wakeups: f64, slots: f64, rows: f64, critical_path: f64, x_cache_lines: f64) -> Work {
+        Work { thread_wakeups, slots, rows, critical_path, x_cache_lines }
     }
 
     /// Independent of each other.
     fn works() -> Vec<Work> {
         let mut works = Vec::new();
-        for (i, places) in [1e3, 1e4, 1e5, 1e6].into_iter().enumerate() {
+        for (i, slots) in [1e3, 1e4, 1e5, 1e6].into_iter().enumerate() {
             for (j, rows) in [0.5, 0.1, 0.02].into_iter().enumerate() {
                 let k = (i + j) as f64;
-                works.push(work(
-                    (k > 1.0).into(),
-                    places,
-                    rows * places,
-                    3.0 * k * k,
-                    places * (k % 3.0) / 4.0,
-                ));
+                works.push(work((k > 1.0).into(), slots, rows * slots, 3.0 * k * k, slots * (k % 3.0) / 4.0));
             }
         }
         works
@@ -185,8 +179,8 @@ mod tests {
     fn no_rate_is_negative() {
         // Faster, the more rows there are.
         let sample = |rows: f64| (work(0.0, 1e4, rows, 0.0, 0.0), 1e-5 - 1e-10 * rows);
-        let Rates { start, wake, place, row, step, gather } = Rates::fit(&[1e3, 2e3, 5e3].map(sample));
-        assert!([start, wake, place, step, gather].iter().all(|rate| *rate >= 0.0));
+        let Rates { start, wakeup, slot, row, step, cache_line } = Rates::fit(&[1e3, 2e3, 5e3].map(sample));
+        assert!([start, wakeup, slot, step, cache_line].iter().all(|rate| *rate >= 0.0));
         assert_eq!(row, 0.0);
     }
 

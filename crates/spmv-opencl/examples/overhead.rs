@@ -1,4 +1,4 @@
-//! What a call costs besides its bytes, for each kind of memory: with and without the device's clock.
+//! What a call costs besides its bytes, for each kind of memory: with and without the device's timestamps.
 //!
 //! `cargo run --release -p spmv-opencl --example overhead`; `SPMV_OPENCL_DEVICE` names the device.
 

@@ -28,7 +28,7 @@ use spmv_backend::{
 };
 use spmv_core::{Dtype, Tiling};
 
-use crate::device_memory::{Buffer, Place, Queue, Shared};
+use crate::device_memory::{Buffer, Queue, Shared, Storage};
 use crate::device_owned::Owned;
 use crate::device_program::{Builder, source};
 use crate::error::During;
@@ -358,11 +358,11 @@ impl Backend for OpenCl {
         // SAFETY: `range` lies in the buffer; the pattern is copied by the call.
         let event = unsafe {
             let zero = zero.as_ptr().cast();
-            match &buffer.place {
-                Place::Mem(mem) => {
+            match &buffer.storage {
+                Storage::Mem(mem) => {
                     enqueue_fill_buffer(queue, mem.get(), zero, 1, 0, range.len(), 0, ptr::null())
                 }
-                Place::Svm(start) => {
+                Storage::Svm(start) => {
                     enqueue_svm_mem_fill(queue, *start, zero, 1, range.len(), 0, ptr::null())
                 }
             }
@@ -379,9 +379,9 @@ impl Backend for OpenCl {
         if range.is_empty() {
             return Ok(());
         }
-        let mem = match &buffer.place {
-            Place::Mem(mem) => mem.get(),
-            Place::Svm(start) => {
+        let mem = match &buffer.storage {
+            Storage::Mem(mem) => mem.get(),
+            Storage::Svm(start) => {
                 let (from, flags) = (at(*start, range.start), CL_MAP_WRITE_INVALIDATE_REGION);
                 return self.reach(stream, from, range.len(), flags, |memory| memory.copy_from_slice(bytes));
             }
@@ -403,9 +403,9 @@ impl Backend for OpenCl {
         if range.is_empty() {
             return stream.finish();
         }
-        let mem = match &buffer.place {
-            Place::Mem(mem) => mem.get(),
-            Place::Svm(start) => {
+        let mem = match &buffer.storage {
+            Storage::Mem(mem) => mem.get(),
+            Storage::Svm(start) => {
                 let (from, flags) = (at(*start, range.start), CL_MAP_READ);
                 return self.reach(stream, from, range.len(), flags, |memory| bytes.copy_from_slice(memory));
             }
@@ -425,17 +425,17 @@ impl Backend for OpenCl {
         stream: &Stream,
         buffer: &Buffer,
         bytes: u64,
-        look: impl FnOnce(&mut [u8]) -> R,
+        f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
         self.own(stream, &[buffer]);
-        let Place::Svm(start) = buffer.place else { return Err(self.cannot_map()) };
+        let Storage::Svm(start) = buffer.storage else { return Err(self.cannot_map()) };
         if !self.caps.memory.host_can_map() {
             return Err(self.cannot_map());
         }
         let range = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?;
         assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
-        let result = self.reach(stream, start, range.len(), CL_MAP_READ | CL_MAP_WRITE, look);
-        // After a panic in `look` the buffer stays unusable, not aliased.
+        let result = self.reach(stream, start, range.len(), CL_MAP_READ | CL_MAP_WRITE, f);
+        // After a panic in `f` the buffer stays unusable, not aliased.
         buffer.mapped.store(false, Ordering::Release);
         result
     }
@@ -505,7 +505,7 @@ impl Backend for OpenCl {
 }
 
 impl OpenCl {
-    /// Lets the host look at shared virtual memory, after the stream's earlier work: at once where it is
+    /// Gives the host access to shared virtual memory, after the stream's earlier work: at once where it is
     /// fine-grained, else between map and unmap. The `bytes` bytes from `start` on lie in one buffer.
     fn reach<R>(
         &self,
@@ -513,14 +513,14 @@ impl OpenCl {
         start: *mut c_void,
         bytes: usize,
         flags: cl_map_flags,
-        look: impl FnOnce(&mut [u8]) -> R,
+        f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
         if self.memory() != Memory::Coarse || bytes == 0 {
             stream.finish()?;
             // SAFETY: shared virtual memory is at the same address for the host; fine-grained, it may be looked at
             // whenever no command is at work, and all of the stream are done. Bytes may have any value. No other
             // stream uses the buffer, and a nested call is for another one (`map` checks).
-            return Ok(look(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) }));
+            return Ok(f(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) }));
         }
         // SAFETY: the range lies in shared virtual memory of this context; the call returns when earlier commands
         // are done and the host sees their writes.
@@ -530,7 +530,7 @@ impl OpenCl {
         stream.n_mapped.set(stream.n_mapped.get() + 1);
         let mut mapping = Mapping { stream, start: Some(start) };
         // SAFETY: as above, and mapped until `mapping` ends.
-        let result = look(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) });
+        let result = f(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) });
         mapping.end()?;
         Ok(result)
     }
@@ -562,7 +562,7 @@ impl Mapping<'_> {
 
 impl Drop for Mapping<'_> {
     fn drop(&mut self) {
-        // Where there is somebody to tell an error, `end` was called before.
+        // Where an error can be returned, `end` was called before.
         let _ = self.end();
     }
 }
@@ -586,11 +586,11 @@ unsafe fn set(kernel: cl_kernel, i: u32, arg: &Arg<'_, OpenCl>) -> Result<(), i3
         Arg::Accum(Scalar::F32(v)) => unsafe { value(kernel, i, v) },
         // SAFETY: see above.
         Arg::Accum(Scalar::F64(v)) => unsafe { value(kernel, i, v) },
-        Arg::Memory(Argument::Device(buffer)) => match &buffer.place {
+        Arg::Memory(Argument::Device(buffer)) => match &buffer.storage {
             // SAFETY: see above; a buffer object is passed by its handle.
-            Place::Mem(mem) => unsafe { value(kernel, i, &mem.get()) },
+            Storage::Mem(mem) => unsafe { value(kernel, i, &mem.get()) },
             // SAFETY: see above.
-            Place::Svm(start) => unsafe { set_kernel_arg_svm_pointer(kernel, i, *start) },
+            Storage::Svm(start) => unsafe { set_kernel_arg_svm_pointer(kernel, i, *start) },
         },
         Arg::Memory(Argument::Host(_)) => panic!("host memory, which `caps` deny"),
     }

@@ -90,13 +90,13 @@ impl Shared {
             .ok()
             .and_then(|bytes| bytes.max(1).checked_next_multiple_of(ALIGN))
             .ok_or_else(|| Error::OutOfMemory { device: self.name.clone(), bytes })?;
-        let place = match self.memory {
+        let storage = match self.memory {
             Memory::Buffers => {
                 // SAFETY: the context lives in `self`; no host memory is given.
                 let mem =
                     unsafe { create_buffer(self.context.get(), CL_MEM_READ_WRITE, size, ptr::null_mut()) }
                         .map_err(|code| self.error(During::Memory { bytes }, code))?;
-                Place::Mem(Owned::new(mem, release_mem_object))
+                Storage::Mem(Owned::new(mem, release_mem_object))
             }
             shared => {
                 let fine = if shared == Memory::Fine { CL_MEM_SVM_FINE_GRAIN_BUFFER } else { 0 };
@@ -106,17 +106,17 @@ impl Shared {
                     unsafe { svm_alloc(self.context.get(), CL_MEM_READ_WRITE | fine, size, ALIGN as u32) }
                         // The driver says nothing but a null pointer, whatever the reason.
                         .map_err(|_| Error::OutOfMemory { device: self.name.clone(), bytes })?;
-                Place::Svm(start)
+                Storage::Svm(start)
             }
         };
-        Ok(Buffer { place, bytes, mapped: AtomicBool::new(false), shared: Arc::clone(self) })
+        Ok(Buffer { storage, bytes, mapped: AtomicBool::new(false), shared: Arc::clone(self) })
     }
 }
 
 /// Memory that kernels of a device reach.
 #[derive(Debug)]
 pub struct Buffer {
-    pub(crate) place: Place,
+    pub(crate) storage: Storage,
     pub(crate) bytes: u64,
     /// Set while `map` lends the memory out.
     pub(crate) mapped: AtomicBool,
@@ -124,7 +124,7 @@ pub struct Buffer {
 }
 
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum Storage {
     Mem(Owned<cl_mem>),
     /// Start of shared virtual memory.
     Svm(*mut c_void),
@@ -138,7 +138,7 @@ unsafe impl Sync for Buffer {}
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let Place::Svm(start) = self.place else { return };
+        let Storage::Svm(start) = self.storage else { return };
         // Unlike buffer objects, this memory is not kept by commands that use it. A stream that is no more waited
         // for its commands before it let go of its queue.
         let _ = self.shared.finish_all();

@@ -14,7 +14,7 @@ use std::str::FromStr;
 pub enum Memory {
     /// Fine-grained buffer SVM: host and device see each other's writes without a call.
     Fine,
-    /// Coarse-grained SVM: the host maps before it looks.
+    /// Coarse-grained SVM: the host maps before it reads or writes.
     Coarse,
     /// Buffer objects: the host copies.
     Buffers,
@@ -52,7 +52,7 @@ impl FromStr for Memory {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Which device: its place in [`devices()`](crate::devices), or part of its or its platform's name, in any case of
+    /// Which device: its index in [`devices()`](crate::devices), or part of its or its platform's name, in any case of
     /// letters; `None` takes the first.
     pub device: Option<String>,
     /// What memory to use; `None` takes fine-grained SVM, else coarse-grained SVM where host and device

@@ -96,7 +96,7 @@ fn ask() -> Result<Vec<Found>> {
     if all.is_empty() {
         return Err(unavailable("no OpenCL device; install a driver for one (Debian: pocl-opencl-icd)"));
     }
-    all.sort_by_key(|found| (found.info.kind.place(), std::cmp::Reverse(found.compute_units)));
+    all.sort_by_key(|found| (found.info.kind.rank(), std::cmp::Reverse(found.compute_units)));
     Ok(all)
 }
 

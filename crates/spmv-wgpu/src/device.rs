@@ -167,8 +167,8 @@ impl Backend for Wgpu {
     }
 
     fn open_stream(&self, timed: bool) -> Result<Stream> {
-        if timed && !self.caps.clock {
-            return Err(Error::unsupported(&*self.caps.name, "clock of its own", "open an untimed stream"));
+        if timed && !self.caps.timestamps {
+            return Err(Error::unsupported(&*self.caps.name, "timestamps", "open an untimed stream"));
         }
         Stream::new(&self.shared, &self.streams, timed)
     }
@@ -208,7 +208,7 @@ impl Backend for Wgpu {
         stream: &Stream,
         buffer: &Buffer,
         bytes: u64,
-        look: impl FnOnce(&mut [u8]) -> R,
+        f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
         self.own(stream, &[buffer]);
         let len = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?.len() as u64;
@@ -216,9 +216,9 @@ impl Backend for Wgpu {
             let way_out = "read it, or let the device repair (Fixup::Device)";
             return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
         }
-        let _look = buffer.lent.begin();
+        let _look = buffer.mapped.begin();
         stream.work().map(buffer, len.max(4).next_multiple_of(4))?;
-        buffer.lend(len, look)
+        buffer.lend(len, f)
     }
 
     unsafe fn launch(

@@ -51,7 +51,7 @@ impl FromStr for Memory {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Which device: its place in [`devices()`](crate::devices), or part of its name, driver or interface (`vulkan`, `metal`, `dx12`),
+    /// Which device: its index in [`devices()`](crate::devices), or part of its name, driver or interface (`vulkan`, `metal`, `dx12`),
     /// in any case of letters; `None` takes the first.
     pub device: Option<String>,
     /// What memory to use; `None` takes mapped memory where host and device share memory, else staged.

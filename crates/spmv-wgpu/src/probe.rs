@@ -11,7 +11,7 @@ use wgpu::{Adapter, Features, Instance, InstanceDescriptor, Limits};
 use crate::faults::unavailable;
 use crate::options::{Mask, Memory, Options};
 
-/// Processors of a GPU that does not say how many it has: no interface of wgpu tells.
+/// Processors of a GPU that does not say how many it has: no interface of wgpu reports it.
 const UNITS_OF_GPU: u32 = 128;
 /// The same for one on the chip of the CPU.
 const UNITS_OF_INTEGRATED_GPU: u32 = 16;
@@ -76,7 +76,7 @@ pub(crate) fn found() -> Result<Vec<Found>> {
         let reason = "no Vulkan, Metal or Direct3D 12 device; install a driver (Debian: mesa-vulkan-drivers libvulkan1)";
         return Err(unavailable(reason));
     }
-    all.sort_by_key(|found| found.info.kind.place());
+    all.sort_by_key(|found| found.info.kind.rank());
     Ok(all)
 }
 
@@ -85,12 +85,12 @@ pub(crate) fn choose(options: &Options) -> Result<Found> {
     let mut all = found()?;
     let Some(asked) = &options.device else { return Ok(all.remove(0)) };
     let at = {
-        let places: Vec<usize> = (0..all.len()).collect();
+        let indices: Vec<usize> = (0..all.len()).collect();
         let name = |i: &usize| {
             let info = &all[*i].info;
             format!("{} ({}, {})", info.name, info.driver, info.interface)
         };
-        *find_device(&places, asked, name).map_err(unavailable)?
+        *find_device(&indices, asked, name).map_err(unavailable)?
     };
     Ok(all.swap_remove(at))
 }
@@ -166,7 +166,7 @@ impl Found {
 
     /// Lanes that are part of one subgroup whatever size the driver gives it.
     pub(crate) fn subgroup_lanes(&self) -> Option<u16> {
-        // Metal tells no bounds that mean anything; a trial kernel tells whether these are right.
+        // Metal reports no bounds that mean anything; a trial kernel shows whether these are right.
         let least = if self.info.interface == "metal" { LANES_OF_METAL } else { self.least_subgroup };
         let usable = self.features.contains(Features::SUBGROUP) && least.is_power_of_two();
         usable.then(|| u16::try_from(least).ok()).flatten().filter(|lanes| *lanes > 1)
@@ -205,7 +205,7 @@ impl Found {
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(largest).min(largest) / 4 * 4;
         caps.max_tile.0 = SEGMENT_BITS;
         caps.bunch_barriers = false;
-        caps.clock = self.features.contains(TIMES);
+        caps.timestamps = self.features.contains(TIMES);
         // Software takes small groups as other devices do, and ends long loops.
         caps.tasks = false;
         if driver.starts_with("llvmpipe") {

@@ -41,7 +41,7 @@ impl Shared {
         self.faults.check()
     }
 
-    /// What is wrong with calls of wgpu that tell nothing themselves: scopes are the thread's own, so that no error goes
+    /// What is wrong with calls of wgpu that report nothing themselves: scopes are the thread's own, so that no error goes
     /// to another.
     pub(crate) fn guarded<R>(&self, kernel: &str, bytes: u64, calls: impl FnOnce() -> R) -> Result<R> {
         self.scoped(calls)?.map_err(|e| self.faults.of(kernel, &e, bytes))
@@ -76,9 +76,9 @@ impl Shared {
         last: Option<SubmissionIndex>,
     ) -> Result<()> {
         let told = Arc::new(OnceLock::new());
-        let tell = Arc::clone(&told);
+        let report = Arc::clone(&told);
         buffer.slice(range).map_async(mode, move |result| {
-            let _ = tell.set(result);
+            let _ = report.set(result);
         });
         let wait = || {
             self.poll(last)?;

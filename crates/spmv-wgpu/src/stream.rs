@@ -94,7 +94,7 @@ impl Drop for Tick {
 
 /// Points of time of a timed stream.
 #[derive(Debug)]
-struct Clock {
+struct Timestamps {
     queries: QuerySet,
     free: Arc<Mutex<Vec<u32>>>,
     resolved: wgpu::Buffer,
@@ -124,7 +124,7 @@ pub(crate) struct Work {
     staging: Option<wgpu::Buffer>,
     /// The newest at the end.
     bound: Vec<Bound>,
-    clock: Option<Clock>,
+    timestamps: Option<Timestamps>,
 }
 
 /// Whole words that contain `len` bytes from `offset` on.
@@ -134,7 +134,8 @@ fn words(offset: u64, len: u64) -> std::ops::Range<u64> {
 
 impl Stream {
     pub(crate) fn new(shared: &Arc<Shared>, streams: &Arc<Streams>, timed: bool) -> Result<Self> {
-        let clock = timed.then(|| shared.guarded("clock", 0, || Clock::new(&shared.device))).transpose()?;
+        let timestamps =
+            timed.then(|| shared.guarded("timestamps", 0, || Timestamps::new(&shared.device))).transpose()?;
         let work = Work {
             shared: Arc::clone(shared),
             streams: Arc::clone(streams),
@@ -144,7 +145,7 @@ impl Stream {
             last: None,
             staging: None,
             bound: Vec::new(),
-            clock,
+            timestamps,
         };
         let work = Arc::new(Mutex::new(work));
         locked(&streams.0).push(Arc::downgrade(&work));
@@ -179,7 +180,7 @@ impl Event {
     }
 }
 
-impl Clock {
+impl Timestamps {
     fn new(device: &Device) -> Self {
         let queries = device.create_query_set(&QuerySetDescriptor {
             label: None,
@@ -238,20 +239,23 @@ impl Work {
     }
 
     fn tick(&mut self) -> Result<Option<Tick>> {
-        let Some(clock) = &self.clock else { return Ok(None) };
-        let Some(at) = locked(&clock.free).pop() else {
+        let Some(timestamps) = &self.timestamps else { return Ok(None) };
+        let Some(at) = locked(&timestamps.free).pop() else {
             let what = format!("more than {TICKS} events of a stream");
             return Err(Error::unsupported(&*self.shared.name, what, "drop events that are over"));
         };
-        let tick = Tick { at, free: Arc::clone(&clock.free) };
-        let queries = clock.queries.clone();
+        let tick = Tick { at, free: Arc::clone(&timestamps.free) };
+        let queries = timestamps.queries.clone();
         self.encoder().write_timestamp(&queries, at);
         Ok(Some(tick))
     }
 
     fn ticks(&mut self, at: [u32; 2]) -> Result<[u64; 2]> {
-        let Some(clock) = &self.clock else { unreachable!("events with times come of streams with clocks") };
-        let (queries, resolved, read) = (clock.queries.clone(), clock.resolved.clone(), clock.read.clone());
+        let Some(timestamps) = &self.timestamps else {
+            unreachable!("events with times come from timed streams")
+        };
+        let (queries, resolved, read) =
+            (timestamps.queries.clone(), timestamps.resolved.clone(), timestamps.read.clone());
         let encoder = self.encoder();
         for (i, at) in at.into_iter().enumerate() {
             encoder.resolve_query_set(&queries, at..at + 1, &resolved, i as u64 * TICK_BYTES);
@@ -308,7 +312,7 @@ impl Work {
         if all == (offset..offset + bytes.len() as u64) {
             return self.write_words(buffer, offset, bytes);
         }
-        // Bytes beside these stay as they are; beyond the end there are none.
+        // Bytes next to these stay as they are; beyond the end there are none.
         let middle = if offset.is_multiple_of(4) { bytes.len() / 4 * 4 } else { 0 };
         self.write_words(buffer, offset, &bytes[..middle])?;
         let (from, rest) = (offset + middle as u64, &bytes[middle..]);
@@ -358,7 +362,7 @@ impl Work {
         Ok(())
     }
 
-    /// Makes what is submitted visible to the host, which may then look at the buffer until it unmaps it.
+    /// Makes what is submitted visible to the host, which may then access the buffer until it unmaps it.
     pub(crate) fn map(&mut self, buffer: &Buffer, len: u64) -> Result<()> {
         self.flush()?;
         // Only a mapping for reading brings what the device wrote to a memory that is not coherent, only one for writing

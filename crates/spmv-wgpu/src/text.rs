@@ -42,7 +42,7 @@ pub(crate) fn with_body(spec: &KernelSpec, body: &str, replaced_in: Option<&Path
     Ok(text)
 }
 
-/// Scalars as `p`, then each buffer with its place among them, and how to load values.
+/// Scalars as `p`, then each buffer with its index among them, and how to load values.
 fn declarations(spec: &KernelSpec) -> String {
     let params = spec.id.params();
     let mut text = String::from("struct Params {\n");

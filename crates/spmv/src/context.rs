@@ -139,7 +139,7 @@ impl Context {
     }
 
     /// Opens the best device apart from the cores of the CPU, of the backend that `SPMV_BACKEND` names or else of the first that
-    /// opens, with [the cores beside it](Self::beside_cores).
+    /// opens, with [the host's cores](Self::with_host_cores).
     ///
     /// ```
     /// use spmv::{Context, Csr};
@@ -163,7 +163,7 @@ impl Context {
         let (mut entries, mut tried) = (Vec::new(), Vec::new());
         for entry in BACKENDS.iter().filter(is_asked_for) {
             if entry.kind == BackendKind::Cpu {
-                let reason = "these are the cores; they need a device beside them".into();
+                let reason = "these are the cores; they need a device to work with".into();
                 tried.push(Tried::new(entry.kind, reason));
                 continue;
             }
@@ -171,7 +171,7 @@ impl Context {
             entries.push(Entry { passes, ..*entry });
         }
         match Self::probe(&entries) {
-            Ok(context) => context.beside_cores(),
+            Ok(context) => context.with_host_cores(),
             Err(Error::NoBackend { tried: before }) => {
                 tried.splice(0..0, before);
                 Err(Error::NoBackend { tried })
@@ -180,34 +180,34 @@ impl Context {
         }
     }
 
-    /// The same device with the cores of the CPU beside it: all but one, which waits for the device (Tan et al. 2019).
+    /// The same device together with the cores of the CPU: all but one, which waits for the device (Tan et al. 2019).
     ///
-    /// Matrices are cut in two, one part for either side, or stay whole with the faster side where both together gain
-    /// nothing; [`Matrix::explain`] says which and why. To find the cut, [`prepare`](Self::prepare) runs some 20
+    /// Matrices are split, one part for device and host, or stay whole with the faster one where both together gain
+    /// nothing; [`Matrix::explain`] says which and why. To find the split, [`prepare`](Self::prepare) runs some 20
     /// of them ([`Steering::runs`]), after models that `cargo xtask train` keeps if there are any. Vectors are the host's, and the
     /// parts of them that the device needs are copied in every multiplication unless its kernels reach the host's memory:
-    /// iterations whose vectors never leave a discrete device are faster on it alone. [`plan`](Self::plan) tells what the device
+    /// iterations whose vectors never leave a discrete device are faster on it alone. [`plan`](Self::plan) says what the device
     /// alone would run. Options of [`prepare_with`](Self::prepare_with) are for the device's rows.
-    /// A context of the cpu backend gets cores beside it too, the same ones, which is of use in tests alone.
+    /// A context of the cpu backend gets the host's cores too, the same ones, which is of use in tests alone.
     ///
     /// # Errors
     /// Threads that cannot be started.
-    pub fn beside_cores(&self) -> Result<Self> {
-        let (device, profile_problem) = self.device.beside_cores()?;
+    pub fn with_host_cores(&self) -> Result<Self> {
+        let (device, profile_problem) = self.device.with_host_cores()?;
         Ok(Self { device, profile_problem: self.profile_problem.clone().or(profile_problem), ..self.clone() })
     }
 
-    /// The cores beside the device, if there are any.
+    /// The the host's cores, if there are any.
     pub fn cores(&self) -> Option<&DeviceCaps> {
         self.device.cores()
     }
 
-    /// How matrices are cut, if there are cores beside the device.
+    /// How matrices are split, if there are the host's cores.
     pub fn steering(&self) -> Option<&Steering> {
         self.device.steering()
     }
 
-    /// The same, cutting matrices in another way. Without cores beside the device there is nothing to steer.
+    /// The same, cutting matrices in another way. Without the host's cores there is nothing to steer.
     #[must_use]
     pub fn steered(&self, steering: Steering) -> Self {
         let device = self.device.steered(steering).unwrap_or_else(|| Arc::clone(&self.device));
@@ -215,9 +215,9 @@ impl Context {
     }
 
     /// Opens the devices that [`auto`](Self::auto) would take and picks the one that is predicted to multiply this matrix
-    /// the fastest, vectors being on the device already. Times are by the device's clock, so that of a GPU leaves out what its
+    /// the fastest, vectors being on the device already. Times are by the device's timestamps, so that of a GPU leaves out what its
     /// caller waits besides. A device that was not fitted is taken in the order of probing: it neither wins over an earlier
-    /// one nor loses to a later. Opens every device, and looks at the matrix for each as [`plan`](Self::plan) does.
+    /// one nor loses to a later. Opens every device, and reads the matrix for each as [`plan`](Self::plan) does.
     ///
     /// ```
     /// use spmv::{Context, Csr, Options};
@@ -362,7 +362,7 @@ impl Context {
     }
 
     /// Why the profile that was kept for the device is not used, if there is one: it is damaged, or of another driver,
-    /// processor or version. `cargo xtask fit` makes it anew. With cores beside the device the same of models, which
+    /// processor or version. `cargo xtask fit` makes it anew. With the host's cores the same of models, which
     /// `cargo xtask train` makes.
     pub fn profile_problem(&self) -> Option<&str> {
         self.profile_problem.as_deref()
@@ -377,7 +377,7 @@ impl Context {
         self.prepare_with(a, &Options::default())
     }
 
-    /// As [`prepare`](Self::prepare), with algorithm, tiling and place of repair chosen.
+    /// As [`prepare`](Self::prepare), with algorithm, tiling and where sums are repaired chosen.
     ///
     /// ```
     /// use spmv::{Algorithm, Context, Csr, Options};

@@ -25,7 +25,7 @@ impl<B: Backend> AnyDevice for Device<B> {
         Device::profile(self, value)
     }
 
-    fn beside_cores(&self) -> Opened {
+    fn with_host_cores(&self) -> Opened {
         Hetero::open(self)
     }
 }

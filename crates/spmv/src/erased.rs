@@ -1,4 +1,4 @@
-//! One type over all backends: the only place with `dyn`.
+//! One type over all backends: the only one with `dyn`.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -46,13 +46,13 @@ for_each_value!(scalars);
 pub trait AnyDevice: DeviceOfEach + Debug {
     fn caps(&self) -> &DeviceCaps;
     fn profile(&self, value: Dtype) -> Option<&Profile>;
-    /// The same device with the cores of the CPU beside it.
-    fn beside_cores(&self) -> Opened;
-    /// Those beside it.
+    /// The same device together with the cores of the CPU.
+    fn with_host_cores(&self) -> Opened;
+    /// Those cores.
     fn cores(&self) -> Option<&DeviceCaps> {
         None
     }
-    /// How cuts are found, if there are cores beside it.
+    /// How splits are found, if there are the host's cores.
     fn steering(&self) -> Option<&Steering> {
         None
     }
@@ -124,7 +124,7 @@ pub trait AnyVector<T>: Any + Debug + Send + Sync {
     fn len(&self) -> usize;
     fn write(&mut self, values: &[T]) -> Result<()>;
     fn read(&self, values: &mut [T]) -> Result<()>;
-    fn map(&mut self, look: &mut dyn FnMut(&mut [T])) -> Result<()>;
+    fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()>;
 }
 
 /// A workspace of any backend.
@@ -283,8 +283,8 @@ impl<B: Backend, T: Value> AnyVector<T> for DeviceVec<B, T> {
         DeviceVec::read(self, values)
     }
 
-    fn map(&mut self, look: &mut dyn FnMut(&mut [T])) -> Result<()> {
-        DeviceVec::map(self, look)
+    fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()> {
+        DeviceVec::map(self, f)
     }
 }
 

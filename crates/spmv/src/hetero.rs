@@ -1,4 +1,4 @@
-//! A device and the cores beside it, as a context has them.
+//! A device and the host's cores, as a context has them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{AnyCsr, Dtype, RowStats, Value};
 use spmv_cpu::Cpu;
 use spmv_exec::{Device, Error, Options, Plan, Profile, Result, RunStats};
-use spmv_hetero::{Models, Pair, PairWorkspace, Partition, Sides, Steering};
+use spmv_hetero::{CoDevices, CoMatrix, CoWorkspace, Models, Partition, Steering};
 
 use crate::erased::{
     AnyDevice, AnyMatrix, AnyPending, AnyRecorded, AnyVector, AnyWorkspace, DeviceOf, Mismatch, Opened, own,
@@ -14,10 +14,10 @@ use crate::erased::{
 };
 use crate::profiles::cores;
 
-/// Both sides, and how they find their cuts.
+/// Device and host, and how they find their splits.
 #[derive(Debug)]
 pub(crate) struct Hetero<B: Backend> {
-    sides: Sides<B, Cpu>,
+    devices: CoDevices<B, Cpu>,
     steering: Steering,
 }
 
@@ -25,36 +25,36 @@ impl<B: Backend> Hetero<B> {
     /// With all cores but one, which waits for the device, and the models that were trained on both, if there are any.
     pub(crate) fn open(device: &Device<B>) -> Opened {
         let threads = rayon::current_num_threads() - 1;
-        let sides = Sides::new(device.clone(), threads, cores)?;
-        let (models, problem) = match Models::kept(B::NAME, device.caps(), sides.beside().caps()) {
+        let devices = CoDevices::new(device.clone(), threads, cores)?;
+        let (models, problem) = match Models::kept(B::NAME, device.caps(), devices.sharing().caps()) {
             Ok(kept) => (kept.map(Arc::new), None),
             Err(e) => (None, Some(e.to_string())),
         };
         let steering = Steering { models, ..Steering::default() };
-        Ok((Arc::new(Self { sides, steering }), problem))
+        Ok((Arc::new(Self { devices, steering }), problem))
     }
 }
 
 fn unsupported(what: &str, way_out: &str) -> Error {
-    spmv_backend::Error::unsupported("a device with cores beside it", what, way_out).into()
+    spmv_backend::Error::unsupported("a device with the host's cores", what, way_out).into()
 }
 
 impl<B: Backend> AnyDevice for Hetero<B> {
     fn caps(&self) -> &DeviceCaps {
-        self.sides.device().caps()
+        self.devices.device().caps()
     }
 
     fn profile(&self, value: Dtype) -> Option<&Profile> {
-        self.sides.device().profile(value)
+        self.devices.device().profile(value)
     }
 
-    fn beside_cores(&self) -> Opened {
-        let Self { sides, steering } = self;
-        Ok((Arc::new(Self { sides: sides.clone(), steering: steering.clone() }), None))
+    fn with_host_cores(&self) -> Opened {
+        let Self { devices, steering } = self;
+        Ok((Arc::new(Self { devices: devices.clone(), steering: steering.clone() }), None))
     }
 
     fn cores(&self) -> Option<&DeviceCaps> {
-        Some(self.sides.beside().caps())
+        Some(self.devices.sharing().caps())
     }
 
     fn steering(&self) -> Option<&Steering> {
@@ -62,21 +62,21 @@ impl<B: Backend> AnyDevice for Hetero<B> {
     }
 
     fn steered(&self, steering: Steering) -> Option<Arc<dyn AnyDevice>> {
-        Some(Arc::new(Self { sides: self.sides.clone(), steering }))
+        Some(Arc::new(Self { devices: self.devices.clone(), steering }))
     }
 }
 
 impl<B: Backend, T: Value> DeviceOf<T> for Hetero<B> {
     fn plan(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Plan> {
-        DeviceOf::plan(self.sides.device(), a, options)
+        DeviceOf::plan(self.devices.device(), a, options)
     }
 
     fn prepare(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>> {
-        let pair = match a {
-            AnyCsr::U32(a) => Pair::prepare(&self.sides, a, options, &self.steering),
-            AnyCsr::U64(a) => Pair::prepare(&self.sides, a, options, &self.steering),
+        let co_matrix = match a {
+            AnyCsr::U32(a) => CoMatrix::prepare(&self.devices, a, options, &self.steering),
+            AnyCsr::U64(a) => CoMatrix::prepare(&self.devices, a, options, &self.steering),
         };
-        Ok(Box::new(pair?))
+        Ok(Box::new(co_matrix?))
     }
 
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>> {
@@ -90,29 +90,29 @@ impl<B: Backend, T: Value> DeviceOf<T> for Hetero<B> {
     }
 }
 
-impl<B: Backend, T: Value> AnyMatrix<T> for Pair<B, Cpu, T> {
+impl<B: Backend, T: Value> AnyMatrix<T> for CoMatrix<B, Cpu, T> {
     fn plan(&self) -> &Plan {
-        Pair::plan(self)
+        CoMatrix::plan(self)
     }
 
     fn explain(&self) -> String {
-        Pair::explain(self)
+        CoMatrix::explain(self)
     }
 
     fn partition(&self) -> Option<&Partition> {
-        Pair::partition(self)
+        CoMatrix::partition(self)
     }
 
     fn row_stats(&self) -> &RowStats {
-        Pair::row_stats(self)
+        CoMatrix::row_stats(self)
     }
 
     fn prepare_s(&self) -> f64 {
-        Pair::prepare_s(self)
+        CoMatrix::prepare_s(self)
     }
 
     fn workspace(&self, _timed: bool) -> Result<Box<dyn AnyWorkspace>> {
-        Ok(Box::new(Pair::workspace(self)?))
+        Ok(Box::new(CoMatrix::workspace(self)?))
     }
 
     fn enqueue<'a>(
@@ -147,12 +147,12 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Pair<B, Cpu, T> {
         beta: T::Accum,
         y: &mut [T::Accum],
     ) -> Result<RunStats, Mismatch> {
-        let workspace = own_mut::<PairWorkspace<B, Cpu, T>>(workspace, "the workspace")?;
-        let of_both = Pair::apply(self, workspace, alpha, x, beta, y)?;
+        let workspace = own_mut::<CoWorkspace<B, Cpu, T>>(workspace, "the workspace")?;
+        let of_both = CoMatrix::apply(self, workspace, alpha, x, beta, y)?;
         let mut stats = RunStats::default();
         stats.stage1_s = of_both.device_s.max(of_both.cores_s);
         stats.stage2_s = of_both.join_s;
-        stats.sides_s = Some([of_both.device_s, of_both.cores_s]);
+        stats.shares_s = Some([of_both.device_s, of_both.cores_s]);
         Ok(stats)
     }
 
@@ -173,9 +173,9 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Pair<B, Cpu, T> {
     }
 }
 
-impl<B: Backend, T: Value> AnyWorkspace for PairWorkspace<B, Cpu, T> {}
+impl<B: Backend, T: Value> AnyWorkspace for CoWorkspace<B, Cpu, T> {}
 
-/// A vector in the host's memory, which both sides work on.
+/// A vector in the host's memory, which device and host work on.
 #[derive(Debug)]
 struct HostVec<T>(Vec<T>);
 
@@ -205,8 +205,8 @@ impl<T: Value> AnyVector<T> for HostVec<T> {
         Ok(())
     }
 
-    fn map(&mut self, look: &mut dyn FnMut(&mut [T])) -> Result<()> {
-        look(&mut self.0);
+    fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()> {
+        f(&mut self.0);
         Ok(())
     }
 }

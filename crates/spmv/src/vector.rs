@@ -66,11 +66,11 @@ impl<T: Value> Vector<T> {
     ///
     /// # Errors
     /// `Unsupported` where memory is discrete, and sums that were never repaired.
-    pub fn map<R>(&mut self, look: impl FnOnce(&mut [T]) -> R) -> Result<R> {
-        let (mut look, mut result) = (Some(look), None);
+    pub fn map<R>(&mut self, f: impl FnOnce(&mut [T]) -> R) -> Result<R> {
+        let (mut f, mut result) = (Some(f), None);
         self.erased.map(&mut |values| {
-            if let Some(look) = look.take() {
-                result = Some(look(values));
+            if let Some(f) = f.take() {
+                result = Some(f(values));
             }
         })?;
         Ok(result.expect("a map that succeeds has looked"))

@@ -1,26 +1,26 @@
-//! The corpus of `spmv-conformance` on devices with the cores beside them, over every kind of cut and type of values; and
-//! cuts that are searched for, as users get them.
+//! The corpus of `spmv-conformance` on devices with the host's cores, over every kind of split and type of values; and
+//! splits that are searched for, as users get them.
 
 use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
 use spmv::{
-    BackendKind, Context, Csr, Cut, Dtype, Regular, Scalar, Steering, Tiling, Value, bf16, by_dtype, oracle,
+    BackendKind, Context, Csr, Dtype, Regular, Scalar, Split, Steering, Tiling, Value, bf16, by_dtype, oracle,
 };
 use spmv_backend::Backend;
 use spmv_conformance::{Share, absent, compare, corpus, input, same_bits};
 use spmv_cpu::Cpu;
 use spmv_exec::{Algorithm, Device, Options};
-use spmv_hetero::{Pair, Sides};
+use spmv_hetero::{CoDevices, CoMatrix};
 
-/// Kinds of cuts, for a matrix of so many rows.
-fn cuts(n_rows: usize) -> [(&'static str, Vec<Cut>); 4] {
+/// Kinds of splits, for a matrix of so many rows.
+fn splits(n_rows: usize) -> [(&'static str, Vec<Split>); 4] {
     let some = [n_rows / 3, n_rows.saturating_sub(1)];
-    let rows = |regular: Regular, rows: &[usize]| -> Vec<Cut> {
-        rows.iter().map(|rows| Cut { regular, ..Cut::by_rows(*rows) }).collect()
+    let rows = |regular: Regular, rows: &[usize]| -> Vec<Split> {
+        rows.iter().map(|rows| Split { regular, ..Split::by_rows(*rows) }).collect()
     };
     let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
-    let speculative = some.map(|rows| Cut { options, ..Cut::by_rows(rows) });
+    let speculative = some.map(|rows| Split { options, ..Split::by_rows(rows) });
     let widths = [0, 1, 40];
     let of = |kind: fn(usize) -> Regular| {
         widths.iter().flat_map(|width| rows(kind(*width), &[0, n_rows / 2])).collect()
@@ -29,32 +29,32 @@ fn cuts(n_rows: usize) -> [(&'static str, Vec<Cut>); 4] {
         ("rows", rows(Regular::None, &[some[0], some[1], n_rows, 0])),
         ("rows-spec_segsum", speculative.to_vec()),
         ("diagonals", of(|half_width| Regular::Diagonals { half_width })),
-        ("places", of(|width| Regular::Places { width })),
+        ("slots", of(|width| Regular::Slots { width })),
     ]
 }
 
 /// One matrix in each of the scalings, twice.
 fn check<B: Backend, T: Value>(
-    sides: &Sides<B, Cpu>,
+    devices: &CoDevices<B, Cpu>,
     matrix: &Csr<f64>,
-    cut: &Cut,
+    split: &Split,
     exact: bool,
     scalings: &[(f64, f64)],
 ) -> Result<(), String> {
-    let fail = |e: spmv_exec::Error| format!("{cut}: {e}");
+    let fail = |e: spmv_exec::Error| format!("{split}: {e}");
     let number = <T::Accum as Value>::from_f64;
     let a = matrix.map_values(T::from_f64);
-    let pair = Pair::with_cut(sides, a.view(), cut).map_err(fail)?;
-    let mut workspace = pair.workspace().map_err(fail)?;
+    let co_matrix = CoMatrix::with_split(devices, a.view(), split).map_err(fail)?;
+    let mut workspace = co_matrix.workspace().map_err(fail)?;
     let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, exact))).collect();
     for &(alpha, beta) in scalings {
         let old = |i| if beta == 0.0 { number(f64::NAN) } else { number(input(i, exact)) };
         let old: Vec<_> = (0..a.n_rows()).map(old).collect();
         let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
-        let case = |e: String| format!("{cut}, alpha {alpha}, beta {beta}: {e}");
+        let case = |e: String| format!("{split}, alpha {alpha}, beta {beta}: {e}");
         let mut run = || {
             let mut y = old.clone();
-            pair.apply(&mut workspace, number(alpha), &x, number(beta), &mut y).map(|_| y).map_err(fail)
+            co_matrix.apply(&mut workspace, number(alpha), &x, number(beta), &mut y).map(|_| y).map_err(fail)
         };
         let first = run()?;
         compare(&reference, exact, &first).map_err(case)?;
@@ -63,16 +63,17 @@ fn check<B: Backend, T: Value>(
     Ok(())
 }
 
-/// All kinds of cuts, types of values and groups of the corpus on one device.
+/// All kinds of splits, types of values and groups of the corpus on one device.
 fn of_device<B: Backend>(label: &str, device: spmv_backend::Result<B>, trials: &mut Vec<Trial>) {
     let cores = || Device::new(Cpu::open(Default::default())?);
-    let sides = device.map_err(Into::into).and_then(|device| Sides::new(Device::new(device)?, 2, cores));
-    let sides = match sides {
-        Ok(sides) => Arc::new(sides),
+    let devices =
+        device.map_err(Into::into).and_then(|device| CoDevices::new(Device::new(device)?, 2, cores));
+    let devices = match devices {
+        Ok(devices) => Arc::new(devices),
         Err(e) => return trials.push(absent(&format!("hetero-{label}"), B::NAME, &e.to_string())),
     };
     let can = |dtype: &Dtype| {
-        let caps = sides.device().caps();
+        let caps = devices.device().caps();
         caps.storage.contains(*dtype) && caps.arithmetic.contains(dtype.accum())
     };
     let tiling = Tiling::new(32, 4, 2, 1).expect("a valid tiling");
@@ -83,17 +84,17 @@ fn of_device<B: Backend>(label: &str, device: spmv_backend::Result<B>, trials: &
             continue;
         }
         for (kind, (group, matrices)) in
-            (0..cuts(1).len()).flat_map(|kind| corpus::groups().into_iter().map(move |group| (kind, group)))
+            (0..splits(1).len()).flat_map(|kind| corpus::groups().into_iter().map(move |group| (kind, group)))
         {
-            let sides = Arc::clone(&sides);
-            let name = format!("hetero-{label}/{}/{dtype}/{group}", cuts(1)[kind].0);
+            let devices = Arc::clone(&devices);
+            let name = format!("hetero-{label}/{}/{dtype}/{group}", splits(1)[kind].0);
             let share = Share::of(kind + dtype as usize);
             trials.push(Trial::test(name, move || {
                 let cases = matrices(&tiling, share).cases;
                 for (i, case) in cases.iter().enumerate() {
                     let scalings = share.scalings(i, cases.len());
-                    for cut in &share.next(i).part(&cuts(case.matrix.n_rows())[kind].1, 2) {
-                        by_dtype!(dtype, T => check::<B, T>(&sides, &case.matrix, cut, case.exact, scalings))
+                    for split in &share.next(i).part(&splits(case.matrix.n_rows())[kind].1, 2) {
+                        by_dtype!(dtype, T => check::<B, T>(&devices, &case.matrix, split, case.exact, scalings))
                             .map_err(|e| Failed::from(format!("{}: {e}", case.name)))?;
                     }
                 }
@@ -120,7 +121,7 @@ fn matrices() -> [Csr<f64>; 3] {
     [matrix(diagonals.collect()), matrix(even.chain(long).collect()), matrix(uneven.collect())]
 }
 
-/// As users have it: with cuts that are searched for, given, or where the search begins.
+/// As users have it: with splits that are searched for, given, or where the search begins.
 fn as_users_have_it<T: Scalar>(context: &Context) -> spmv::Result<()>
 where
     T::Accum: Scalar,
@@ -128,14 +129,14 @@ where
     let number = <T::Accum as Value>::from_f64;
     for a in matrices() {
         let a = a.map_values(T::from_f64);
-        let given = Cut { regular: Regular::Places { width: 2 }, ..Cut::by_rows(900) };
+        let given = Split { regular: Regular::Slots { width: 2 }, ..Split::by_rows(900) };
         let ways = [
             Steering { runs: 2, ..Steering::default() },
             Steering { runs: 0, ..Steering::default() },
-            Steering { cut: Some(given), ..Steering::default() },
+            Steering { split: Some(given), ..Steering::default() },
         ];
         for steering in ways {
-            let is_given = steering.cut.is_some();
+            let is_given = steering.split.is_some();
             let matrix = context.steered(steering).prepare(&a)?;
             assert_eq!(matrix.partition().is_none(), is_given);
             let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, false))).collect();
@@ -143,7 +144,7 @@ where
             let stats = matrix.apply(number(-2.0), &device_x, number(3.0), &mut y)?;
             let reference = oracle::multiply(a.view(), -2.0, &x, 3.0, &vec![number(1.5); a.n_rows()]);
             assert!(reference.error_over_bound(&y.to_vec()?) <= 1.0, "{}", matrix.explain());
-            assert!(stats.sides_s.is_some_and(|[device, cores]| device + cores > 0.0));
+            assert!(stats.shares_s.is_some_and(|[device, cores]| device + cores > 0.0));
             let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![number(0.0); a.n_rows()]);
             assert!(reference.error_over_bound(&matrix.multiply(&x)?) <= 1.0, "{}", matrix.explain());
             let mut workspace = matrix.workspace()?;
@@ -155,8 +156,8 @@ where
 }
 
 fn of_context(context: &Context) -> spmv::Result<()> {
-    let context = context.beside_cores()?;
-    assert!(context.cores().is_some() && context.beside_cores().is_ok() && context.steering().is_some());
+    let context = context.with_host_cores()?;
+    assert!(context.cores().is_some() && context.with_host_cores().is_ok() && context.steering().is_some());
     as_users_have_it::<f32>(&context)?;
     if context.caps().storage.contains(Dtype::Bf16) {
         as_users_have_it::<bf16>(&context)?;
@@ -189,7 +190,7 @@ fn main() {
             Err(e) => trials.push(absent(&format!("hetero-{kind}-context"), kind.name(), &e.to_string())),
         }
     }
-    trials.push(Trial::test("hetero/the cores are no device beside themselves", || {
+    trials.push(Trial::test("hetero/the cores are no device of their own", || {
         match Context::hetero() {
             Ok(context) => assert_ne!(context.backend(), BackendKind::Cpu),
             Err(e) => assert!(e.to_string().contains("cpu: these are the cores"), "{e}"),

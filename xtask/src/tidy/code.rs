@@ -43,12 +43,12 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Every run of letters, digits and `_`, with its place.
+/// Every run of letters, digits and `_`, with its position.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     tokens(text).filter(|(_, token)| token.starts_with(is_word))
 }
 
-/// Every word, and every other character that is not white space, with its place.
+/// Every word, and every other character that is not white space, with its position.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -9,7 +9,7 @@ use super::code::{has_word, strip, tokens, without_comments_and_tests};
 use super::{Algorithm, Tree, Workspace};
 
 /// Files that may name an algorithm, its own aside: both lists, and one that has a reason.
-const MAX_PLACES: usize = 3;
+const MAX_FILES: usize = 3;
 
 /// Files that may list the types of values: the rows, a prelude for each language, and the loads of the CPU.
 const MAX_VALUE_FILES: usize = 5;
@@ -27,14 +27,13 @@ const LISTED: &str = concat!("b", "f16");
 const OWNERS: [&str; 3] = ["Algorithm", "Known", "KernelId"];
 
 /// Few files name an algorithm.
-pub(crate) fn algorithms_have_few_places(w: &Workspace) -> Vec<String> {
-    let too_many = |(stem, places): (&str, Vec<&str>)| {
-        let (n, names) = (places.len(), places.join(", "));
+pub(crate) fn algorithms_have_few_files(w: &Workspace) -> Vec<String> {
+    let too_many = |(stem, files): (&str, Vec<&str>)| {
+        let (n, names) = (files.len(), files.join(", "));
         let way_out = "let its own file say what they need";
-        (n > MAX_PLACES)
-            .then(|| format!("{stem}: {n} files name it, at most {MAX_PLACES}: {names}; {way_out}"))
+        (n > MAX_FILES).then(|| format!("{stem}: {n} files name it, at most {MAX_FILES}: {names}; {way_out}"))
     };
-    places(w).into_iter().filter_map(too_many).collect()
+    files(w).into_iter().filter_map(too_many).collect()
 }
 
 /// Few files list the types of values.
@@ -55,7 +54,7 @@ pub(crate) fn table(w: &Workspace) -> String {
         // Writing to a `String` does not fail.
         let _ = writeln!(out, "| {name} | {} | {} |", files.len(), files.join(", "));
     };
-    places(w).iter().for_each(|(stem, places)| row(stem, places));
+    files(w).iter().for_each(|(stem, files)| row(stem, files));
     row("a type of values", &value_files(&w.tree));
     out
 }
@@ -98,7 +97,7 @@ fn path_tokens(code: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// For each algorithm the files outside of its own that name it.
-fn places(w: &Workspace) -> Vec<(&'static str, Vec<&str>)> {
+fn files(w: &Workspace) -> Vec<(&'static str, Vec<&str>)> {
     let is_source = |path: &str| {
         let mut folders = path.split('/');
         match folders.next() {
@@ -171,7 +170,7 @@ mod tests {
     fn check(path: &str, text: &str, is_a_place: bool) {
         let w = with(&[(ELL, "KernelId::Ell"), (path, text)]);
         let expected = if is_a_place { vec![path] } else { vec![] };
-        assert_eq!(places(&w), [("ell", expected)], "{path}: {text}");
+        assert_eq!(files(&w), [("ell", expected)], "{path}: {text}");
     }
 
     #[test]
@@ -199,7 +198,7 @@ mod tests {
         check("crates/spmv-bench/src/b.rs", "Algorithm::Ell", false);
         let root = ("crates/a/src/lib.rs", "#[cfg(test)]\nmod faults;");
         let w = with(&[root, ("crates/a/src/faults.rs", "Algorithm::Ell")]);
-        assert_eq!(places(&w), [("ell", vec![])]);
+        assert_eq!(files(&w), [("ell", vec![])]);
     }
 
     #[test]
@@ -212,11 +211,11 @@ mod tests {
     }
 
     #[test]
-    fn a_place_too_many_is_a_problem() {
+    fn a_file_too_many_is_a_problem() {
         let texts = ["a", "b", "c", "d"].map(|name| format!("crates/{name}/src/lib.rs"));
         let files: Vec<_> = texts.iter().map(|path| (path.as_str(), "Algorithm::Ell")).collect();
-        assert_eq!(algorithms_have_few_places(&with(&files[..3])), [""; 0]);
-        let problems = algorithms_have_few_places(&with(&files));
+        assert_eq!(algorithms_have_few_files(&with(&files[..3])), [""; 0]);
+        let problems = algorithms_have_few_files(&with(&files));
         assert!(
             problems[0].starts_with("ell: 4 files name it, at most 3: crates/a/src/lib.rs, "),
             "{problems:?}"

@@ -23,7 +23,7 @@ const LANGUAGES: [Language; 4] = [
     Language { backend: "wgpu", folder: "kernels-wgsl/", extension: ".wgsl", built: false },
 ];
 
-/// Files beside the kernels that are none.
+/// Files in the folders of kernels that are none.
 const NO_KERNELS: [&str; 2] = ["prelude", "mod"];
 
 const TABLE: &str = "docs/kernels.md";

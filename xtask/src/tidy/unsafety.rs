@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/spmv-opencl/src/device*.rs", "driver calls"),
     ("crates/spmv-wgpu/src/device*.rs", "mapped memory"),
     (
-        "crates/spmv-bench/src/bench/card/cusparse.rs",
+        "crates/spmv-bench/src/bench/comparison/cusparse.rs",
         "calls into a library that is measured, never shipped, and replays of them",
     ),
     ("crates/spmv-bench/src/bench/peers/mkl.rs", "calls into a library that is measured, never shipped"),
@@ -25,15 +25,15 @@ const ALLOWED: &[(&str, &str)] = &[
 
 /// No `unsafe` outside [`ALLOWED`], and no entry for a file that has none.
 pub(crate) fn only_in_the_listed_files(w: &Workspace) -> Vec<String> {
-    let places = places(&w.tree);
-    let mut problems: Vec<String> = places
+    let files = files(&w.tree);
+    let mut problems: Vec<String> = files
         .iter()
         .filter(|path| !is_allowed(path))
         .map(|path| {
             format!("{path}: contains `unsafe`, but is not on the list in xtask/src/tidy/unsafety.rs")
         })
         .collect();
-    let stale = |path: &&str| w.tree.text(path).is_some() && !places.contains(path);
+    let stale = |path: &&str| w.tree.text(path).is_some() && !files.contains(path);
     problems.extend(ALLOWED.iter().map(|(path, _)| *path).filter(stale).map(|path| {
         format!("{path}: contains no `unsafe`; take it off the list in xtask/src/tidy/unsafety.rs")
     }));
@@ -42,11 +42,11 @@ pub(crate) fn only_in_the_listed_files(w: &Workspace) -> Vec<String> {
 
 /// Every crate root forbids `unsafe`, or denies it where a file of the crate is on the list.
 pub(crate) fn crate_roots_forbid_it(w: &Workspace) -> Vec<String> {
-    let places = places(&w.tree);
+    let files = files(&w.tree);
     let mut problems = Vec::new();
     for package in &w.packages {
         let folder = package.folder();
-        let has_unsafe = places.iter().any(|path| path.starts_with(&folder));
+        let has_unsafe = files.iter().any(|path| path.starts_with(&folder));
         let (attribute, why) = match has_unsafe {
             true => ("#![deny(unsafe_code)]", "with `allow` on the modules that need it"),
             false => ("#![forbid(unsafe_code)]", "no file of the crate needs any"),
@@ -63,13 +63,13 @@ pub(crate) fn crate_roots_forbid_it(w: &Workspace) -> Vec<String> {
 
 /// Names of the packages with a file that contains `unsafe`.
 pub(crate) fn crates_with_unsafe(w: &Workspace) -> Vec<String> {
-    let places = places(&w.tree);
-    let has_unsafe = |p: &&Package| places.iter().any(|path| path.starts_with(&p.folder()));
+    let files = files(&w.tree);
+    let has_unsafe = |p: &&Package| files.iter().any(|path| path.starts_with(&p.folder()));
     w.packages.iter().filter(has_unsafe).map(|p| p.name.clone()).collect()
 }
 
 /// Rust files that contain the keyword.
-fn places(tree: &Tree) -> BTreeSet<&str> {
+fn files(tree: &Tree) -> BTreeSet<&str> {
     tree.rust().filter(|(_, text)| has_word(&strip(text), "unsafe")).map(|(path, _)| path).collect()
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn none_is_forbidden(w: &Workspace) -> Vec<String> {
     problems
 }
 
-/// Nothing is locked to, or fetched from, any place but crates.io.
+/// Nothing is locked to, or fetched from, any registry but crates.io.
 pub(crate) fn registries_are_public(w: &Workspace) -> Vec<String> {
     let mut problems = Vec::new();
     for (path, text) in w.tree.texts() {

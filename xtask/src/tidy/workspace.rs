@@ -1,4 +1,4 @@
-//! What checks look at: files, packages as `cargo metadata` tells them, kernels.
+//! What checks read: files, packages as `cargo metadata` lists them, kernels.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use spmv_backend::KernelId;
 
 use super::tree::Tree;
 
-/// All that checks look at.
+/// All that checks read.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
     pub(crate) tree: Tree,
@@ -93,7 +93,7 @@ impl Kernel {
     }
 }
 
-/// An algorithm, as its row in `spmv-exec` and its facts tell.
+/// An algorithm, as its row in `spmv-exec` and its facts have it.
 #[derive(Clone, Debug)]
 pub(crate) struct Algorithm {
     pub(crate) stem: &'static str,

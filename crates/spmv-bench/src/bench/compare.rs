@@ -46,7 +46,7 @@ pub(crate) fn text(report: &Report) -> String {
     text
 }
 
-/// What `auto` takes beside the fastest algorithm, where that is one of several: a sentence, and a line for each matrix, the
+/// What `auto` takes and the fastest algorithm, where that is one of several: a sentence, and a line for each matrix, the
 /// worst first.
 fn regret(rows: &[&Row]) -> Option<String> {
     let mut seen = BTreeSet::new();

@@ -5,16 +5,16 @@ use spmv::{BackendKind, Context, DeviceCaps, DeviceKind, Dtype};
 use super::report::{Cache, Device};
 
 /// An opened device and its label.
-pub(crate) struct Place {
+pub(crate) struct Target {
     pub(crate) context: Context,
     pub(crate) label: String,
 }
 
 /// Every device of the backends asked for, or of all that open.
-pub(crate) fn open(asked: &[BackendKind]) -> anyhow::Result<Vec<Place>> {
+pub(crate) fn open(asked: &[BackendKind]) -> anyhow::Result<Vec<Target>> {
     let contexts = contexts(asked)?;
     let labels = labels(&contexts.iter().map(|c| c.backend().name()).collect::<Vec<_>>());
-    Ok(contexts.into_iter().zip(labels).map(|(context, label)| Place { context, label }).collect())
+    Ok(contexts.into_iter().zip(labels).map(|(context, label)| Target { context, label }).collect())
 }
 
 /// Every device that opens, of the backends asked for or of all; one that was asked for and does not open is an error.
@@ -41,7 +41,7 @@ fn labels(backends: &[&str]) -> Vec<String> {
     backends.iter().enumerate().map(label).collect()
 }
 
-impl Place {
+impl Target {
     pub(crate) fn device(&self) -> Device {
         Device::of(&self.label, self.context.caps())
     }
@@ -61,9 +61,9 @@ impl Place {
         self.context.backend() == BackendKind::Cpu
     }
 
-    /// Whether the device tells times of its own. The cpu backend's would be the caller's.
-    pub(crate) fn has_own_clock(&self) -> bool {
-        !self.is_cores() && self.context.caps().clock
+    /// Whether the device has timestamps. The cpu backend's would be the caller's time.
+    pub(crate) fn has_timestamps(&self) -> bool {
+        !self.is_cores() && self.context.caps().timestamps
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use spmv::{Csr, Matrix, Options, RunStats, Scalar, Value, Vector, Workspace, oracle};
 
-use super::devices::Place;
-use super::measure::{Clock, Run, spread};
+use super::devices::Target;
+use super::measure::{Phase, Run, spread};
 use super::report::{Cache, Spread};
 
 /// A matrix and a vector in the precision of the measurement, and what their product must be.
@@ -30,12 +30,12 @@ pub(crate) struct Entrant<T: Scalar> {
     pub(crate) matrix: Matrix<T>,
     /// Planning and preparing, copies included.
     pub(crate) prepare_s: f64,
-    /// For runs by the device's own clock, where it has one: they are slower by the caller's.
+    /// For runs with the device's timestamps, where it has them: they take the caller longer.
     timed: Option<RefCell<Workspace>>,
     state: RefCell<State<T>>,
 }
 
-/// Runs by the device's own clock, and untimed ones before them.
+/// Runs with the device's timestamps, and untimed ones before them.
 const DEVICE_RUNS: usize = 30;
 const DEVICE_WARM_UP: usize = 5;
 
@@ -48,7 +48,7 @@ struct State<T: Scalar> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Finding {
     pub(crate) time_us: Option<Spread>,
-    /// Where the device has a clock of its own.
+    /// Where the device has timestamps.
     pub(crate) device_us: Option<Spread>,
     /// Median of timed runs, as is `stage2_us`.
     pub(crate) stage1_us: f64,
@@ -63,24 +63,24 @@ impl<T: Scalar> Entrant<T>
 where
     T::Accum: Scalar,
 {
-    pub(crate) fn prepare(place: &Place, options: &Options, a: &Csr<T>) -> spmv::Result<Self> {
+    pub(crate) fn prepare(target: &Target, options: &Options, a: &Csr<T>) -> spmv::Result<Self> {
         let start = Instant::now();
-        let matrix = place.context.prepare_with(a, options)?;
+        let matrix = target.context.prepare_with(a, options)?;
         let prepare_s = start.elapsed().as_secs_f64();
         // Rows that no kernel writes would show.
-        let y = place.context.upload(&vec![<T::Accum as Value>::from_f64(f64::NAN); a.n_rows()])?;
+        let y = target.context.upload(&vec![<T::Accum as Value>::from_f64(f64::NAN); a.n_rows()])?;
         let state = RefCell::new(State { y, runs: vec![] });
-        let timed = place.has_own_clock().then(|| matrix.timed_workspace()).transpose()?.map(RefCell::new);
+        let timed = target.has_timestamps().then(|| matrix.timed_workspace()).transpose()?.map(RefCell::new);
         Ok(Self { matrix, prepare_s, timed, state })
     }
 
     /// One multiplication at a time, for the stopwatch.
     pub(crate) fn run<'a>(&'a self, x: &'a Vector<T>) -> Run<'a> {
         let one = <T::Accum as Value>::from_f64(1.0);
-        Box::new(move |clock| {
+        Box::new(move |phase| {
             let State { y, runs } = &mut *self.state.borrow_mut();
             let stats = self.matrix.apply(one, x, T::Accum::default(), y)?;
-            if clock == Clock::Running {
+            if phase == Phase::Timed {
                 runs.push(stats);
             }
             Ok(())
@@ -88,7 +88,7 @@ where
     }
 
     /// Checks the last result against the oracle's, and sums up the runs that `time` is of and, unless caches are
-    /// to be cold, as many by the device's own clock as are enough.
+    /// to be cold, as many with the device's timestamps as are enough.
     pub(crate) fn finding(
         &self,
         reference: &oracle::Reference,
@@ -97,27 +97,27 @@ where
         time: Spread,
     ) -> anyhow::Result<Finding> {
         let State { y, runs } = &mut *self.state.borrow_mut();
-        let mut has_own_clock = false;
+        let mut has_timestamps = false;
         if let (Some(timed), Cache::Warm) = (&self.timed, cache) {
             let workspace = &mut *timed.borrow_mut();
             let one = <T::Accum as Value>::from_f64(1.0);
             let mut run = || self.matrix.enqueue(workspace, one, x, T::Accum::default(), y)?.wait();
             (0..DEVICE_WARM_UP).try_for_each(|_| run().map(|_| ()))?;
             *runs = (0..DEVICE_RUNS).map(|_| run()).collect::<Result<_, _>>()?;
-            has_own_clock = true;
+            has_timestamps = true;
         }
         let error_over_bound = reference.error_over_bound(&y.to_vec()?);
-        Ok(sum_up(runs, has_own_clock, time, error_over_bound))
+        Ok(sum_up(runs, has_timestamps, time, error_over_bound))
     }
 }
 
 /// `runs` are the timed ones, at least one.
-fn sum_up(runs: &[RunStats], has_own_clock: bool, time: Spread, error_over_bound: f64) -> Finding {
+fn sum_up(runs: &[RunStats], has_timestamps: bool, time: Spread, error_over_bound: f64) -> Finding {
     let of = |seconds: fn(&RunStats) -> f64| spread(runs.iter().map(seconds).collect());
     let ok = error_over_bound <= 1.0;
     Finding {
         time_us: ok.then_some(time),
-        device_us: (ok && has_own_clock).then(|| of(|r| r.stage1_s + r.stage2_s)),
+        device_us: (ok && has_timestamps).then(|| of(|r| r.stage1_s + r.stage2_s)),
         stage1_us: of(|r| r.stage1_s).median,
         stage2_us: of(|r| r.stage2_s).median,
         dirty_tiles: runs.last().and_then(|r| r.dirty_tiles),
@@ -167,15 +167,15 @@ mod tests {
 
     #[test]
     fn only_runs_under_the_clock_are_kept() {
-        let place = Place { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
+        let target = Target { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
         let a = Csr::from_coo(2, 2, &[(0, 0, 2.0), (1, 0, 3.0), (1, 1, 4.0)]).unwrap();
         let problem = Problem::<f32>::of(&a);
         let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
-        let entrant = Entrant::prepare(&place, &options, &problem.a).unwrap();
-        let x = place.context.upload(&problem.x).unwrap();
+        let entrant = Entrant::prepare(&target, &options, &problem.a).unwrap();
+        let x = target.context.upload(&problem.x).unwrap();
         let mut run = entrant.run(&x);
-        for clock in [Clock::Stopped, Clock::Running, Clock::Stopped, Clock::Running] {
-            run(clock).unwrap();
+        for phase in [Phase::Untimed, Phase::Timed, Phase::Untimed, Phase::Timed] {
+            run(phase).unwrap();
         }
         drop(run);
         assert_eq!(entrant.state.borrow().runs.len(), 2);

@@ -3,19 +3,19 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 
-use spmv::{By, Cut, Dtype, Matrix, Options, Pattern, Scalar, Steering, Step, Value, by_dtype};
+use spmv::{By, Dtype, Matrix, Options, Pattern, Scalar, Split, Steering, Step, Value, by_dtype};
 
-use super::devices::Place;
+use super::devices::Target;
 use super::entrant::{Entrant, Problem};
 use super::inputs::Loaded;
-use super::measure::{self, Clock, Run, spread};
+use super::measure::{self, Phase, Run, spread};
 use super::report::{HeteroRow, Report, geometric_mean};
 use super::runner::Way;
 use super::text::{aligned, name, number, tail};
 
 /// Mean speed-up over the device alone in the paper: quasi-diagonal and Tetris matrices (figures 8 to 10).
 const PAPER: [(Pattern, f64); 2] = [(Pattern::QuasiDiagonal, 1.74), (Pattern::Tetris, 2.15)];
-/// What both together must reach of the faster side alone.
+/// What both together must reach of the faster one alone.
 const FLOOR: f64 = 0.97;
 
 /// Adds a row to the report for each device that is not the cores.
@@ -33,7 +33,7 @@ struct OnHost<T: Scalar> {
     matrix: Matrix<T>,
     y: RefCell<Vec<T::Accum>>,
     /// Seconds of both in timed runs, where they are looked at.
-    sides: Option<RefCell<[Vec<f64>; 2]>>,
+    devices: Option<RefCell<[Vec<f64>; 2]>>,
 }
 
 impl<T: Scalar> OnHost<T>
@@ -42,15 +42,15 @@ where
 {
     fn new(matrix: Matrix<T>, looks_at_sides: bool) -> Self {
         let y = vec![<T::Accum as Value>::from_f64(f64::NAN); matrix.row_stats().n_rows];
-        Self { matrix, y: RefCell::new(y), sides: looks_at_sides.then(RefCell::default) }
+        Self { matrix, y: RefCell::new(y), devices: looks_at_sides.then(RefCell::default) }
     }
 
     fn run<'a>(&'a self, x: &'a [T]) -> Run<'a> {
         let one = <T::Accum as Value>::from_f64(1.0);
-        Box::new(move |clock| {
+        Box::new(move |phase| {
             let stats = self.matrix.apply_slices(one, x, T::Accum::default(), &mut self.y.borrow_mut())?;
-            if let (Clock::Running, Some(all), Some(sides)) = (clock, &self.sides, stats.sides_s) {
-                all.borrow_mut().iter_mut().zip(sides).for_each(|(all, seconds)| all.push(seconds));
+            if let (Phase::Timed, Some(all), Some(devices)) = (phase, &self.devices, stats.shares_s) {
+                all.borrow_mut().iter_mut().zip(devices).for_each(|(all, seconds)| all.push(seconds));
             }
             Ok(())
         })
@@ -67,19 +67,19 @@ where
 {
     anyhow::ensure!(way.algorithms.len() == 1, "--hetero takes one algorithm, for rows on the device");
     let problem = Problem::<T>::of(&loaded.matrix);
-    let (cores, devices): (Vec<_>, Vec<_>) = way.places.iter().partition(|place| place.is_cores());
+    let (cores, devices): (Vec<_>, Vec<_>) = way.targets.iter().partition(|target| target.is_cores());
     anyhow::ensure!(!cores.is_empty() && !devices.is_empty(), "--hetero needs the cpu backend and another");
-    for place in devices {
-        report.hetero.push(on_place(way, loaded, place, cores[0], &problem)?);
+    for target in devices {
+        report.hetero.push(on_target(way, loaded, target, cores[0], &problem)?);
     }
     Ok(())
 }
 
-fn on_place<T: Scalar>(
+fn on_target<T: Scalar>(
     way: &Way<'_>,
     loaded: &Loaded,
-    place: &Place,
-    cores: &Place,
+    target: &Target,
+    cores: &Target,
     problem: &Problem<T>,
 ) -> anyhow::Result<HeteroRow>
 where
@@ -87,20 +87,20 @@ where
 {
     let Problem { a, x, reference } = problem;
     let options = Options { algorithm: way.algorithms[0], tiling: way.tiling, ..Options::default() };
-    let context = place.context.beside_cores()?;
+    let context = target.context.with_host_cores()?;
     let together = OnHost::new(context.prepare_with(a, &options)?, false);
-    let partition = together.matrix.partition().expect("no cut was given").clone();
+    let partition = together.matrix.partition().expect("no split was given").clone();
     let in_two = match &partition.best {
         Some(best) => {
-            let steering = Steering { cut: Some(best.cut), ..Steering::default() };
+            let steering = Steering { split: Some(best.split), ..Steering::default() };
             Some(OnHost::new(context.steered(steering).prepare(a)?, true))
         }
         None => None,
     };
-    let device = OnHost::new(place.context.prepare_with(a, &options)?, false);
+    let device = OnHost::new(target.context.prepare_with(a, &options)?, false);
     let all_cores = OnHost::new(cores.context.prepare(a)?, false);
-    let resident = Entrant::prepare(place, &options, a)?;
-    let device_x = place.context.upload(x)?;
+    let resident = Entrant::prepare(target, &options, a)?;
+    let device_x = target.context.upload(x)?;
 
     let mut runs = vec![together.run(x), device.run(x), all_cores.run(x), resident.run(&device_x)];
     runs.extend(in_two.as_ref().map(|in_two| in_two.run(x)));
@@ -111,13 +111,13 @@ where
     let ok = finding.ok && on_host.into_iter().flatten().all(|it| it.is_right(problem));
     let us = |at: usize| times.get(at).filter(|_| ok).map(|time| time.median);
     let median_us = |seconds: &Vec<f64>| spread(seconds.clone()).median;
-    let sides = in_two.as_ref().and_then(|in_two| Some(in_two.sides.as_ref()?.borrow()));
-    let share = |cut: &Cut| {
-        let [regular, rows, _] = cut.entries(a.view());
+    let devices = in_two.as_ref().and_then(|in_two| Some(in_two.devices.as_ref()?.borrow()));
+    let share = |split: &Split| {
+        let [regular, rows, _] = split.entries(a.view());
         (regular + rows) as f64 / a.nnz().max(1) as f64
     };
     let best = partition.best.as_ref();
-    let predicted = |step: &&Step| step.by == By::Models && best.is_some_and(|best| best.cut == step.cut);
+    let predicted = |step: &&Step| step.by == By::Models && best.is_some_and(|best| best.split == step.split);
     let predicted =
         partition.trace.iter().find(predicted).map(|step| [step.device_s * 1e6, step.cores_s * 1e6]);
     Ok(HeteroRow {
@@ -125,18 +125,18 @@ where
         twin: loaded.twin,
         nnz: a.nnz(),
         precision: T::DTYPE.to_string(),
-        on: place.label.clone(),
+        on: target.label.clone(),
         pattern: partition.pattern.to_string(),
         chosen: match (best, &partition.alone) {
-            (Some(best), _) if best.cut == partition.chosen.cut => "both".into(),
-            (_, Some([device, _])) if device.cut == partition.chosen.cut => "device".into(),
+            (Some(best), _) if best.split == partition.chosen.split => "both".into(),
+            (_, Some([device, _])) if device.split == partition.chosen.split => "device".into(),
             _ => "cores".into(),
         },
-        cut: best.map(|best| best.cut.to_string()),
-        device_share: best.map(|best| share(&best.cut)),
+        split: best.map(|best| best.split.to_string()),
+        device_share: best.map(|best| share(&best.split)),
         predicted_us: predicted,
-        sides_us: sides.filter(|_| ok).map(|sides| [median_us(&sides[0]), median_us(&sides[1])]),
-        cut_us: us(4),
+        shares_us: devices.filter(|_| ok).map(|devices| [median_us(&devices[0]), median_us(&devices[1])]),
+        split_us: us(4),
         resident_us: if ok { finding.device_us.or(finding.time_us).map(|time| time.median) } else { None },
         device_us: us(1),
         cores_us: us(2),
@@ -151,22 +151,22 @@ const COLUMNS: [&str; 16] = [
     "matrix",
     "pattern",
     "runs on",
-    "cut in two; share of the device",
+    "split; share of the device",
     "predicted us",
-    "sides us",
+    "devices us",
     "idle us",
     "imbalance",
     "GF/s resident",
     "device",
     "cores",
-    "cut",
+    "split",
     "together",
     "x single",
     "x device",
     "prepare/spmv",
 ];
 
-/// A table for each precision and device, then means beside the paper's.
+/// A table for each precision and device, then means and the paper's.
 pub(crate) fn text(report: &Report, with_traces: bool) -> String {
     let mut groups: Vec<(&str, &str)> =
         report.hetero.iter().map(|row| (row.precision.as_str(), row.on.as_str())).collect();
@@ -187,34 +187,35 @@ pub(crate) fn text(report: &Report, with_traces: bool) -> String {
             let _ = writeln!(text, "{}:\n  {}\n", name(&row.matrix, row.twin), row.trace.join("\n  "));
         }
     }
-    text += "Vectors are the host's, but for `resident`: the device alone with vectors on it, by its clock if it has one. `device`\n\
-         and `cores` are either side alone, with all of the cores; `cut` is the best cut in two, `together` what the hetero\n\
-         context runs. GFlop/s = 2 nnz / t. `sides us`: device / cores in runs of the cut, the device with all copies; idle is their\n\
-         difference. `x single`: speed over the faster side alone. prepare/spmv: finding the cut over one multiplication.\n";
+    text += "Vectors are the host's, but for `resident`: the device alone with vectors on it, by its timestamps if it has them. `device`\n\
+         and `cores` are device or host alone, with all of the cores; `split` is the best split, `together` what the hetero\n\
+         context runs. GFlop/s = 2 nnz / t. `devices us`: device / cores in runs of the split, the device with all copies; idle is their\n\
+         difference. `x single`: speed over the faster one alone. prepare/spmv: finding the split over one multiplication.\n";
     text + &tail(report)
 }
 
 fn cells(row: &HeteroRow) -> Vec<String> {
-    let both =
-        |pair: Option<[f64; 2]>| pair.map_or_else(|| "-".to_owned(), |[d, c]| format!("{d:.1} / {c:.1}"));
+    let both = |co_matrix: Option<[f64; 2]>| {
+        co_matrix.map_or_else(|| "-".to_owned(), |[d, c]| format!("{d:.1} / {c:.1}"))
+    };
     let gflops = |us: Option<f64>| match us {
         _ if !row.ok => "FAILED".to_owned(),
         us => number(us.map(|us| 2.0 * row.nnz as f64 / us / 1e3), 2),
     };
-    let cut = row.cut.as_ref().zip(row.device_share);
+    let split = row.split.as_ref().zip(row.device_share);
     vec![
         name(&row.matrix, row.twin),
         row.pattern.clone(),
         row.chosen.clone(),
-        cut.map_or_else(|| "-".into(), |(cut, share)| format!("{cut}; {:.0}%", 100.0 * share)),
+        split.map_or_else(|| "-".into(), |(split, share)| format!("{split}; {:.0}%", 100.0 * share)),
         both(row.predicted_us),
-        both(row.sides_us),
-        number(row.sides_us.map(|[d, c]| (d - c).abs()), 1),
+        both(row.shares_us),
+        number(row.shares_us.map(|[d, c]| (d - c).abs()), 1),
         row.imbalance().map_or_else(|| "-".into(), |i| format!("{:.0}%", 100.0 * i)),
         gflops(row.resident_us),
         gflops(row.device_us),
         gflops(row.cores_us),
-        gflops(row.cut_us),
+        gflops(row.split_us),
         gflops(row.together_us),
         number(row.over_single(), 2),
         number(row.over_device(), 2),
@@ -226,12 +227,12 @@ fn means(text: &mut String, rows: &[&HeteroRow]) {
     for (pattern, paper) in PAPER {
         let of_it = || rows.iter().filter(|row| row.pattern == pattern.name());
         let together: Vec<f64> = of_it().filter_map(|row| row.over_device()).collect();
-        let cut: Vec<f64> = of_it().filter_map(|row| Some(row.device_us? / row.cut_us?)).collect();
-        if let (Some(together), Some(cut)) = (geometric_mean(&together), geometric_mean(&cut)) {
+        let split: Vec<f64> = of_it().filter_map(|row| Some(row.device_us? / row.split_us?)).collect();
+        if let (Some(together), Some(split)) = (geometric_mean(&together), geometric_mean(&split)) {
             let n = of_it().filter(|row| row.ok).count();
             let _ = writeln!(
                 text,
-                "{n} {pattern}: together {together:.2} times as fast as the device alone, cut in two {cut:.2}; the paper: {paper} on \
+                "{n} {pattern}: together {together:.2} times as fast as the device alone, split {split:.2}; the paper: {paper} on \
                  a GTX 1080 Ti with two Xeons"
             );
         }
@@ -243,7 +244,7 @@ fn means(text: &mut String, rows: &[&HeteroRow]) {
         let both = rows.iter().filter(|row| row.chosen == "both").count();
         let _ = writeln!(
             text,
-            "speed over the faster side alone: {mean:.2} in the geometric mean, {least:.2} at the least, below {FLOOR} on {below} of {}; \
+            "speed over the faster one alone: {mean:.2} in the geometric mean, {least:.2} for the slowest, below {FLOOR} on {below} of {}; \
              both run on {both}",
             over_single.len()
         );
@@ -256,7 +257,7 @@ fn means(text: &mut String, rows: &[&HeteroRow]) {
             let (median, n) = (100.0 * imbalances[imbalances.len() / 2], imbalances.len());
             let _ = writeln!(
                 text,
-                "imbalance of the best cut in two: {median:.0}% at the median of {n} matrices{which}"
+                "imbalance of the best split: {median:.0}% at the median of {n} matrices{which}"
             );
         }
     }
@@ -264,13 +265,13 @@ fn means(text: &mut String, rows: &[&HeteroRow]) {
     for row in rows {
         off.extend(
             row.predicted_us
-                .zip(row.sides_us)
-                .map(|(predicted, sides)| [0, 1].map(|s| (predicted[s] - sides[s]).abs() / sides[s])),
+                .zip(row.shares_us)
+                .map(|(predicted, devices)| [0, 1].map(|s| (predicted[s] - devices[s]).abs() / devices[s])),
         );
     }
     if !off.is_empty() {
-        let [device, cores] = [0, 1].map(|side| {
-            let mut off: Vec<f64> = off.iter().map(|off| off[side]).collect();
+        let [device, cores] = [0, 1].map(|which| {
+            let mut off: Vec<f64> = off.iter().map(|off| off[which]).collect();
             off.sort_by(f64::total_cmp);
             100.0 * off[off.len() / 2]
         });
@@ -296,11 +297,11 @@ pub(crate) mod tests {
             on: "gpu".into(),
             pattern: "tetris".into(),
             chosen: "both".into(),
-            cut: Some("some".into()),
+            split: Some("some".into()),
             device_share: Some(0.75),
             predicted_us: None,
-            sides_us: Some([8.0, 10.0]),
-            cut_us: Some(11.0),
+            shares_us: Some([8.0, 10.0]),
+            split_us: Some(11.0),
             resident_us: Some(5.0),
             device_us: Some(20.0),
             cores_us: Some(22.0),

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::report::{Cache, Spread};
 
-/// Turns that each contestant gets at the least, and at the most.
+/// Least and most turns that each contestant gets.
 const TURNS: std::ops::RangeInclusive<usize> = 9..=60;
 /// Seconds of measured runs after which a contestant has had enough.
 const ENOUGH_S: f64 = 0.2;
@@ -19,16 +19,16 @@ const PAUSE: Duration = Duration::from_millis(8);
 /// Seconds below which runs are timed in batches.
 const BATCH_S: f64 = 20e-6;
 
-/// Whether the clock runs.
+/// Whether a run is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clock {
-    Stopped,
-    Running,
+pub(crate) enum Phase {
+    Untimed,
+    Timed,
 }
 
-/// Something to be timed. It is told whether the clock runs, so that what it keeps of its runs is of timed
+/// Something to be timed. It is told which, so that what it keeps of its runs is of timed
 /// ones alone.
-pub(crate) type Run<'a> = Box<dyn FnMut(Clock) -> anyhow::Result<()> + 'a>;
+pub(crate) type Run<'a> = Box<dyn FnMut(Phase) -> anyhow::Result<()> + 'a>;
 
 /// Times contestants turn by turn in one go, so that noise hits all alike.
 ///
@@ -44,7 +44,7 @@ pub(crate) fn interleave(
     let mut estimates = vec![0.0; contestants.len()];
     for (run, estimate) in contestants.iter_mut().zip(&mut estimates) {
         for _ in 0..2 {
-            *estimate = time(run, 1, Clock::Stopped)?;
+            *estimate = time(run, 1, Phase::Untimed)?;
         }
     }
     for turn in 0..*TURNS.end() {
@@ -55,14 +55,14 @@ pub(crate) fn interleave(
             std::thread::sleep(PAUSE);
             if cache == Cache::Cold {
                 eviction.evict();
-                samples.push(time(run, 1, Clock::Running)?);
+                samples.push(time(run, 1, Phase::Timed)?);
                 continue;
             }
             let batch = (BATCH_S / estimate.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize;
             let runs = (TURN_S / (estimate * batch as f64)).ceil().clamp(1.0, 100.0) as usize;
-            time(run, runs * batch, Clock::Stopped)?;
+            time(run, runs * batch, Phase::Untimed)?;
             for _ in 0..runs {
-                samples.push(time(run, batch, Clock::Running)?);
+                samples.push(time(run, batch, Phase::Timed)?);
             }
         }
         let timed = samples.iter().map(Vec::len).min().unwrap_or(0);
@@ -73,11 +73,11 @@ pub(crate) fn interleave(
     Ok(samples.into_iter().map(spread).collect())
 }
 
-/// Seconds of one run of a batch. With the clock stopped they are a guess for planning turns.
-fn time(run: &mut Run<'_>, batch: usize, clock: Clock) -> anyhow::Result<f64> {
+/// Seconds of one run of a batch. Of untimed runs they are a guess for planning turns.
+fn time(run: &mut Run<'_>, batch: usize, phase: Phase) -> anyhow::Result<f64> {
     let start = Instant::now();
     for _ in 0..batch {
-        run(clock)?;
+        run(phase)?;
     }
     Ok(start.elapsed().as_secs_f64() / batch as f64)
 }
@@ -137,7 +137,7 @@ fn sum(words: &[u64]) -> u64 {
     words.par_chunks(1 << 17).map(part).reduce(|| 0, u64::wrapping_add)
 }
 
-/// Size of the last-level cache as the system tells it, else 64 MiB.
+/// Size of the last-level cache as the system reports it, else 64 MiB.
 fn last_level_cache_bytes() -> usize {
     let read = |index: u32| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
@@ -157,8 +157,8 @@ mod tests {
         let log = std::cell::RefCell::new(String::new());
         let contestant = |name: char| -> Run<'_> {
             let log = &log;
-            Box::new(move |clock| {
-                let name = if clock == Clock::Running { name.to_ascii_uppercase() } else { name };
+            Box::new(move |phase| {
+                let name = if phase == Phase::Timed { name.to_ascii_uppercase() } else { name };
                 log.borrow_mut().push(name);
                 std::thread::sleep(Duration::from_millis(20)); // longer than a turn
                 Ok(())

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: what to multiply, where and how; the rest is in the modules.
 
-mod card;
 mod compare;
+mod comparison;
 pub(crate) mod devices;
 mod entrant;
 mod hetero;
@@ -23,9 +23,9 @@ use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use spmv::{Algorithm, BackendKind, Dtype, Tiling};
 
-pub(crate) use card::Shelf;
-use card::{Card, Comparison};
-use devices::Place;
+pub(crate) use comparison::MatrixCache;
+use comparison::{Comparison, Gpu};
+use devices::Target;
 use inputs::{Input, Loaded};
 use measure::Eviction;
 use report::{Cache, Report, SCHEMA};
@@ -55,26 +55,26 @@ pub(crate) struct Args {
     /// Tiling to force, such as T=32,W=8,S=7,B=5.
     #[arg(long)]
     tiling: Option<Tiling>,
-    /// Times with the matrix in cache, if it fits (the default; beside cuSPARSE both are).
+    /// Times with the matrix in cache, if it fits (the default; against cuSPARSE both are).
     #[arg(long)]
     warm: bool,
-    /// Times with caches emptied before every run, on devices that share the host's, and beside cuSPARSE.
+    /// Times with caches emptied before every run, on devices that share the host's, and against cuSPARSE.
     #[arg(long)]
     cold: bool,
     /// Timed runs; as many as a fraction of a second holds, without it (20 with --sweep).
     #[arg(long, value_name = "N")]
     repeat: Option<usize>,
-    /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run; then ours beside cuSPARSE, if there
+    /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run; then ours against cuSPARSE, if there
     /// is a CUDA device.
     #[arg(long)]
     peers: bool,
     /// Times spec_segsum under many tilings instead: W and S varied around the planned one.
     #[arg(long, conflicts_with_all = ["algorithm", "tiling", "peers", "html"])]
     sweep: bool,
-    /// Times each device with the cores beside it instead, against either alone: where matrices are cut, and what both gain.
+    /// Times each device with the host's cores instead, against either alone: where matrices are split, and what both gain.
     #[arg(long, conflicts_with_all = ["sweep", "peers", "html", "cold"])]
     hetero: bool,
-    /// Prints every cut that was tried.
+    /// Prints every split that was tried.
     #[arg(long, requires = "hetero")]
     trace: bool,
     /// Writes the report as JSON (docs/bench-schema.md).
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     /// Writes the report as one HTML page.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Takes the first matrices and few runs: a look, not a measurement.
+    /// Takes the first matrices and few runs: a preview, not a measurement.
     #[arg(long)]
     quick: bool,
 }
@@ -100,20 +100,21 @@ const SWEEP_REPEAT: usize = 20;
 /// If nothing can be measured, or any result is wrong.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let algorithms = algorithms(&args.algorithm)?;
-    let places = devices::open(&args.backend)?;
+    let targets = devices::open(&args.backend)?;
     let mut inputs = inputs::select(&args.matrix, args.suite, args.suite_dir.as_deref())?;
     if args.quick {
         inputs.truncate(QUICK_MATRICES);
     }
     let caches = args.caches();
-    let card = args.peers.then(|| Card::open(&args.backend));
-    let mut shelf = Shelf::new(if matches!(card, Some(Ok(_))) { Shelf::ROOM_BYTES } else { 0 });
+    let gpu = args.peers.then(|| Gpu::open(&args.backend));
+    let mut matrix_cache =
+        MatrixCache::new(if matches!(gpu, Some(Ok(_))) { MatrixCache::CAPACITY_BYTES } else { 0 });
 
     let bar = progress(inputs.len() * args.precision.len() * caches.len());
     bar.set_message("measuring the read bandwidth of memory");
     let eviction = Eviction::new();
-    let mut report = empty(&places, args, eviction.read_gbs());
-    let bench = Bench { args, places: &places, algorithms: &algorithms, eviction: &eviction, bar: &bar };
+    let mut report = empty(&targets, args, eviction.read_gbs());
+    let bench = Bench { args, targets: &targets, algorithms: &algorithms, eviction: &eviction, bar: &bar };
     let mut pictures = Vec::new();
     for (at, input) in inputs.iter().enumerate() {
         bar.set_message(format!("{}: reading", input.name()));
@@ -122,34 +123,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             pictures.push(html::Picture::of(&loaded.name, loaded.matrix.view()));
         }
         bench.measure(&loaded, &mut report)?;
-        shelf.keep(at, loaded);
+        matrix_cache.keep(at, loaded);
     }
     // Last of all, because it empties the device's caches.
-    match &card {
+    match &gpu {
         None => {}
         Some(Err(e)) => {
-            report.absent.insert(card::CUSPARSE.into(), format!("{e:#}"));
+            report.absent.insert(comparison::CUSPARSE.into(), format!("{e:#}"));
         }
-        Some(Ok(card)) => bench.compare(card, &inputs, &shelf, &mut report)?,
+        Some(Ok(gpu)) => bench.compare(gpu, &inputs, &matrix_cache, &mut report)?,
     }
     bar.finish_and_clear();
     publish(args, &report, &pictures)
 }
 
 /// A report without results.
-fn empty(places: &[Place], args: &Args, read_gbs: f64) -> Report {
+fn empty(targets: &[Target], args: &Args, read_gbs: f64) -> Report {
     Report {
         schema: SCHEMA.into(),
         machine: machine(),
         commit: commit(),
         read_gbs,
-        devices: places.iter().map(Place::device).collect(),
-        left_out: left_out(places, &args.precision, args.caches()),
+        devices: targets.iter().map(Target::device).collect(),
+        left_out: left_out(targets, &args.precision, args.caches()),
         absent: BTreeMap::new(),
         rows: vec![],
         sweep: vec![],
-        card: None,
-        cards: vec![],
+        comparison: None,
+        comparisons: vec![],
         hetero: vec![],
     }
 }
@@ -157,7 +158,7 @@ fn empty(places: &[Place], args: &Args, read_gbs: f64) -> Report {
 /// What all measurements of a run have in common.
 struct Bench<'a> {
     args: &'a Args,
-    places: &'a [Place],
+    targets: &'a [Target],
     algorithms: &'a [Algorithm],
     eviction: &'a Eviction,
     bar: &'a ProgressBar,
@@ -170,14 +171,14 @@ impl Bench<'_> {
         for &precision in &args.precision {
             for &cache in args.caches() {
                 self.bar.set_message(format!("{} {precision} {cache:?}", loaded.name).to_lowercase());
-                let able: Vec<&Place> =
-                    self.places.iter().filter(|p| p.obstacle(precision, cache).is_none()).collect();
+                let able: Vec<&Target> =
+                    self.targets.iter().filter(|p| p.obstacle(precision, cache).is_none()).collect();
                 if able.is_empty() {
                     self.bar.inc(1);
                     continue;
                 }
                 let way = Way {
-                    places: &able,
+                    targets: &able,
                     algorithms: self.algorithms,
                     tiling: args.tiling,
                     cache,
@@ -202,23 +203,23 @@ impl Bench<'_> {
     /// Adds the comparison on a CUDA device.
     fn compare(
         &self,
-        card: &Card,
+        gpu: &Gpu,
         inputs: &[Input],
-        shelf: &Shelf,
+        matrix_cache: &MatrixCache,
         report: &mut Report,
     ) -> anyhow::Result<()> {
         let comparison = Comparison {
             inputs,
-            shelf,
+            matrix_cache,
             algorithms: self.algorithms,
             tiling: self.args.tiling,
             precisions: &self.args.precision,
-            caches: self.args.card_caches(),
+            caches: self.args.comparison_caches(),
             repeat: self.args.repeat(),
             bar: self.bar,
         };
         self.bar.inc_length(comparison.steps());
-        card.compare(&comparison, report)
+        gpu.compare(&comparison, report)
     }
 }
 
@@ -232,7 +233,7 @@ impl Args {
     }
 
     /// Those of the comparison on a CUDA device: both, unless one is asked for.
-    fn card_caches(&self) -> &'static [Cache] {
+    fn comparison_caches(&self) -> &'static [Cache] {
         if self.warm || self.cold { self.caches() } else { &[Cache::Warm, Cache::Cold] }
     }
 
@@ -244,10 +245,10 @@ impl Args {
 }
 
 /// A sentence for every device and what it cannot do of what was asked for.
-fn left_out(places: &[Place], precisions: &[Dtype], caches: &[Cache]) -> Vec<String> {
+fn left_out(targets: &[Target], precisions: &[Dtype], caches: &[Cache]) -> Vec<String> {
     let mut lines = Vec::new();
-    for place in places {
-        for line in caches.iter().flat_map(|c| precisions.iter().filter_map(|p| place.obstacle(*p, *c))) {
+    for target in targets {
+        for line in caches.iter().flat_map(|c| precisions.iter().filter_map(|p| target.obstacle(*p, *c))) {
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -355,7 +356,7 @@ mod tests {
 
     #[test]
     fn beside_cusparse_both_cache_states_are_measured_unless_one_is_asked_for() {
-        let caches = |line| parse(line).unwrap().card_caches().to_vec();
+        let caches = |line| parse(line).unwrap().comparison_caches().to_vec();
         assert_eq!(caches("bench --peers"), [Cache::Warm, Cache::Cold]);
         assert_eq!([caches("bench --warm"), caches("bench --cold")], [[Cache::Warm], [Cache::Cold]]);
         assert_eq!(parse("bench --peers").unwrap().caches(), [Cache::Warm]);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use spmv::{DeviceCaps, Dtype, MemoryModel, RowStats};
 
 /// Version of the schema; changes whenever a field changes its meaning or goes away.
-pub(crate) const SCHEMA: &str = "spmv-bench/2";
+pub(crate) const SCHEMA: &str = "spmv-bench/3";
 
 /// One run of `cargo xtask bench`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,12 +25,12 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
     /// Empty but for `--sweep`, which leaves `rows` empty.
     pub(crate) sweep: Vec<Cell>,
-    /// What [`cards`](Self::cards) rest on.
+    /// What [`comparisons`](Self::comparisons) rest on.
     #[serde(default)]
-    pub(crate) card: Option<CardRun>,
+    pub(crate) comparison: Option<ComparisonRun>,
     /// The comparison on a CUDA device; empty without one and without `--peers`.
     #[serde(default)]
-    pub(crate) cards: Vec<CardRow>,
+    pub(crate) comparisons: Vec<ComparisonRow>,
     /// Empty but for `--hetero`, which leaves `rows` empty.
     #[serde(default)]
     pub(crate) hetero: Vec<HeteroRow>,
@@ -71,7 +71,7 @@ pub(crate) struct Row {
     pub(crate) cache: Cache,
     /// Absent if the check failed: a wrong result has no speed.
     pub(crate) time_us: Option<Spread>,
-    /// Stage 1 by the device's clock and stage 2 by that of whoever repairs; absent on the cpu backend too,
+    /// Stage 1 by the device's timestamps and stage 2 as whoever repairs measures it; absent on the cpu backend too,
     /// where it would say the same.
     pub(crate) device_us: Option<Spread>,
     pub(crate) gflops: Option<f64>,
@@ -115,7 +115,7 @@ pub(crate) struct Cell {
 
 /// What a comparison with cuSPARSE ran on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CardRun {
+pub(crate) struct ComparisonRun {
     /// Name of the device.
     pub(crate) device: String,
     /// Version of the library, if it was there.
@@ -129,9 +129,9 @@ pub(crate) struct CardRun {
     pub(crate) flush_gbs: Option<f64>,
 }
 
-/// One matrix, multiplied one way on a CUDA device, recorded and timed by its clock.
+/// One matrix, multiplied one way on a CUDA device, recorded and timed by events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CardRow {
+pub(crate) struct ComparisonRow {
     pub(crate) matrix: String,
     pub(crate) twin: bool,
     pub(crate) nnz: usize,
@@ -187,7 +187,7 @@ pub(crate) struct PeerTime {
     pub(crate) prepare_us: f64,
 }
 
-/// One matrix between a device and the cores beside it. Times are medians in microseconds.
+/// One matrix between a device and the host's cores. Times are medians in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HeteroRow {
     pub(crate) matrix: String,
@@ -198,18 +198,18 @@ pub(crate) struct HeteroRow {
     pub(crate) on: String,
     /// `quasi-diagonal`, `tetris` or `general`.
     pub(crate) pattern: String,
-    /// What [`together_us`](Self::together_us) is of, in words: a cut, or one side.
+    /// What [`together_us`](Self::together_us) is of, in words: a split, or one of them.
     pub(crate) chosen: String,
-    /// The best cut in two.
-    pub(crate) cut: Option<String>,
+    /// The best split.
+    pub(crate) split: Option<String>,
     /// Share of the entries that it gives to the device.
     pub(crate) device_share: Option<f64>,
     /// What models say of it, device and cores.
     pub(crate) predicted_us: Option<[f64; 2]>,
     /// And how long both took.
-    pub(crate) sides_us: Option<[f64; 2]>,
-    pub(crate) cut_us: Option<f64>,
-    /// The device alone, vectors on it; by its clock if it has one.
+    pub(crate) shares_us: Option<[f64; 2]>,
+    pub(crate) split_us: Option<f64>,
+    /// The device alone, vectors on it; by its timestamps if it has them.
     pub(crate) resident_us: Option<f64>,
     /// The device alone, vectors on the host.
     pub(crate) device_us: Option<f64>,
@@ -217,7 +217,7 @@ pub(crate) struct HeteroRow {
     pub(crate) cores_us: Option<f64>,
     /// As the hetero context has it.
     pub(crate) together_us: Option<f64>,
-    /// To find the cut, and to prepare it.
+    /// To find the split, and to prepare it.
     pub(crate) prepare_us: f64,
     /// What was tried, a sentence each.
     pub(crate) trace: Vec<String>,
@@ -228,9 +228,9 @@ impl Report {
     /// Results that are wrong, and runs that failed.
     pub(crate) fn n_failed(&self) -> usize {
         let rows = self.rows.iter().filter(|r| !r.ok).count();
-        let cards = self.cards.iter().filter(|r| r.is_ours() && !r.ok).count();
+        let comparisons = self.comparisons.iter().filter(|r| r.is_ours() && !r.ok).count();
         let hetero = self.hetero.iter().filter(|r| !r.ok).count();
-        rows + cards + hetero + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
+        rows + comparisons + hetero + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
     }
 
     /// Says once what was left out.
@@ -242,18 +242,18 @@ impl Report {
 
     /// Results of ours.
     pub(crate) fn n_results(&self) -> usize {
-        let cards = self.cards.iter().filter(|r| r.is_ours()).count();
-        self.rows.len() + self.sweep.len() + self.hetero.len() + cards
+        let comparisons = self.comparisons.iter().filter(|r| r.is_ours()).count();
+        self.rows.len() + self.sweep.len() + self.hetero.len() + comparisons
     }
 }
 
 impl HeteroRow {
     /// |T_GPU - T_CPU| over the longer of the two.
     pub(crate) fn imbalance(&self) -> Option<f64> {
-        self.sides_us.map(|[device, cores]| (device - cores).abs() / device.max(cores))
+        self.shares_us.map(|[device, cores]| (device - cores).abs() / device.max(cores))
     }
 
-    /// Speed over that of the faster side alone.
+    /// Speed over that of the faster one alone.
     pub(crate) fn over_single(&self) -> Option<f64> {
         Some(self.device_us?.min(self.cores_us?) / self.together_us?)
     }
@@ -263,7 +263,7 @@ impl HeteroRow {
     }
 }
 
-impl CardRow {
+impl ComparisonRow {
     const OURS: &str = "spmv/";
     /// What the names of cuSPARSE's variants begin with.
     pub(crate) const CUSPARSE: &str = "cusparse/";
@@ -305,7 +305,7 @@ impl CardRow {
 }
 
 #[cfg(test)]
-impl CardRun {
+impl ComparisonRun {
     pub(crate) fn sample() -> Self {
         Self {
             device: "some GPU".into(),
@@ -400,9 +400,9 @@ mod tests {
     fn a_failure_of_ours_counts_and_one_of_another_library_does_not() {
         let mut report = super::super::html::tests::sample(&[]);
         (report.sweep, report.hetero) = (vec![], vec![]);
-        report.cards = vec![CardRow::sample("cusparse/default", None)];
+        report.comparisons = vec![ComparisonRow::sample("cusparse/default", None)];
         assert_eq!((report.n_failed(), report.n_results()), (0, 0));
-        report.cards.push(CardRow::sample("spmv/auto", None));
+        report.comparisons.push(ComparisonRow::sample("spmv/auto", None));
         assert_eq!((report.n_failed(), report.n_results()), (1, 1));
     }
 
@@ -410,9 +410,9 @@ mod tests {
     fn a_report_from_before_the_comparison_can_be_read() {
         let mut json = serde_json::to_value(super::super::html::tests::sample(&["a"])).unwrap();
         let fields = json.as_object_mut().unwrap();
-        assert!(fields.remove("card").is_some() && fields.remove("cards").is_some());
+        assert!(fields.remove("comparison").is_some() && fields.remove("comparisons").is_some());
         let report: Report = serde_json::from_value(json).unwrap();
-        assert_eq!((report.card, report.cards.len()), (None, 0));
+        assert_eq!((report.comparison, report.comparisons.len()), (None, 0));
     }
 
     #[test]

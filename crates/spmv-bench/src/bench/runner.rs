@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use spmv::{Accum, Algorithm, Dtype, Options, Plan, Scalar, Tiling, by_dtype, oracle};
 
-use super::devices::Place;
+use super::devices::Target;
 use super::entrant::{Entrant, Finding, Problem};
 use super::inputs::Loaded;
 use super::measure::{self, Eviction, Run};
@@ -15,7 +15,7 @@ use super::report::{Cache, PeerTime, Report, Row, counted_us};
 
 /// How to measure.
 pub(crate) struct Way<'a> {
-    pub(crate) places: &'a [&'a Place],
+    pub(crate) targets: &'a [&'a Target],
     pub(crate) algorithms: &'a [Algorithm],
     pub(crate) tiling: Option<Tiling>,
     pub(crate) cache: Cache,
@@ -88,17 +88,17 @@ where
     let problem = Problem::<T>::of(&loaded.matrix);
     let mut entrants = Vec::new();
     let (mut inputs, mut autos) = (Vec::new(), Vec::new());
-    for place in way.places {
-        inputs.push(place.context.upload(&problem.x)?);
-        autos.push(place.context.plan(&problem.a, &Options::default()).ok());
+    for target in way.targets {
+        inputs.push(target.context.upload(&problem.x)?);
+        autos.push(target.context.plan(&problem.a, &Options::default()).ok());
         for &algorithm in way.algorithms {
             let options = Options { algorithm, tiling: way.tiling, ..Options::default() };
-            match Entrant::prepare(place, &options, &problem.a) {
-                Ok(entrant) => entrants.push((inputs.len() - 1, *place, algorithm, entrant)),
+            match Entrant::prepare(target, &options, &problem.a) {
+                Ok(entrant) => entrants.push((inputs.len() - 1, *target, algorithm, entrant)),
                 Err(spmv::Error::Exec(spmv_exec::Error::Format(why))) => {
-                    report.leave_out(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, place.label));
+                    report.leave_out(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, target.label));
                 }
-                Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", place.label)),
+                Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", target.label)),
             }
         }
     }
@@ -123,7 +123,7 @@ where
             (name.to_owned(), PeerTime { time_us, prepare_us: prepare_s * 1e6 })
         })
         .collect();
-    for ((input, place, algorithm, entrant), time) in entrants.iter().zip(ours) {
+    for ((input, target, algorithm, entrant), time) in entrants.iter().zip(ours) {
         let finding = entrant.finding(&problem.reference, &inputs[*input], way.cache, *time)?;
         let is_as = |auto: &Plan| {
             let plan = entrant.matrix.plan();
@@ -132,7 +132,7 @@ where
         let auto = autos[*input].as_ref().is_some_and(is_as);
         report
             .rows
-            .push(Row { auto, ..row(way, loaded, place, *algorithm, entrant, finding, peers.clone()) });
+            .push(Row { auto, ..row(way, loaded, target, *algorithm, entrant, finding, peers.clone()) });
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ where
 fn row<T: Scalar>(
     way: &Way<'_>,
     loaded: &Loaded,
-    place: &Place,
+    target: &Target,
     asked: Algorithm,
     entrant: &Entrant<T>,
     finding: Finding,
@@ -151,7 +151,7 @@ fn row<T: Scalar>(
     let plan = entrant.matrix.plan();
     let seconds = counted_us(time_us, device_us).map(|us| us * 1e-6);
     let gbs = seconds.map(|t| Row::compulsory_bytes(rows, T::DTYPE) / t / 1e9);
-    let caps = place.context.caps();
+    let caps = target.context.caps();
     let algorithm = match asked {
         Algorithm::Auto => plan.algorithm.to_string(),
         asked => asked.to_string(),
@@ -165,8 +165,8 @@ fn row<T: Scalar>(
         row_min: rows.min,
         row_mean: rows.mean,
         row_max: rows.max,
-        on: place.label.clone(),
-        backend: place.context.backend().to_string(),
+        on: target.label.clone(),
+        backend: target.context.backend().to_string(),
         device: caps.name.clone(),
         algorithm,
         tiling: plan.kernel.tiling.to_string(),
@@ -177,7 +177,7 @@ fn row<T: Scalar>(
         device_us,
         gflops: seconds.map(|t| 2.0 * rows.nnz as f64 / t / 1e9),
         gbs,
-        roof_share: gbs.filter(|_| place.is_in_host_memory()).map(|gbs| gbs / way.read_gbs),
+        roof_share: gbs.filter(|_| target.is_in_host_memory()).map(|gbs| gbs / way.read_gbs),
         plan_us: entrant.prepare_s * 1e6,
         dirty_tiles,
         stage1_us,

@@ -7,10 +7,10 @@ pub(crate) use table::text;
 
 use spmv::{Algorithm, Dtype, Options, Scalar, Tiling, by_dtype};
 
-use super::devices::Place;
+use super::devices::Target;
 use super::entrant::{Entrant, Finding, Problem};
 use super::inputs::Loaded;
-use super::measure::{self, Clock, Run};
+use super::measure::{self, Phase, Run};
 use super::report::{Cell, Outcome, Report, counted_us};
 use super::runner::Way;
 use tilings::{TILES, WIDTHS};
@@ -32,8 +32,8 @@ where
     T::Accum: Scalar,
 {
     let problem = Problem::<T>::of(&loaded.matrix);
-    for place in way.places {
-        report.sweep.extend(on_place(way, loaded, place, &problem)?);
+    for target in way.targets {
+        report.sweep.extend(on_target(way, loaded, target, &problem)?);
     }
     Ok(())
 }
@@ -41,28 +41,28 @@ where
 /// A tiling on its way to a cell: an entrant, or how it ended before the race.
 type Attempt<T> = Result<Entrant<T>, (Outcome, String)>;
 
-fn on_place<T: Scalar>(
+fn on_target<T: Scalar>(
     way: &Way<'_>,
     loaded: &Loaded,
-    place: &Place,
+    target: &Target,
     problem: &Problem<T>,
 ) -> anyhow::Result<Vec<Cell>>
 where
     T::Accum: Scalar,
 {
-    let x = place.context.upload(&problem.x)?;
-    let planned = Entrant::prepare(place, &options(None), &problem.a)?;
+    let x = target.context.upload(&problem.x)?;
+    let planned = Entrant::prepare(target, &options(None), &problem.a)?;
     let plan = planned.matrix.plan().kernel.tiling;
     let mut attempts: Vec<((u32, u32), Attempt<T>)> = vec![((plan.width(), plan.tiles()), Ok(planned))];
     for (w, s) in neighbours(plan) {
         let prepared = Tiling::new(plan.lanes(), w, s, plan.bunches())
             .map_err(spmv::Error::from)
-            .and_then(|tiling| Entrant::prepare(place, &options(Some(tiling)), &problem.a));
+            .and_then(|tiling| Entrant::prepare(target, &options(Some(tiling)), &problem.a));
         attempts.push(((w, s), prepared.map_err(|e| (Outcome::Refused, e.to_string()))));
     }
     // A tiling that cannot be launched must not end the race of the others.
     for (_, attempt) in &mut attempts {
-        let first = attempt.as_ref().ok().map(|entrant| entrant.run(&x)(Clock::Stopped));
+        let first = attempt.as_ref().ok().map(|entrant| entrant.run(&x)(Phase::Untimed));
         if let Some(Err(e)) = first {
             *attempt = Err((Outcome::Failed, format!("{e:#}")));
         }
@@ -86,7 +86,7 @@ where
             matrix: loaded.name.clone(),
             twin: loaded.twin,
             nnz: problem.a.nnz(),
-            on: place.label.clone(),
+            on: target.label.clone(),
             precision: T::DTYPE.to_string(),
             cache: way.cache,
             tiling,
@@ -151,9 +151,9 @@ mod tests {
             (0..400).flat_map(|i| [(i, i, 2.0), (i, (7 * i) % 400, 0.5), (9, i, 1.0)]).collect();
         let matrix = Csr::from_coo(400, 400, &entries).unwrap();
         let loaded = Loaded { name: "small".into(), twin: false, matrix };
-        let place = Place { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
+        let target = Target { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
         let way = Way {
-            places: &[&place],
+            targets: &[&target],
             algorithms: &[],
             tiling: None,
             cache: Cache::Warm,

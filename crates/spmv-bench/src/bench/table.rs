@@ -7,7 +7,7 @@ use comfy_table::Table;
 use super::peers::{MKL, RUST_PEERS};
 use super::report::{Report, Row, geometric_mean, harmonic_mean};
 use super::text::{aligned, cold, name, number, tail};
-use super::{card, compare};
+use super::{compare, comparison};
 
 /// Columns before those of peers; that of [`DEVICE`] is left out where no row has such a time.
 const COLUMNS: [&str; 14] = [
@@ -31,7 +31,7 @@ const COLUMNS: [&str; 14] = [
 const DEVICE: &str = "device us";
 
 /// What the device's own times are.
-const DEVICE_FORMULA: &str = "device us is stage 1 by the device's clock and stage 2 by\n\
+const DEVICE_FORMULA: &str = "device us is stage 1 by the device's timestamps and stage 2 by\n\
      that of whoever repairs; a device with another memory has no roof. ";
 
 /// The table of one precision after the other, then means, formulas, machine and commit.
@@ -47,13 +47,13 @@ pub(crate) fn text(report: &Report) -> String {
         means(&mut text, &rows);
     }
     text += &compare::text(report);
-    text += &card::text(report);
+    text += &comparison::text(report);
     let device = report.rows.iter().any(|r| r.device_us.is_some());
     let _ = writeln!(
         text,
         "GFlop/s = 2 nnz / t. GB/s = ((m+1)*4 + nnz*4 + (nnz+n+m)*value) bytes / t, the compulsory traffic; roof is its\n\
          share of the {:.1} GB/s that this machine's memory was measured to read (above 100% from cache).\n\
-         us is one call by its caller's clock, with its spread; {}t is its median{}.\n\
+         us is one call, with its spread; {}t is its median{}.\n\
          st. 1+2 are medians of both stages. plan/spmv is the time to prepare over `us`. Peers: their time over `us`.",
         report.read_gbs,
         if device { DEVICE_FORMULA } else { "" },

@@ -8,8 +8,8 @@ use spmv_model::{Format, Shape, Spread};
 
 use super::scope::{Scope, algorithms};
 use super::timing::{self, Runs};
-use crate::bench::Shelf;
-use crate::bench::devices::{self, Place};
+use crate::bench::MatrixCache;
+use crate::bench::devices::{self, Target};
 use crate::bench::inputs::{self, Input, Loaded};
 use crate::bench::report::Cache;
 use crate::bench::text::aligned;
@@ -35,7 +35,7 @@ const PAPER: [(Format, [f64; 3]); 4] = [
     (Format::Jad, [5.97, 4.28, 3.94]),
 ];
 
-/// D_r of each matrix, by format, spread and whether parts of strips are rounded up; and whether the matrix is as the paper's
+/// D_r of each matrix, by format, spread and whether parts of waves are rounded up; and whether the matrix is as the paper's
 /// models see one.
 type Errors = BTreeMap<(Format, &'static str, bool), Vec<(f64, bool)>>;
 
@@ -57,32 +57,32 @@ struct Found {
 /// Prints, for each device, type and matrix, times and how far they are from each other.
 pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
     let inputs = inputs::select(&args.matrix, args.suite, None)?;
-    let mut shelf = Shelf::new(Shelf::ROOM_BYTES);
+    let mut matrix_cache = MatrixCache::new(MatrixCache::CAPACITY_BYTES);
     for (at, input) in inputs.iter().enumerate() {
-        shelf.keep(at, input.load()?);
+        matrix_cache.keep(at, input.load()?);
     }
     let mut n_predicted = 0;
-    for place in devices::open(&args.scope.backend)? {
+    for target in devices::open(&args.scope.backend)? {
         for &precision in &args.scope.precision {
-            if let Some(why) = place.obstacle(precision, Cache::Warm) {
+            if let Some(why) = target.obstacle(precision, Cache::Warm) {
                 println!("{why}");
                 continue;
             }
-            let Some(profile) = place.context.profile(precision) else {
+            let Some(profile) = target.context.profile(precision) else {
                 println!(
                     "{} has no fit of {precision}; run `cargo xtask fit --precision {precision}`",
-                    place.label
+                    target.label
                 );
                 continue;
             };
             if profile.is_built_in() {
                 println!(
                     "{} has no fit of {precision}; times are predicted by the built-in profile",
-                    place.label
+                    target.label
                 );
             }
             n_predicted += 1;
-            by_dtype!(precision, T => of_type::<T>(args, &place, profile, &inputs, &shelf))?;
+            by_dtype!(precision, T => of_type::<T>(args, &target, profile, &inputs, &matrix_cache))?;
         }
     }
     anyhow::ensure!(n_predicted > 0, "nothing was predicted; run `cargo xtask fit` first");
@@ -91,10 +91,10 @@ pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
 
 fn of_type<T: Scalar>(
     args: &PredictArgs,
-    place: &Place,
+    target: &Target,
     profile: &Profile,
     inputs: &[Input],
-    shelf: &Shelf,
+    matrix_cache: &MatrixCache,
 ) -> anyhow::Result<()>
 where
     T::Accum: Scalar,
@@ -104,20 +104,21 @@ where
         header.chain(args.scope.model.iter().map(|spread| format!("{spread} us (D_r %, unrounded)")));
     let mut found = Found::default();
     for (at, input) in inputs.iter().enumerate() {
-        shelf.with(at, input, |loaded| of_matrix::<T>(args, place, profile, loaded, &mut found))??;
+        matrix_cache
+            .with(at, input, |loaded| of_matrix::<T>(args, target, profile, loaded, &mut found))??;
     }
     let Found { lines, errors, by_rates, off_by_rates, refused } = found;
-    let name = &place.context.caps().name;
+    let name = &target.context.caps().name;
     if !lines.is_empty() {
         println!(
             "{} on {} ({name}): measured and predicted time of one multiplication",
             T::DTYPE,
-            place.label
+            target.label
         );
         println!("{}\n", aligned(header.collect(), lines));
         println!(
             "D_r = |predicted - measured| / measured, percent, mean (median) over the matrices, and over those (how many) \
-             that fill a strip with rows of up to twice the mean; the paper's beside"
+             that fill a wave with rows of up to twice the mean; the paper's too"
         );
         println!("{}\n", averages(&errors));
     }
@@ -127,7 +128,7 @@ where
     println!(
         "{} on {} ({name}): measured (predicted) us of every algorithm as planned; * is what auto takes",
         T::DTYPE,
-        place.label
+        target.label
     );
     let names = algorithms().map(Algorithm::name);
     let header = std::iter::once("matrix").chain(names.clone()).map(str::to_owned).collect();
@@ -138,15 +139,15 @@ where
 }
 
 /// Every algorithm of one matrix, as it is planned.
-fn by_rates<T: Scalar>(place: &Place, name: &str, a: &Csr<T>, found: &mut Found) -> anyhow::Result<()>
+fn by_rates<T: Scalar>(target: &Target, name: &str, a: &Csr<T>, found: &mut Found) -> anyhow::Result<()>
 where
     T::Accum: Scalar,
 {
-    let auto = place.context.plan(a, &Options::default())?;
+    let auto = target.context.plan(a, &Options::default())?;
     let mut line = vec![name.to_owned()];
     for algorithm in algorithms() {
         let options = Options { algorithm, ..Options::default() };
-        let times = timing::of(place, &options, a)?.map(Runs::median).filter(|seconds| *seconds > 0.0);
+        let times = timing::of(target, &options, a)?.map(Runs::median).filter(|seconds| *seconds > 0.0);
         let predicted = auto.candidates.iter().find(|c| c.algorithm == algorithm).map(|c| c.seconds);
         let mark = if algorithm == auto.algorithm { "*" } else { "" };
         line.push(match (times, predicted) {
@@ -166,7 +167,7 @@ where
 /// Every format of one matrix.
 fn of_matrix<T: Scalar>(
     args: &PredictArgs,
-    place: &Place,
+    target: &Target,
     profile: &Profile,
     loaded: &Loaded,
     found: &mut Found,
@@ -175,22 +176,22 @@ where
     T::Accum: Scalar,
 {
     let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
-    by_rates(place, &loaded.name, &a, found)?;
+    by_rates(target, &loaded.name, &a, found)?;
     let is_fitted =
         |format: &Format| args.scope.model.iter().any(|s| profile.model(*format, *s, T::DTYPE).is_some());
     let rows = RowStats::of(a.view());
     for format in Format::ALL.into_iter().filter(is_fitted) {
-        let Some(runs) = timing::of_format(place, format, &a, spmv::format::MAX_BLOW_UP)? else {
+        let Some(runs) = timing::of_format(target, format, &a, spmv::format::MAX_BLOW_UP)? else {
             found.refused.push(format!("{} {format}", loaded.name));
             continue;
         };
         let measured = runs.mean();
-        // Some clocks do not see a matrix without entries.
+        // Some timestamps do not see a matrix without entries.
         if measured <= 0.0 {
             continue;
         }
         let shape = Shape::of(format, a.view());
-        let fills = shape.n_rows >= format.strip_rows(place.context.caps());
+        let fills = shape.n_rows >= format.wave_rows(target.context.caps());
         let is_modelled = fills && rows.max as f64 <= EVEN * rows.mean;
         let mut line = vec![
             loaded.name.clone(),
@@ -226,7 +227,7 @@ fn mean_and_median(errors: &[f64]) -> String {
     format!("{mean:.2} ({:.2})", sorted[sorted.len() / 2])
 }
 
-/// Mean and median for each format and spread, strips rounded up and not, beside the paper's.
+/// Mean and median for each format and spread, waves rounded up and not, with the paper's.
 fn averages(errors: &Errors) -> comfy_table::Table {
     let header = [
         "format",

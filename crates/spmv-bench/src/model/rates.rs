@@ -9,7 +9,7 @@ use spmv_model::{KernelRates, Rates, Work};
 
 use super::scope::{algorithms, progress, square};
 use super::timing;
-use crate::bench::devices::Place;
+use crate::bench::devices::Target;
 
 const SEED: u64 = 2019;
 /// Rows, and mean entries of a row, of the generated matrices.
@@ -69,7 +69,7 @@ impl Kind {
 }
 
 /// The rates of each algorithm as it is planned, on matrices that its layout takes.
-pub(super) fn of_type<T: Scalar>(place: &Place, quick: bool) -> anyhow::Result<Vec<KernelRates>>
+pub(super) fn of_type<T: Scalar>(target: &Target, quick: bool) -> anyhow::Result<Vec<KernelRates>>
 where
     T::Accum: Scalar,
 {
@@ -77,17 +77,17 @@ where
     let sizes = ROWS.into_iter().flat_map(|n| MEANS.map(|mean| (n, mean)));
     let fits = |(n, mean): &(usize, u32)| n * *mean as usize <= most && 2 * *mean as usize <= *n;
     let sizes: Vec<_> = sizes.filter(fits).collect();
-    let bar = progress(sizes.len() * Kind::ALL.len(), format!("{} {} rates", place.label, T::DTYPE));
-    let caps = place.context.caps();
+    let bar = progress(sizes.len() * Kind::ALL.len(), format!("{} {} rates", target.label, T::DTYPE));
+    let caps = target.context.caps();
     let mut samples: BTreeMap<_, Vec<(Work, f64)>> = BTreeMap::new();
     for ((n, mean), kind) in sizes.into_iter().flat_map(|size| Kind::ALL.map(|kind| (size, kind))) {
         let a: Csr<T> = kind.matrix(n, mean)?.map_values(T::from_f64);
         let stats = MatrixStats::of(a.view());
         for algorithm in algorithms() {
             let options = Options { algorithm, ..Options::default() };
-            let Some(runs) = timing::of(place, &options, &a)? else { continue };
+            let Some(runs) = timing::of(target, &options, &a)? else { continue };
             let kernel = runs.kernel;
-            // What statistics do not tell, no rates can be fitted to.
+            // No rates can be fitted to what statistics do not say.
             let Some(work) = work_of(algorithm, &kernel, &stats, caps) else { continue };
             samples.entry(kernel.id.stem()).or_default().push((work, runs.median()));
         }
@@ -102,7 +102,7 @@ where
         errors.sort_by(f64::total_cmp);
         println!(
             "{} {} {kernel}: {} matrices; off by {:.0}% at the median, {:.0}% at the ninth decile",
-            place.label,
+            target.label,
             T::DTYPE,
             errors.len(),
             errors[errors.len() / 2],

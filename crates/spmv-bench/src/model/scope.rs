@@ -8,7 +8,7 @@ use spmv::{Algorithm, BackendKind, Csr, Dtype, Profile};
 use spmv_io::generate::{self, ColumnModel};
 use spmv_model::Spread;
 
-use crate::bench::devices::Place;
+use crate::bench::devices::Target;
 
 /// Which fits, of which devices.
 #[derive(Debug, clap::Args)]
@@ -25,8 +25,8 @@ pub(super) struct Scope {
 }
 
 /// Where the profile of a device is: one file for each backend, device and kind of memory.
-pub(super) fn profile_path(place: &Place) -> anyhow::Result<PathBuf> {
-    let path = Profile::path(place.context.backend().name(), place.context.caps());
+pub(super) fn profile_path(target: &Target) -> anyhow::Result<PathBuf> {
+    let path = Profile::path(target.context.backend().name(), target.context.caps());
     path.context("no data folder; name one with SPMV_PROFILES")
 }
 

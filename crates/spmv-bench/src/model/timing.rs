@@ -2,29 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use spmv::{Algorithm, Context, Csr, Options, Scalar, Tiling, Value};
+use spmv::{Algorithm, Csr, Options, Scalar, Tiling, Value};
 use spmv_backend::{Error, KernelSpec};
 use spmv_model::Format;
 
-use crate::bench::devices::Place;
+use crate::bench::devices::Target;
 
-/// Executions before those that count, and the time that they take at the least: threads that sleep are slow at first.
-const FIRST: usize = 5;
-const FIRST_TIME: Duration = Duration::from_millis(2);
-/// Executions that count, and the time that they take, at the least; and the time after which fewer are enough.
+/// Executions before those that count, and the least time that they take: threads that sleep are slow at first.
+pub(super) const FIRST: usize = 5;
+pub(super) const FIRST_TIME: Duration = Duration::from_millis(2);
+/// Least executions that count, and the least time that they take; and the time after which fewer are enough.
 const RUNS: usize = 50;
-const RUNS_TIME: Duration = Duration::from_millis(4);
+pub(super) const RUNS_TIME: Duration = Duration::from_millis(4);
 const ENOUGH: Duration = Duration::from_millis(40);
-/// Those of device and host at once.
-#[cfg(feature = "train")]
-const RUNS_OF_SIDES: usize = 11;
 
 /// The algorithm of a format, and the tiling that the paper gives it: half a warp a row, where lanes run together.
-fn options(place: &Place, format: Format, max_blow_up: f64) -> Options {
+fn options(target: &Target, format: Format, max_blow_up: f64) -> Options {
     let algorithm: Algorithm = format.to_string().parse().expect("formats are named after algorithms");
     let half_warps = Tiling::new(16, 1, 1, 8).expect("a valid tiling");
-    let tiling = (format == Format::CsrVector && !place.context.caps().tasks).then_some(half_warps);
+    let tiling = (format == Format::CsrVector && !target.context.caps().tasks).then_some(half_warps);
     Options { algorithm, tiling, max_blow_up, ..Options::default() }
 }
 
@@ -32,7 +28,7 @@ fn options(place: &Place, format: Format, max_blow_up: f64) -> Options {
 pub(super) struct Runs {
     /// What ran.
     pub(super) kernel: KernelSpec,
-    /// By the device's clock where it has one; at least one.
+    /// By the device's timestamps where it has them; at least one.
     seconds: Vec<f64>,
 }
 
@@ -49,7 +45,7 @@ impl Runs {
 
 /// Multiplies with a format as the paper does; `None` as for [`of`].
 pub(super) fn of_format<T: Scalar>(
-    place: &Place,
+    target: &Target,
     format: Format,
     a: &Csr<T>,
     max_blow_up: f64,
@@ -57,15 +53,15 @@ pub(super) fn of_format<T: Scalar>(
 where
     T::Accum: Scalar,
 {
-    of(place, &options(place, format, max_blow_up), a)
+    of(target, &options(target, format, max_blow_up), a)
 }
 
 /// Multiplies several times. `None` where a layout refuses the matrix, or the device the algorithm.
-pub(super) fn of<T: Scalar>(place: &Place, options: &Options, a: &Csr<T>) -> anyhow::Result<Option<Runs>>
+pub(super) fn of<T: Scalar>(target: &Target, options: &Options, a: &Csr<T>) -> anyhow::Result<Option<Runs>>
 where
     T::Accum: Scalar,
 {
-    let matrix = match place.context.prepare_with(a, options) {
+    let matrix = match target.context.prepare_with(a, options) {
         Err(spmv::Error::Exec(spmv_exec::Error::Format(_))) => return Ok(None),
         // What a device cannot do, plans leave out too.
         Err(spmv::Error::Exec(spmv_exec::Error::Device(Error::Unsupported { .. }))) => {
@@ -74,9 +70,9 @@ where
         prepared => prepared?,
     };
     let one = <T::Accum as Value>::from_f64(1.0);
-    let x = place.context.upload(&vec![T::from_f64(1.0); a.n_cols()])?;
-    let mut y = place.context.zeros::<T::Accum>(a.n_rows())?;
-    let by_device = place.has_own_clock();
+    let x = target.context.upload(&vec![T::from_f64(1.0); a.n_cols()])?;
+    let mut y = target.context.zeros::<T::Accum>(a.n_rows())?;
+    let by_device = target.has_timestamps();
     let mut workspace = if by_device { matrix.timed_workspace()? } else { matrix.workspace()? };
     let mut run = || -> anyhow::Result<f64> {
         let start = Instant::now();
@@ -97,30 +93,8 @@ where
     Ok(Some(Runs { kernel: matrix.plan().kernel, seconds: times }))
 }
 
-/// Seconds of the device and of the host's cores at once: medians of runs on the host's vectors.
-#[cfg(feature = "train")]
-pub(super) fn of_sides<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[f64; 2]>
-where
-    T::Accum: Scalar,
-{
-    let matrix = context.prepare(a)?;
-    let (x, mut y) = (vec![T::from_f64(1.0); a.n_cols()], vec![T::Accum::default(); a.n_rows()]);
-    let one = <T::Accum as Value>::from_f64(1.0);
-    let mut times = [vec![], vec![]];
-    for (least, time) in [(FIRST, FIRST_TIME), (RUNS_OF_SIDES, RUNS_TIME)] {
-        times.iter_mut().for_each(Vec::clear);
-        let start = Instant::now();
-        while times[0].len() < least || start.elapsed() < time {
-            let stats = matrix.apply_slices(one, &x, T::Accum::default(), &mut y)?;
-            let sides = stats.sides_s.context("no cores beside the device")?;
-            times.iter_mut().zip(sides).for_each(|(times, seconds)| times.push(seconds));
-        }
-    }
-    Ok(times.map(median))
-}
-
 /// The middle one of several times.
-fn median(mut seconds: Vec<f64>) -> f64 {
+pub(super) fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() / 2]
 }

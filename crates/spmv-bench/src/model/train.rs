@@ -1,8 +1,9 @@
-//! `cargo xtask train`: times of both sides over many cuts, and support vector regressions of them (Tan et al. 2019).
+//! `cargo xtask train`: times of device and host over many splits, and support vector regressions of them (Tan et al. 2019).
 
 use std::path::PathBuf;
 use std::time::Instant;
 
+use anyhow::Context as _;
 use linfa::prelude::*;
 use linfa_svm::Svm;
 use ndarray::{Array1, Array2};
@@ -10,15 +11,15 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use spmv::{
-    Algorithm, BackendKind, Context, Csr, Cut, Dtype, Models, Options, Regular, Scalar, Steering, Value,
+    Algorithm, BackendKind, Context, Csr, Dtype, Models, Options, Regular, Scalar, Split, Steering, Value,
     by_dtype,
 };
-use spmv_hetero::{ModelPair, Svr, features};
+use spmv_hetero::{SplitModels, Svr, features};
 
 use super::rates::Kind;
 use super::scope::progress;
 use super::timing;
-use crate::bench::devices::{self, Place};
+use crate::bench::devices::{self, Target};
 use crate::bench::inputs::{self, Input};
 use crate::bench::report::Cache;
 
@@ -34,7 +35,7 @@ pub(crate) struct TrainArgs {
     /// Matrix Market files besides generated matrices; those in tests/data and two of the suite, without it.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     matrix: Vec<PathBuf>,
-    /// Fewer and smaller generated matrices: a look, not models to keep.
+    /// Fewer and smaller generated matrices: a preview, not models to keep.
     #[arg(long)]
     quick: bool,
     /// Which matrices are held out follows from it.
@@ -57,38 +58,41 @@ const COSTS: [f64; 3] = [1.0, 10.0, 100.0];
 /// Difference of logarithms of seconds that costs nothing.
 const TUBE: f64 = 0.05;
 
-/// Features of one cut, and seconds.
+/// Timed runs of a split.
+const RUNS: usize = 11;
+
+/// Features of one split, and seconds.
 type Samples = Vec<(Vec<f64>, f64)>;
 
-/// Trains the models of every device with cores beside it.
+/// Trains the models of every device with the host's cores.
 pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
     let mut n_trained = 0;
-    for place in devices::open(&args.backend)?.iter().filter(|p| p.context.backend() != BackendKind::Cpu) {
-        of_device(args, place)?;
+    for target in devices::open(&args.backend)?.iter().filter(|p| p.context.backend() != BackendKind::Cpu) {
+        of_device(args, target)?;
         n_trained += 1;
     }
-    anyhow::ensure!(n_trained > 0, "there is no device beside the cores");
+    anyhow::ensure!(n_trained > 0, "there is no device but the cores");
     Ok(())
 }
 
-fn of_device(args: &TrainArgs, place: &Place) -> anyhow::Result<()> {
+fn of_device(args: &TrainArgs, target: &Target) -> anyhow::Result<()> {
     let start = Instant::now();
-    let context = place.context.beside_cores()?;
-    let cores = context.cores().expect("beside which they were put");
+    let context = target.context.with_host_cores()?;
+    let cores = context.cores().expect("that it was given");
     let path = Models::path(context.backend().name(), context.caps());
     let path = path.ok_or_else(|| anyhow::anyhow!("no data folder; name one with SPMV_PROFILES"))?;
     let kept = Models::kept(context.backend().name(), context.caps(), cores);
     let mut models = kept.ok().flatten().unwrap_or_else(|| Models::new(context.caps(), cores));
     for &precision in &args.precision {
-        if let Some(why) = place.obstacle(precision, Cache::Warm) {
+        if let Some(why) = target.obstacle(precision, Cache::Warm) {
             println!("{why}");
             continue;
         }
-        models.put(by_dtype!(precision, T => of_type::<T>(args, place, &context))?);
+        models.put(by_dtype!(precision, T => of_type::<T>(args, target, &context))?);
         models.save(&path)?;
     }
-    let (label, name, seconds) = (&place.label, &context.caps().name, start.elapsed().as_secs_f64());
-    println!("{label}: {name}, {} beside it, {seconds:.0} s; {}", cores.name, path.display());
+    let (label, name, seconds) = (&target.label, &context.caps().name, start.elapsed().as_secs_f64());
+    println!("{label}: {name}, host {}, {seconds:.0} s; {}", cores.name, path.display());
     Ok(())
 }
 
@@ -116,13 +120,13 @@ impl Source {
     }
 }
 
-/// One type of values: measures every cut of every matrix, and fits four fifths of the matrices.
-fn of_type<T: Scalar>(args: &TrainArgs, place: &Place, context: &Context) -> anyhow::Result<ModelPair>
+/// One type of values: measures every split of every matrix, and fits four fifths of the matrices.
+fn of_type<T: Scalar>(args: &TrainArgs, target: &Target, context: &Context) -> anyhow::Result<SplitModels>
 where
     T::Accum: Scalar,
 {
     let sources = Source::all(args)?;
-    let bar = progress(sources.len(), format!("{} {} cuts", place.label, T::DTYPE));
+    let bar = progress(sources.len(), format!("{} {} splits", target.label, T::DTYPE));
     let mut matrices = Vec::new();
     for source in &sources {
         let a: Csr<T> = source.matrix()?.map_values(T::from_f64);
@@ -133,16 +137,16 @@ where
     }
     bar.finish_and_clear();
     matrices.shuffle(&mut Pcg64Mcg::seed_from_u64(args.seed));
-    let side = |name: &str, of: fn(&[Samples; 2]) -> &Samples| {
+    let fitted = |name: &str, of: fn(&[Samples; 2]) -> &Samples| {
         let matrices: Vec<&Samples> = matrices.iter().map(of).collect();
         let [held, kept] = split(&matrices);
         let svr = fit(&kept)?;
         let errors = errors(&svr, &held);
         let n = |matrices: &[&Samples]| matrices.iter().map(|samples| samples.len()).sum::<usize>();
         println!(
-            "{} {} {name}: {} support vectors of {} cuts of {} matrices; {} cuts of {} held out: off by {:.1}% at the median, \
+            "{} {} {name}: {} support vectors of {} splits of {} matrices; {} splits of {} held out: off by {:.1}% at the median, \
              {:.1}% in the mean",
-            place.label,
+            target.label,
             T::DTYPE,
             svr.vectors.len(),
             n(&kept),
@@ -154,20 +158,20 @@ where
         );
         anyhow::Ok(svr)
     };
-    let (device, cores) = (side("M_GPU", |m| &m[0])?, side("M_CPU", |m| &m[1])?);
-    Ok(ModelPair { value: T::DTYPE.name().into(), device, cores })
+    let (device, cores) = (fitted("M_GPU", |m| &m[0])?, fitted("M_CPU", |m| &m[1])?);
+    Ok(SplitModels { value: T::DTYPE.name().into(), device, cores })
 }
 
-/// Times of the device and of the cores for many cuts of a matrix.
+/// Times of the device and of the cores for many splits of a matrix.
 fn of_matrix<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[Samples; 2]>
 where
     T::Accum: Scalar,
 {
     let mut samples = [vec![], vec![]];
-    for cut in cuts(a) {
-        let steering = Steering { cut: Some(cut), ..Steering::default() };
-        let [device_s, cores_s] = timing::of_sides(&context.steered(steering), a)?;
-        let (device, cores) = features(a.view(), &cut);
+    for split in splits(a) {
+        let steering = Steering { split: Some(split), ..Steering::default() };
+        let [device_s, cores_s] = seconds_of_shares(&context.steered(steering), a)?;
+        let (device, cores) = features(a.view(), &split);
         for (samples, (features, seconds)) in
             samples.iter_mut().zip([(device.to_vec(), device_s), (cores.to_vec(), cores_s)])
         {
@@ -179,23 +183,23 @@ where
     Ok(samples)
 }
 
-/// By rows in several places, and with a regular part of several widths, with and without rows of the rest.
-fn cuts<T: Value>(a: &Csr<T>) -> Vec<Cut> {
-    let by_share = |share| Cut::by_share(a.view(), share);
-    let mut cuts: Vec<Cut> = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0].map(by_share).to_vec();
+/// Split at several rows, and with a regular part of several widths, with and without rows of the rest.
+fn splits<T: Value>(a: &Csr<T>) -> Vec<Split> {
+    let by_share = |share| Split::by_share(a.view(), share);
+    let mut splits: Vec<Split> = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0].map(by_share).to_vec();
     let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
-    cuts.extend([0.4, 0.8].map(|share| Cut { options, ..by_share(share) }));
-    let start = Cut::of(a.view());
-    if let Regular::Diagonals { half_width: width } | Regular::Places { width } = start.regular {
+    splits.extend([0.4, 0.8].map(|share| Split { options, ..by_share(share) }));
+    let start = Split::of(a.view());
+    if let Regular::Diagonals { half_width: width } | Regular::Slots { width } = start.regular {
         for width in [width, width.div_ceil(2), width.div_ceil(4), width + width.div_ceil(2)] {
             let regular = start.regular.with_width(width);
-            cuts.extend([0.0, 0.4].map(|share| Cut { regular, ..by_share(share) }));
+            splits.extend([0.0, 0.4].map(|share| Split { regular, ..by_share(share) }));
         }
     }
-    let mut unlike: Vec<Cut> = Vec::new();
-    for cut in cuts {
-        if !unlike.contains(&cut) {
-            unlike.push(cut);
+    let mut unlike: Vec<Split> = Vec::new();
+    for split in splits {
+        if !unlike.contains(&split) {
+            unlike.push(split);
         }
     }
     unlike
@@ -258,6 +262,27 @@ fn errors(svr: &Svr, matrices: &[&Samples]) -> Vec<f64> {
     errors
 }
 
+/// Seconds of the device and of the host's cores at once: medians of runs on the host's vectors.
+fn seconds_of_shares<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[f64; 2]>
+where
+    T::Accum: Scalar,
+{
+    let matrix = context.prepare(a)?;
+    let (x, mut y) = (vec![T::from_f64(1.0); a.n_cols()], vec![T::Accum::default(); a.n_rows()]);
+    let one = <T::Accum as Value>::from_f64(1.0);
+    let mut times = [vec![], vec![]];
+    for (least, time) in [(timing::FIRST, timing::FIRST_TIME), (RUNS, timing::RUNS_TIME)] {
+        times.iter_mut().for_each(Vec::clear);
+        let start = Instant::now();
+        while times[0].len() < least || start.elapsed() < time {
+            let stats = matrix.apply_slices(one, &x, T::Accum::default(), &mut y)?;
+            let sides = stats.shares_s.context("no the host's cores")?;
+            times.iter_mut().zip(sides).for_each(|(times, seconds)| times.push(seconds));
+        }
+    }
+    Ok(times.map(timing::median))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,7 +294,7 @@ mod tests {
             let seconds = (0.8 * a + 0.1 * b - 14.0 + if i.is_multiple_of(2) { 0.5 } else { 0.0 }).exp();
             (vec![a, b, (i % 2) as f64, 7.0], seconds)
         };
-        (from..from + n).map(|matrix| (0..8).map(|cut| one(matrix * 8 + cut)).collect()).collect()
+        (from..from + n).map(|matrix| (0..8).map(|split| one(matrix * 8 + split)).collect()).collect()
     }
 
     #[test]
@@ -302,12 +327,12 @@ mod tests {
     }
 
     #[test]
-    fn cuts_of_every_kind_are_trained_with() {
+    fn splits_of_every_kind_are_trained_with() {
         let diagonals = (0..200u32).flat_map(|r| (0..4).map(move |k| (r, (r + k).min(199), 1.0f32)));
         let a = Csr::from_coo(200, 200, &diagonals.collect::<Vec<_>>()).unwrap();
-        let cuts = cuts(&a);
-        assert!(cuts.iter().any(|cut| cut.rows == 0) && cuts.iter().any(|cut| cut.rows == 200));
-        assert!(cuts.iter().any(|cut| cut.regular != Regular::None && cut.rows > 0));
-        assert!(cuts.iter().any(|cut| cut.options.algorithm == Algorithm::SpeculativeSegmentedSum));
+        let splits = splits(&a);
+        assert!(splits.iter().any(|split| split.rows == 0) && splits.iter().any(|split| split.rows == 200));
+        assert!(splits.iter().any(|split| split.regular != Regular::None && split.rows > 0));
+        assert!(splits.iter().any(|split| split.options.algorithm == Algorithm::SpeculativeSegmentedSum));
     }
 }

@@ -1,9 +1,8 @@
-//! What layouts take beside CSR.
+//! What layouts take compared with CSR.
 
 use super::error::{FormatError, ratio};
-use crate::csr::CsrView;
 use crate::stats::RowStats;
-use crate::value::{Dtype, Offset, Value};
+use crate::value::{Dtype, Value};
 
 /// How many times the bytes of CSR a layout may take, unless one says otherwise: padding then costs at most what it can
 /// win by loads in order (Bell & Garland 2009 take the same bound for the ELL part of HYB).
@@ -26,21 +25,17 @@ pub struct Cost {
     pub bytes: u64,
     /// Bytes of the CSR arrays with 32-bit offsets.
     pub csr_bytes: u64,
-    /// Places for values.
+    /// Slots for values.
     pub slots: u64,
-    /// Places that hold no entry.
+    /// Slots that hold no entry.
     pub padding: u64,
 }
 
 impl Cost {
-    pub(super) fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>, bytes: u64, slots: u64) -> Self {
-        Self::of_size(a.n_rows(), a.nnz(), T::DTYPE, bytes, slots)
-    }
-
-    fn of_size(n_rows: usize, nnz: usize, value: Dtype, bytes: u64, slots: u64) -> Self {
+    fn of(n_rows: usize, nnz: usize, value: Dtype, bytes: u64, slots: u64) -> Self {
         let (nnz, value) = (nnz as u64, value.bytes() as u64);
         let csr_bytes = (n_rows as u64 + 1) * 4 + nnz * (4 + value);
-        // Diagonals of a matrix with repeated places may be fewer than its entries.
+        // Diagonals of a matrix with repeated entries may be fewer than its entries.
         Self { bytes, csr_bytes, slots, padding: slots.saturating_sub(nnz) }
     }
 
@@ -48,7 +43,7 @@ impl Cost {
     pub fn ell(rows: &RowStats, value: Dtype) -> Self {
         let slots = (rows.max as u64).saturating_mul(rows.n_rows as u64);
         let bytes = slots.saturating_mul(4 + value.bytes() as u64);
-        Self::of_size(rows.n_rows, rows.nnz, value, bytes, slots)
+        Self::of(rows.n_rows, rows.nnz, value, bytes, slots)
     }
 
     /// What [`Jad`](super::Jad) takes of a matrix with these rows: an entry is as large as in CSR, a row number and a diagonal's offset
@@ -56,14 +51,14 @@ impl Cost {
     pub fn jad(rows: &RowStats, value: Dtype) -> Self {
         let nnz = rows.nnz as u64;
         let bytes = nnz * (4 + value.bytes() as u64) + (rows.n_rows as u64 + rows.max as u64 + 1) * 4;
-        Self::of_size(rows.n_rows, rows.nnz, value, bytes, nnz)
+        Self::of(rows.n_rows, rows.nnz, value, bytes, nnz)
     }
 
     /// What [`Dia`](super::Dia) takes of a matrix with these rows and so many diagonals: an offset has four bytes.
     pub fn dia(rows: &RowStats, n_diags: usize, value: Dtype) -> Self {
         let slots = (n_diags as u64).saturating_mul(rows.n_rows as u64);
         let bytes = slots.saturating_mul(value.bytes() as u64).saturating_add(n_diags as u64 * 4);
-        Self::of_size(rows.n_rows, rows.nnz, value, bytes, slots)
+        Self::of(rows.n_rows, rows.nnz, value, bytes, slots)
     }
 
     /// Bytes over those of CSR.

@@ -5,7 +5,7 @@
 //!   0  [ a  b  .  . ]        vals    = 0 0 e 0  a c 0 h  b d 0 0      (n_diags x n_rows, by row)
 //!   1  [ .  c  d  . ]                  row 0 1 2 3
 //!   2  [ e  .  .  . ]
-//!   3  [ .  .  .  h ]        h stands at row 3 of diagonal 0; places outside of the matrix hold zero
+//!   3  [ .  .  .  h ]        h stands at row 3 of diagonal 0; slots outside of the matrix hold zero
 //! ```
 //!
 //! Columns need no memory. A zero means that there is no entry, so a matrix with stored zeros is refused: zero times an
@@ -38,13 +38,13 @@ pub struct Dia<T> {
 }
 
 impl<T: Value> Dia<T> {
-    /// What the layout takes. O(rows + entries), sixteen bytes of scratch per entry at the most; or O(entries log entries)
+    /// What the layout takes. O(rows + entries), sixteen bytes of scratch per entry at most; or O(entries log entries)
     /// where entries are far apart.
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
         cost_of(a, offsets(a, 0).len())
     }
 
-    /// Lays out a matrix. O(entries * log(diagonals) + places).
+    /// Lays out a matrix. O(entries * log(diagonals) + slots).
     ///
     /// # Errors
     /// [`FormatError::TooLarge`] above `max_blow_up` times the bytes of CSR, [`FormatError::Repeated`],
@@ -68,11 +68,11 @@ impl<T: Value> Dia<T> {
                 if val == zero::<T>() {
                     return Err(FormatError::StoredZero { format, row, col });
                 }
-                let place = &mut vals[diagonal * n_rows + row];
-                if *place != zero::<T>() {
+                let slot = &mut vals[diagonal * n_rows + row];
+                if *slot != zero::<T>() {
                     return Err(FormatError::Repeated { format, row, col });
                 }
-                *place = val;
+                *slot = val;
             }
         }
         Ok(Self { n_rows, n_cols: a.n_cols(), offsets, vals })
@@ -104,13 +104,13 @@ impl<T: Value> Dia<T> {
     /// If `row >= n_rows`.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
-        let places = self.offsets.iter().zip(self.vals.chunks(self.n_rows));
-        places
+        let slots = self.offsets.iter().zip(self.vals.chunks(self.n_rows));
+        slots
             .map(move |(offset, vals)| ((row as i64 + offset) as u32, vals[row]))
             .filter(|(_, val)| *val != zero::<T>())
     }
 
-    /// The same matrix in CSR form, rows sorted by column. O(places).
+    /// The same matrix in CSR form, rows sorted by column. O(slots).
     ///
     /// # Errors
     /// [`CsrError::OffsetOverflow`].

@@ -8,7 +8,7 @@
 //!   3  [ d  .  e  f ]
 //! ```
 //!
-//! Lanes that take a row each read neighbouring places at the same time. Bell & Garland 2009, section 3.2.
+//! Lanes that take a row each read neighbouring slots at the same time. Bell & Garland 2009, section 3.2.
 
 use super::cost::{Cost, zero};
 use super::error::FormatError;
@@ -39,7 +39,7 @@ pub struct Ell<T> {
 }
 
 impl<T: Value> Ell<T> {
-    /// The column of a place that holds no entry. No matrix has it: columns are below `n_cols`, which 32 bits can name.
+    /// The column of a slot that holds no entry. No matrix has it: columns are below `n_cols`, which 32 bits can name.
     pub const PADDING: u32 = u32::MAX;
 
     /// What the layout takes. O(rows).
@@ -79,17 +79,17 @@ impl<T: Value> Ell<T> {
         self.n_cols
     }
 
-    /// Places of each row.
+    /// Slots of each row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Columns: place k of row r at `k * n_rows + r`.
+    /// Columns: slot k of row r at `k * n_rows + r`.
     pub fn cols(&self) -> &[u32] {
         &self.cols
     }
 
-    /// Values, in the same places.
+    /// Values, in the same slots.
     pub fn vals(&self) -> &[T] {
         &self.vals
     }
@@ -100,11 +100,11 @@ impl<T: Value> Ell<T> {
     /// If `row >= n_rows`.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
-        let places = (0..self.width).map(move |k| k * self.n_rows + row);
-        places.map(|at| (self.cols[at], self.vals[at])).take_while(|(col, _)| *col != Self::PADDING)
+        let slots = (0..self.width).map(move |k| k * self.n_rows + row);
+        slots.map(|at| (self.cols[at], self.vals[at])).take_while(|(col, _)| *col != Self::PADDING)
     }
 
-    /// The same matrix in CSR form. O(places).
+    /// The same matrix in CSR form. O(slots).
     ///
     /// # Errors
     /// [`CsrError::OffsetOverflow`].

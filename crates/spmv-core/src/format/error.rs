@@ -9,7 +9,7 @@
 /// let e = Dia::from_csr(a.view(), 3.0).unwrap_err();
 /// assert_eq!(
 ///     e.to_string(),
-///     "row 0, column 0: dia cannot tell a stored zero from no entry; drop stored zeros, or use another format"
+///     "row 0, column 0: dia cannot distinguish a stored zero from no entry; drop stored zeros, or use another format"
 /// );
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
@@ -28,9 +28,9 @@ pub enum FormatError {
         /// Bytes over those of CSR at most.
         max_blow_up: f64,
     },
-    /// Two entries at one place, where there is room for one.
+    /// Two entries of the same row and column, where the layout stores one.
     #[error(
-        "row {row}, column {col}: {format} has room for one entry at a place; sum repeated entries, or use another format"
+        "row {row}, column {col}: {format} stores one entry for a row and column; sum repeated entries, or use another format"
     )]
     Repeated {
         /// The layout.
@@ -42,7 +42,7 @@ pub enum FormatError {
     },
     /// An entry whose value means that there is none.
     #[error(
-        "row {row}, column {col}: {format} cannot tell a stored zero from no entry; drop stored zeros, or use another format"
+        "row {row}, column {col}: {format} cannot distinguish a stored zero from no entry; drop stored zeros, or use another format"
     )]
     StoredZero {
         /// The layout.

@@ -85,7 +85,7 @@ impl<T: Value> Jad<T> {
         self.n_cols
     }
 
-    /// The matrix's row at each place of a jagged diagonal, longest first.
+    /// The matrix's row at each position of a jagged diagonal, longest first.
     pub fn perm(&self) -> &[u32] {
         &self.perm
     }
@@ -105,14 +105,14 @@ impl<T: Value> Jad<T> {
         &self.vals
     }
 
-    /// The `(column, value)` pairs at one place of [`perm`](Self::perm), in order.
+    /// The `(column, value)` pairs at one position of [`perm`](Self::perm), in order.
     ///
     /// # Panics
-    /// If `place >= n_rows`.
-    pub fn row_at(&self, place: usize) -> impl Iterator<Item = (u32, T)> + '_ {
-        assert!(place < self.n_rows(), "place {place} of {}", self.n_rows());
-        let diagonals = self.jag_ptr.windows(2).take_while(move |d| d[1] - d[0] > place);
-        diagonals.map(move |d| (self.cols[d[0] + place], self.vals[d[0] + place]))
+    /// If `position >= n_rows`.
+    pub fn row_at(&self, position: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+        assert!(position < self.n_rows(), "position {position} of {}", self.n_rows());
+        let diagonals = self.jag_ptr.windows(2).take_while(move |d| d[1] - d[0] > position);
+        diagonals.map(move |d| (self.cols[d[0] + position], self.vals[d[0] + position]))
     }
 
     /// The same matrix in CSR form. O(rows + entries).
@@ -120,11 +120,11 @@ impl<T: Value> Jad<T> {
     /// # Errors
     /// [`CsrError::OffsetOverflow`].
     pub fn to_csr<O: Offset>(&self) -> Result<Csr<T, O>, CsrError> {
-        let mut place_of = vec![0; self.n_rows()];
-        for (place, row) in self.perm.iter().enumerate() {
-            place_of[*row as usize] = place;
+        let mut position_of = vec![0; self.n_rows()];
+        for (position, row) in self.perm.iter().enumerate() {
+            position_of[*row as usize] = position;
         }
-        Csr::from_rows(self.n_cols, place_of.into_iter().map(|place| self.row_at(place)))
+        Csr::from_rows(self.n_cols, position_of.into_iter().map(|position| self.row_at(position)))
     }
 }
 

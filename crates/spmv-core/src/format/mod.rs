@@ -5,8 +5,6 @@
 //! | [`Ell`] | every row padded to the longest | rows of nearly equal lengths |
 //! | [`Jad`] | rows sorted by length, entry k of all of them together | rows of any lengths, no padding |
 //! | [`Dia`] | whole diagonals | stencils |
-//! | [`EllCsr`] | the first entries of each row in ELL, the rest in CSR | few rows longer than most |
-//! | [`DiaCsr`] | full diagonals in DIA, the rest in CSR | stencils with a few entries elsewhere |
 //!
 //! What a layout takes is known before it is built ([`Cost`]), and one that takes more than a given multiple of CSR is
 //! refused, because the memory that padding needs may be any multiple of what the entries do.
@@ -28,14 +26,12 @@ mod cost;
 mod dia;
 mod ell;
 mod error;
-mod hybrid;
 mod jad;
 
 pub use cost::{Cost, MAX_BLOW_UP};
 pub use dia::Dia;
 pub use ell::Ell;
 pub use error::FormatError;
-pub use hybrid::{DiaCsr, EllCsr};
 pub use jad::Jad;
 
 #[cfg(test)]

@@ -22,8 +22,8 @@ pub(crate) fn run<T: Value>(launch: Launch, args: Dia<'_, T>) {
         // STEP 2
         for (diagonal, offset) in offsets.iter().enumerate() {
             let Inside { rows, cols } = inside((first as u32).wrapping_add(*offset), x.len(), sums.len());
-            let place = diagonal * n_rows + first + rows.start;
-            let entries = vals[place..place + rows.len()].iter().zip(&x[cols]);
+            let slot = diagonal * n_rows + first + rows.start;
+            let entries = vals[slot..slot + rows.len()].iter().zip(&x[cols]);
             for (sum, (val, x)) in sums[rows].iter_mut().zip(entries) {
                 let product = val.to_accum() * x.to_accum();
                 *sum += if *val == none { num_traits::zero() } else { product };

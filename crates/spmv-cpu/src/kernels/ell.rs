@@ -1,6 +1,6 @@
 // kernel: ell
 // params: n_rows row_base width tiles alpha beta cols vals x y
-// steps:  1 a lane takes S whole rows; 2 sum the products of the row's places, but for padding;
+// steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
 
 use super::prelude::{for_sums_side_by_side, rows_of};

@@ -1,13 +1,13 @@
 // kernel: jad
 // params: n_rows row_base n_jags tiles alpha beta perm jag_ptr cols vals x y
-// steps:  1 a lane takes S places of the rows sorted by length; 2 sum the place's products, one of each jagged diagonal
-//         that is so long; 3 store alpha*sum + beta*y to the place's row
+// steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the position's products, one of each jagged diagonal
+//         that is so long; 3 store alpha*sum + beta*y to the position's row
 
 use num_traits::Zero;
 use spmv_core::Value;
 
 use super::prelude::{SIDE_BY_SIDE, for_groups, rows_of, store};
-use crate::device_args::Places;
+use crate::device_args::PermutedRows;
 use crate::device_args::view::Jad;
 use crate::launch::Launch;
 
@@ -15,12 +15,12 @@ pub(crate) fn run<T: Value>(launch: Launch, args: Jad<'_, T>) {
     let Jad { n_rows, row_base, n_jags, tiles, alpha, beta, perm, jag_ptr, cols, vals, x, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (groups, jag_ptr) = (launch.groups, &jag_ptr[..=n_jags as usize]);
-    let y = Places::new(perm.first(n_rows as usize), rows_of(y, row_base, n_rows));
+    let y = PermutedRows::new(perm.first(n_rows as usize), rows_of(y, row_base, n_rows));
     for_groups(
         0..groups,
         y,
-        &|places: Places<'_, T::Accum>, group| {
-            places.split_before(tiling.scalar_rows(group, n_rows).start as usize)
+        &|rows: PermutedRows<'_, T::Accum>, group| {
+            rows.split_before(tiling.scalar_rows(group, n_rows).start as usize)
         },
         &|mut out, _| {
             // STEP 1
@@ -41,8 +41,8 @@ pub(crate) fn run<T: Value>(launch: Launch, args: Jad<'_, T>) {
                     }
                 }
                 // STEP 3
-                for (place, sum) in (first..first + n).zip(sums) {
-                    out.update(place, |y| store(alpha, sum, beta, y));
+                for (position, sum) in (first..first + n).zip(sums) {
+                    out.update(position, |y| store(alpha, sum, beta, y));
                 }
             }
         },

@@ -229,7 +229,7 @@ unsafe fn short_rows<T: SimdValue, L: Source<T>>(
     }
 }
 
-/// Eight partial sums of what lies between two places of a buffer.
+/// Eight partial sums of what lies between two positions of a buffer.
 ///
 /// # Safety
 ///

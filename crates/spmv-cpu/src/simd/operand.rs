@@ -89,8 +89,8 @@ impl<'a, T> Slots<'a, T> {
     where
         T: Value,
     {
-        let places = (0..n).map(|k| first + k * stride).take_while(|at| self.cols[*at] != Self::PADDING);
-        places.fold(num_traits::zero(), |sum: T::Accum, at| {
+        let slots = (0..n).map(|k| first + k * stride).take_while(|at| self.cols[*at] != Self::PADDING);
+        slots.fold(num_traits::zero(), |sum: T::Accum, at| {
             sum + self.vals[at].to_accum() * self.x[self.cols[at] as usize].to_accum()
         })
     }

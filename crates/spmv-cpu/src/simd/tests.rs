@@ -155,7 +155,7 @@ fn rows_match_a_plain_loop() {
 }
 
 fn stencils<T: Test>() {
-    // A row that breaks the pattern in each place of a group, and none.
+    // A row that breaks the pattern in each row of a group, and none.
     for odd in 24..41 {
         let mut case = Case::<T>::new(4 * 64, |_| false);
         for (e, col) in case.cols.iter_mut().enumerate() {
@@ -210,7 +210,7 @@ fn side_by_side<T: Test>() {
     const STRIDE: usize = 37;
     const N: usize = 11;
     let mut case = Case::<T>::new(STRIDE * N, |_| false);
-    // Rows of 0 to 11 entries, in no order, and eight long ones beside each other.
+    // Rows of 0 to 11 entries, in no order, and eight long ones next to each other.
     let lens: Vec<usize> = (0..STRIDE).map(|row| if row / 8 == 2 { N } else { row * 5 % (N + 1) }).collect();
     for (at, col) in case.cols.iter_mut().enumerate() {
         if at / STRIDE >= lens[at % STRIDE] {

@@ -64,7 +64,7 @@ impl Method for Ipcsr {
     fn suits(&self, rows: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
         let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * RESIDENT_LANES;
         let speculates = rows.mean > LONG && is_full && !caps.memory.host_can_map();
-        (splits_subgroups(caps) && caps.joins && !speculates)
+        (splits_subgroups(caps) && caps.cross_block_reduction && !speculates)
             .then_some("one launch; cuts entries evenly over groups, whatever the row lengths")
     }
 
@@ -73,7 +73,7 @@ impl Method for Ipcsr {
     }
 
     fn helpers(&self, kernel: &KernelSpec, caps: &DeviceCaps, _: Repair) -> Vec<KernelSpec> {
-        if caps.joins { vec![] } else { vec![carries::kernel(kernel, caps)] }
+        if caps.cross_block_reduction { vec![] } else { vec![carries::kernel(kernel, caps)] }
     }
 
     /// A block holds a row for each lane; or overflows with the next, so that both exceed what a block holds; or ends
@@ -160,7 +160,7 @@ impl Build for Ipcsr {
         let blocks = RowBlocks::of(&to.kernel.tiling, a.row_ptr());
         let n_blocks = blocks.n_blocks() as u32;
         let caps = to.device.caps();
-        let carries_over = blocks.cuts_rows && !caps.joins;
+        let carries_over = blocks.cuts_rows && !caps.cross_block_reduction;
         let carry_apply =
             carries_over.then(|| to.device.compiled(&carries::kernel(&to.kernel, caps))).transpose()?;
         let (block_rows, block_entries) = (to.copy(&blocks.rows)?, to.copy(&blocks.entries)?);

@@ -98,7 +98,7 @@ impl Method for Sell {
 
 /// Rows side by side.
 struct Chunks<V> {
-    /// The row at each place.
+    /// The row at each position.
     perm: Vec<u32>,
     /// The first slot of each chunk, and the end.
     chunk_ptr: Vec<u32>,

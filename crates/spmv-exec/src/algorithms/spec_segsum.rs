@@ -461,10 +461,10 @@ impl<B: Backend, A: Accum> OnHost<'_, B, A> {
         &self,
         buffer: &B::Buffer,
         n: usize,
-        look: impl FnOnce(&mut [E]) -> R,
+        f: impl FnOnce(&mut [E]) -> R,
     ) -> Result<R> {
-        let look = |bytes: &mut [u8]| look(bytemuck::cast_slice_mut(bytes));
-        Ok(self.device.backend().map(self.stream, buffer, (n * size_of::<E>()) as u64, look)?)
+        let f = |bytes: &mut [u8]| f(bytemuck::cast_slice_mut(bytes));
+        Ok(self.device.backend().map(self.stream, buffer, (n * size_of::<E>()) as u64, f)?)
     }
 
     fn read<E: bytemuck::Pod>(&self, buffer: &B::Buffer, first: usize, into: &mut [E]) -> Result<()> {

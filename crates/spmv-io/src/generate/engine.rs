@@ -93,11 +93,11 @@ pub fn from_row_lengths(
     seed: u64,
 ) -> Result<Csr<f64>, GenerateError> {
     columns.check()?;
-    let place = Placement::new(columns, lens.len(), n_cols, seed);
+    let placement = Placement::new(columns, lens.len(), n_cols, seed);
     fill_rows(lens, n_cols, |row, cols, vals, scratch| {
         scratch.clear();
         let mut draw = Draw::new(seed, row as u64);
-        place.columns(row, cols.len(), scratch, &mut draw);
+        placement.columns(row, cols.len(), scratch, &mut draw);
         cols.copy_from_slice(scratch);
         vals.fill_with(|| draw.value());
     })

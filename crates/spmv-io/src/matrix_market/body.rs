@@ -26,7 +26,7 @@ struct Triplets<T> {
 /// What a chunk of lines held, up to its first fault.
 struct Chunk<T> {
     triplets: Triplets<T>,
-    /// Coordinate: entries stored. Array: values, to be given places once it is known how many came before.
+    /// Coordinate: entries stored. Array: values, to be given rows and columns once it is known how many came before.
     stored: u64,
     lines: u64,
     /// The line's number in the chunk, from 1 on.
@@ -203,9 +203,9 @@ impl<T: Value> Triplets<T> {
     /// Appends a chunk; `before` values of an array came before it.
     fn extend(&mut self, header: &Header, chunk: Self, before: u64) -> Result<(), Error> {
         if header.format == Format::Array {
-            let mut place = Place::after(header, before);
+            let mut position = Position::after(header, before);
             for value in chunk.vals {
-                let (row, col) = place.next(header);
+                let (row, col) = position.next(header);
                 if value != T::default() {
                     self.push(header.symmetry, row, col, value);
                 }
@@ -219,27 +219,27 @@ impl<T: Value> Triplets<T> {
     }
 }
 
-/// The place of an array's next value: down the columns, of the lower triangle where that alone is stored.
-struct Place {
+/// The row and column of an array's next value: down the columns, of the lower triangle where that alone is stored.
+struct Position {
     row: u64,
     col: u64,
 }
 
-impl Place {
+impl Position {
     fn after(header: &Header, values: u64) -> Self {
         if header.symmetry == Symmetry::General {
             let rows = header.rows.max(1);
             return Self { row: values % rows, col: values / rows };
         }
-        let mut place = Self { row: Self::top(header, 0), col: 0 };
+        let mut position = Self { row: Self::top(header, 0), col: 0 };
         let mut left = values;
         while left > 0 {
-            let step = left.min(header.rows - place.row);
-            place.row += step;
+            let step = left.min(header.rows - position.row);
+            position.row += step;
             left -= step;
-            place.wrap(header);
+            position.wrap(header);
         }
-        place
+        position
     }
 
     fn next(&mut self, header: &Header) -> (u32, u32) {

@@ -1,4 +1,4 @@
-//! Matrix Market files, from trusted and untrusted places alike.
+//! Matrix Market files, from trusted and untrusted sources alike.
 //!
 //! ```text
 //! %%MatrixMarket matrix coordinate real general     the banner: format, field, symmetry
@@ -14,7 +14,7 @@
 //! mapped: a mapped file that shrinks ends the process (SIGBUS), and a mapping cannot be made in safe Rust.
 //! Gzip is told by its first bytes, whatever the name; a byte order mark before the banner is skipped.
 //!
-//! Entries at the same place are summed; explicit zeros are kept in coordinate files, and dropped from array
+//! Entries of the same row and column are summed; explicit zeros are kept in coordinate files, and dropped from array
 //! files. A symmetric, skew-symmetric or hermitian file holds the lower triangle alone and is expanded to
 //! both; an entry above its diagonal is an error, because a file with both triangles would be summed twice.
 //!

@@ -153,7 +153,7 @@ impl Writer {
 /// The decimal of fewest digits that reads back as a 16-bit value, whose own Debug is that of an `f32`.
 /// None where Debug does as well: wider types, NaN and infinities.
 fn short<T: Value>(value: T) -> Option<f64> {
-    /// Significant digits that tell any two values of 16 bits apart.
+    /// Significant digits that distinguish any two values of 16 bits.
     const DIGITS: usize = 5;
     if T::DTYPE.bytes() > 2 || !value.as_f64().is_finite() {
         return None;

@@ -69,7 +69,7 @@ pub(super) fn read(path: &Path, wanted: u64) -> Option<Csr<f64>> {
     (checksum(&matrix) == wanted).then_some(matrix)
 }
 
-/// Writes beside `path` and renames, so that no reader ever meets half a file.
+/// Writes a file next to `path` and renames it, so that no reader ever meets half a file.
 pub(super) fn write(path: &Path, matrix: &Csr<f64>, checksum: u64) -> io::Result<()> {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     if let Some(dir) = path.parent() {

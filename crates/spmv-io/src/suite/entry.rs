@@ -99,8 +99,7 @@ impl Entry {
         self.collection.and_then(|c| c.rsplit('/').next())
     }
 
-    /// FNV-1a of the name.
     fn seed(&self) -> u64 {
-        self.name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+        spmv_core::fnv1a(self.name.as_bytes())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Three of them follow an exact rule and are generated entry by entry. The other 17 are *twins*: rows,
 //! columns, entries, shortest and longest row are those of the original; the distribution of row lengths
-//! and the places of the entries are only of its kind. Where originals lie on disk as Matrix Market
+//! and the positions of the entries are only of its kind. Where originals lie on disk as Matrix Market
 //! files, [`Entry::load_from`] prefers them and says so.
 //!
 //! ```

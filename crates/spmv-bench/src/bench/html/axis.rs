@@ -1,6 +1,6 @@
-//! Scales of charts: from a value to a place, and where to put ticks.
+//! Scales of charts: from a value to a position, and where to put ticks.
 
-/// A range of values laid over a range of places.
+/// A range of values laid over a range of positions.
 pub(super) struct Axis {
     low: f64,
     high: f64,
@@ -35,7 +35,7 @@ impl Axis {
         (self.low, self.high)
     }
 
-    /// The place of a value.
+    /// The position of a value.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.log {
             true => (value / self.low).ln() / (self.high / self.low).ln(),

@@ -64,8 +64,8 @@ fn a_browser_shows_every_row() {
     let table = &dom[dom.find("<table class=\"sortable\">").unwrap()..];
     assert_eq!(table.matches("<tr class=\"row").count(), 2 * names.len());
     assert!(table.contains("aria-sort=\"descending\""), "the script did not sort");
-    let places = ["gamma", "delta", "beta", "alpha"].map(|n| table.find(&format!(">{n}")).unwrap());
-    assert!(places.is_sorted(), "not in descending order: {places:?}");
+    let positions = ["gamma", "delta", "beta", "alpha"].map(|n| table.find(&format!(">{n}")).unwrap());
+    assert!(positions.is_sorted(), "not in descending order: {positions:?}");
 
     let png = folder.join("page.png");
     run(&browser, &folder, &format!("--screenshot={}", png.display()));

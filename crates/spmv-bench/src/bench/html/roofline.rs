@@ -151,7 +151,7 @@ fn slope(out: &mut String, (x, y): (&Axis, &Axis), read_gbs: f64, taken: &mut Ve
     }
 }
 
-/// Writes a name at the nearest free place around its dot; far ones get a line. None if all is full.
+/// Writes a name at the nearest free position around its dot; far ones get a line. None if all is full.
 fn label(out: &mut String, name: &str, (cx, cy): (f64, f64), taken: &mut Vec<Area>) {
     let width = name.chars().count() as f64 * LETTER.0;
     let rings = [DOT + 3.0, 18.0, 30.0, 44.0, 60.0, 80.0, 104.0];
@@ -187,7 +187,7 @@ fn label(out: &mut String, name: &str, (cx, cy): (f64, f64), taken: &mut Vec<Are
     }
 }
 
-/// The places that a line from a dot to a far label passes.
+/// The positions that a line from a dot to a far label passes.
 fn leader((cx, cy): (f64, f64), (dx, dy): (f64, f64), ring: f64) -> Vec<Area> {
     let steps = (1..).map(|i| DOT + 3.0 * f64::from(i)).take_while(|at| *at < ring);
     steps.map(|at| (cx + at * dx, cy + at * dy)).map(|(x, y)| (x - 0.5, y - 0.5, x + 0.5, y + 0.5)).collect()

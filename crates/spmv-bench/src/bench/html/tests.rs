@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::report::{
-    Cache, CardRow, CardRun, Cell, Device, Outcome, PeerTime, Report, Row, SCHEMA, Spread,
+    Cache, Cell, ComparisonRow, ComparisonRun, Device, Outcome, PeerTime, Report, Row, SCHEMA, Spread,
 };
 use super::text::thousands;
 use super::{Picture, escape, page};
@@ -70,9 +70,9 @@ pub(crate) fn sample(names: &[&str]) -> Report {
         absent: BTreeMap::from([(format!("{HOSTILE}absent"), format!("{HOSTILE}why"))]),
         rows,
         sweep: vec![cell()],
-        card: Some(CardRun::sample()),
+        comparison: Some(ComparisonRun::sample()),
         hetero: vec![super::super::hetero::tests::row()],
-        cards: vec![CardRow::sample("spmv/auto", Some(10.0))],
+        comparisons: vec![ComparisonRow::sample("spmv/auto", Some(10.0))],
     }
 }
 

@@ -209,14 +209,14 @@ fn load(path: &Path) -> anyhow::Result<Library> {
         unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_GLOBAL) }
     };
     let library = open(path)?;
-    // MKL looks for its OpenMP runtime by name alone; beside it is where PyPI's packages put it. Without one
+    // MKL looks for its OpenMP runtime by name alone; its own folder is where PyPI's packages put it. Without one
     // its first call ends the process, unless another threading layer was asked for.
-    let beside = path.parent().unwrap_or(Path::new(""));
+    let folder = path.parent().unwrap_or(Path::new(""));
     let names = ["libiomp5.so", "libiomp5.dylib"].map(Path::new);
-    let runtime = names.iter().find_map(|n| open(&beside.join(n)).or_else(|_| open(n)).ok());
+    let runtime = names.iter().find_map(|n| open(&folder.join(n)).or_else(|_| open(n)).ok());
     ensure!(
         runtime.is_some() || std::env::var_os("MKL_THREADING_LAYER").is_some(),
-        "libiomp5, its OpenMP runtime, is neither beside it nor on the loader's path"
+        "libiomp5, its OpenMP runtime, is neither in its folder nor on the loader's path"
     );
     if let Some(runtime) = runtime {
         let_threads_sleep(&runtime);

@@ -29,14 +29,14 @@ pub(crate) fn text(report: &Report) -> String {
         }
     }
     let device = report.sweep.iter().any(|c| c.device_us.is_some());
-    let clock = if device {
-        "of both stages by the device's clock where it has one, else of a call by its caller's"
+    let timed = if device {
+        "of both stages by the device's timestamps where it has them, else of a call"
     } else {
-        "of a call by its caller's clock"
+        "of a call"
     };
     let _ = writeln!(
         text,
-        "GFlop/s = 2 nnz / t, t the median time {clock}. * marks the best of a row; - is a tiling that\n\
+        "GFlop/s = 2 nnz / t, t the median time {timed}. * marks the best of a row; - is a tiling that\n\
          the device refuses; `planned` is the speed of the plan's own tiling, which stands last. Means are harmonic,\n\
          over all matrices of the table, - where one is missing.",
     );
@@ -115,7 +115,7 @@ fn find<'a>(cells: &[&'a Cell], varied: Varied, value: u32) -> Option<&'a Cell> 
     cells.iter().copied().find(|c| (c.w, c.s) == wanted)
 }
 
-/// Speeds as text, the greatest with a star; a blank holds its place in the others.
+/// Speeds as text, the greatest with a star; a blank holds its target in the others.
 fn starred(speeds: &[Option<f64>]) -> Vec<String> {
     let best = speeds.iter().flatten().copied().fold(0.0, f64::max);
     speeds.iter().map(|s| number(*s, 2) + if *s == Some(best) { "*" } else { " " }).collect()

@@ -9,8 +9,8 @@ use spmv_exec::{Device, DeviceVec, Prepared, Workspace};
 
 use super::super::entrant::Problem;
 use super::super::inputs::Loaded;
-use super::super::report::{Cache, CardRow, Row, Spread};
-use super::arrays::{Arrays, CardValue, OnCard};
+use super::super::report::{Cache, ComparisonRow, Row, Spread};
+use super::arrays::{Arrays, GpuValue, OnGpu};
 use super::cusparse::{Cusparse, Operation};
 use super::race::{Replay, race};
 
@@ -21,8 +21,8 @@ const ROUNDS_WARM: usize = 7;
 const ROUNDS_COLD: usize = 15;
 
 /// How to measure.
-pub(super) struct Contest<'a> {
-    pub(super) device: &'a Device<OnCard>,
+pub(super) struct Measurement<'a> {
+    pub(super) device: &'a Device<OnGpu>,
     pub(super) cusparse: Option<&'a Cusparse>,
     pub(super) algorithms: &'a [Algorithm],
     pub(super) tiling: Option<Tiling>,
@@ -31,30 +31,30 @@ pub(super) struct Contest<'a> {
 }
 
 /// One of our algorithms, prepared.
-struct Ours<T: CardValue> {
+struct Ours<T: GpuValue> {
     contestant: String,
-    prepared: Prepared<OnCard, T>,
+    prepared: Prepared<OnGpu, T>,
     set_up_s: f64,
 }
 
 /// What runs of it write.
-struct Desk<T: CardValue> {
-    workspace: Workspace<OnCard, T>,
-    y: DeviceVec<OnCard, T>,
+struct Output<T: GpuValue> {
+    workspace: Workspace<OnGpu, T>,
+    y: DeviceVec<OnGpu, T>,
 }
 
 /// What is the same for every contestant.
 struct Common {
-    row: CardRow,
+    row: ComparisonRow,
     bytes: f64,
     reference: oracle::Reference,
 }
 
-impl Contest<'_> {
+impl Measurement<'_> {
     /// A row for each contestant.
-    pub(super) fn hold<T: CardValue>(&self, loaded: &Loaded) -> Vec<CardRow> {
+    pub(super) fn hold<T: GpuValue>(&self, loaded: &Loaded) -> Vec<ComparisonRow> {
         let Problem { a, x, reference } = Problem::<T>::of(&loaded.matrix);
-        let row = CardRow {
+        let row = ComparisonRow {
             matrix: loaded.name.clone(),
             twin: loaded.twin,
             nnz: a.nnz(),
@@ -74,26 +74,31 @@ impl Contest<'_> {
         self.measure(&a, &x, &common).unwrap_or_else(|e| {
             self.algorithms
                 .iter()
-                .map(|algorithm| common.failed(CardRow::ours(algorithm.name()), &e))
+                .map(|algorithm| common.failed(ComparisonRow::ours(algorithm.name()), &e))
                 .collect()
         })
     }
 
-    fn measure<T: CardValue>(&self, a: &Csr<T>, x: &[T], common: &Common) -> anyhow::Result<Vec<CardRow>> {
+    fn measure<T: GpuValue>(
+        &self,
+        a: &Csr<T>,
+        x: &[T],
+        common: &Common,
+    ) -> anyhow::Result<Vec<ComparisonRow>> {
         // Rows that nobody writes would show.
         let nothing = vec![T::nan(); a.n_rows()];
         let x = self.device.upload(x)?;
         let mut rows = Vec::new();
-        let (mut ours, mut desks) = (Vec::new(), Vec::new());
+        let (mut ours, mut outputs) = (Vec::new(), Vec::new());
         for &algorithm in self.algorithms {
             match self.enter(a, algorithm, &x, &nothing) {
-                Ok((one, desk)) => {
+                Ok((one, output)) => {
                     ours.push(one);
-                    desks.push(desk);
+                    outputs.push(output);
                 }
                 // A layout that refuses a matrix has no time, and that is no failure; the rows of the device say so.
                 Err(e) if matches!(e.downcast_ref(), Some(spmv_exec::Error::Format(_))) => {}
-                Err(e) => rows.push(common.failed(CardRow::ours(algorithm.name()), &e)),
+                Err(e) => rows.push(common.failed(ComparisonRow::ours(algorithm.name()), &e)),
             }
         }
         // Where the matrix was split for the others, or none was prepared.
@@ -120,7 +125,7 @@ impl Contest<'_> {
             }
         }
 
-        let replays = ours.iter().zip(&mut desks).map(|(one, desk)| one.record(desk, self.runs(), &x));
+        let replays = ours.iter().zip(&mut outputs).map(|(one, output)| one.record(output, self.runs(), &x));
         let theirs_too = theirs
             .iter()
             .map(|operation| -> anyhow::Result<Replay<'_>> { Ok(Box::new(|| operation.replay())) });
@@ -129,9 +134,9 @@ impl Contest<'_> {
         let mut times = race(contestants, self.cache, self.rounds(), &flush).into_iter();
 
         // As many as were recorded, in the same order.
-        for ((one, desk), time) in ours.iter().zip(&desks).zip(&mut times) {
+        for ((one, output), time) in ours.iter().zip(&outputs).zip(&mut times) {
             let plan = one.prepared.plan();
-            let mut row = common.row(one.contestant.clone(), one.set_up_s, time, || Ok(desk.y.to_vec()?));
+            let mut row = common.row(one.contestant.clone(), one.set_up_s, time, || Ok(output.y.to_vec()?));
             row.kernel = Some(format!("{} {}", plan.algorithm, plan.kernel.tiling));
             rows.push(row);
         }
@@ -143,13 +148,13 @@ impl Contest<'_> {
     }
 
     /// Prepares one of ours and runs it once, so that nothing is loaded while it is recorded.
-    fn enter<T: CardValue>(
+    fn enter<T: GpuValue>(
         &self,
         a: &Csr<T>,
         algorithm: Algorithm,
-        x: &DeviceVec<OnCard, T>,
+        x: &DeviceVec<OnGpu, T>,
         nothing: &[T],
-    ) -> anyhow::Result<(Ours<T>, Desk<T>)> {
+    ) -> anyhow::Result<(Ours<T>, Output<T>)> {
         let backend = self.device.backend();
         // A graph holds no work of the host, so the device repairs its sums, whatever the memory.
         let options = Options { algorithm, tiling: self.tiling, fixup: Fixup::Device, ..Options::default() };
@@ -160,12 +165,12 @@ impl Contest<'_> {
         let prepared = self.device.prepare(a.view(), &options)?;
         backend.wait_all()?;
         let set_up_s = start.elapsed().as_secs_f64();
-        let mut desk = Desk { workspace: prepared.timed_workspace()?, y: self.device.upload(nothing)? };
+        let mut output = Output { workspace: prepared.timed_workspace()?, y: self.device.upload(nothing)? };
         backend.wait_all()?;
-        prepared.apply(&mut desk.workspace, T::one(), x, T::zero(), &mut desk.y)?;
-        desk.y.write(nothing)?;
+        prepared.apply(&mut output.workspace, T::one(), x, T::zero(), &mut output.y)?;
+        output.y.write(nothing)?;
         backend.wait_all()?;
-        Ok((Ours { contestant: CardRow::ours(algorithm.name()), prepared, set_up_s }, desk))
+        Ok((Ours { contestant: ComparisonRow::ours(algorithm.name()), prepared, set_up_s }, output))
     }
 
     /// Multiplications in a graph.
@@ -178,39 +183,39 @@ impl Contest<'_> {
     }
 }
 
-impl<T: CardValue> Ours<T> {
+impl<T: GpuValue> Ours<T> {
     fn record<'a>(
         &'a self,
-        desk: &'a mut Desk<T>,
+        output: &'a mut Output<T>,
         runs: u32,
-        x: &'a DeviceVec<OnCard, T>,
+        x: &'a DeviceVec<OnGpu, T>,
     ) -> anyhow::Result<Replay<'a>> {
-        let Desk { workspace, y } = desk;
+        let Output { workspace, y } = output;
         let mut recorded = self.prepared.record(workspace, runs, T::one(), x, T::zero(), y)?;
         Ok(Box::new(move || Ok(recorded.replay()?.stage1_s)))
     }
 }
 
 impl Common {
-    fn failed(&self, contestant: String, e: &anyhow::Error) -> CardRow {
-        CardRow { contestant, why: Some(format!("{e:#}")), ..self.row.clone() }
+    fn failed(&self, contestant: String, e: &anyhow::Error) -> ComparisonRow {
+        ComparisonRow { contestant, why: Some(format!("{e:#}")), ..self.row.clone() }
     }
 
     /// A wrong result has no time.
-    fn row<T: CardValue>(
+    fn row<T: GpuValue>(
         &self,
         contestant: String,
         set_up_s: f64,
         time: anyhow::Result<Spread>,
         result: impl FnOnce() -> anyhow::Result<Vec<T>>,
-    ) -> CardRow {
+    ) -> ComparisonRow {
         let checked = time.and_then(|us| Ok((us, self.reference.error_over_bound(&result()?))));
         let (us, error) = match checked {
             Ok(checked) => checked,
             Err(e) => return self.failed(contestant, &e),
         };
         let ok = error <= 1.0;
-        CardRow {
+        ComparisonRow {
             contestant,
             us: ok.then_some(us),
             setup_us: Some(set_up_s * 1e6),
@@ -225,10 +230,10 @@ impl Common {
 }
 
 /// Microseconds of a multiplication of a 1 x 1 matrix in a warm graph: what no other can be faster than.
-pub(super) fn empty_us(device: &Device<OnCard>) -> anyhow::Result<f64> {
+pub(super) fn empty_us(device: &Device<OnGpu>) -> anyhow::Result<f64> {
     let a = Csr::from_coo(1, 1, &[(0, 0, 1.0f64)])?;
     let algorithms = [Algorithm::CsrVector];
-    let contest = Contest {
+    let measurement = Measurement {
         device,
         cusparse: None,
         algorithms: &algorithms,
@@ -237,9 +242,9 @@ pub(super) fn empty_us(device: &Device<OnCard>) -> anyhow::Result<f64> {
         repeat: None,
     };
     let x = device.upload(&[1.0])?;
-    let (one, mut desk) = contest.enter(&a, algorithms[0], &x, &[f64::NAN])?;
-    let replay = one.record(&mut desk, contest.runs(), &x);
-    let time = race(vec![replay], contest.cache, contest.rounds(), &|| ()).remove(0)?;
+    let (one, mut output) = measurement.enter(&a, algorithms[0], &x, &[f64::NAN])?;
+    let replay = one.record(&mut output, measurement.runs(), &x);
+    let time = race(vec![replay], measurement.cache, measurement.rounds(), &|| ()).remove(0)?;
     Ok(time.median)
 }
 
@@ -252,7 +257,7 @@ mod tests {
     /// A matrix of one row whose product is 3, and 24 bytes of traffic.
     fn common() -> Common {
         let a = Csr::from_coo(1, 1, &[(0, 0, 1.5f64)]).unwrap();
-        let row = CardRow { matrix: "m".into(), nnz: 1, ..CardRow::sample("", None) };
+        let row = ComparisonRow { matrix: "m".into(), nnz: 1, ..ComparisonRow::sample("", None) };
         Common { row, bytes: 24.0, reference: oracle::multiply(a.view(), 1.0, &[2.0], 0.0, &[0.0]) }
     }
 

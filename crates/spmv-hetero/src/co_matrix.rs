@@ -1,4 +1,4 @@
-//! A matrix on two sides.
+//! A matrix on a device and the host.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use spmv_backend::Backend;
 use spmv_core::{CsrView, Offset, RowStats, Value};
 use spmv_exec::{Device, DeviceVec, Error, Options, Pending, Plan, Prepared, Result, Workspace};
 
-use crate::cut::{Cut, Halves, Rows};
+use crate::co_devices::CoDevices;
 use crate::partition::{Partition, imbalance};
-use crate::sides::Sides;
+use crate::split::{Parts, Rows, Split};
 
 /// Sums that are added by one thread.
 const SERIAL_SUMS: usize = 1 << 15;
 /// Columns of `x` that are copied together: some devices copy whole words only.
 const COLUMNS: usize = 16;
 
-/// A matrix cut in two, a part on either side; never changes, and may be shared between threads.
+/// A matrix split, a part on device and host; never changes, and may be shared between threads.
 ///
 /// Vectors are the host's: the device works on them in place where its kernels reach the host's memory, else the columns of
 /// `x` and the rows of `y` that its part has are copied, while the cores multiply theirs.
@@ -29,17 +29,17 @@ const COLUMNS: usize = 16;
 /// use spmv_core::Csr;
 /// use spmv_cpu::Cpu;
 /// use spmv_exec::Device;
-/// use spmv_hetero::{Cut, Pair, Sides};
+/// use spmv_hetero::{Split, CoMatrix, CoDevices};
 /// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f64), (1, 0, 3.0)])?;
-/// let sides = Sides::new(gpu, 4, || Ok(Device::new(Cpu::open(Default::default())?)?))?;
-/// let pair = Pair::with_cut(&sides, a.view(), &Cut::by_rows(1))?;
-/// println!("{}", pair.explain());
+/// let devices = CoDevices::new(gpu, 4, || Ok(Device::new(Cpu::open(Default::default())?)?))?;
+/// let co_matrix = CoMatrix::with_split(&devices, a.view(), &Split::by_rows(1))?;
+/// println!("{}", co_matrix.explain());
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
-pub struct Pair<B: Backend, C: Backend, T: Value> {
-    sides: Sides<B, C>,
-    cut: Cut,
+pub struct CoMatrix<B: Backend, C: Backend, T: Value> {
+    devices: CoDevices<B, C>,
+    split: Split,
     rows: RowStats,
     regular: Option<Arc<RegularPart<B, T>>>,
     /// The device's rows of the rest.
@@ -62,16 +62,18 @@ pub(crate) struct RegularPart<B: Backend, T: Value> {
 }
 
 impl<B: Backend, T: Value> RegularPart<B, T> {
-    /// In the layout of its kind, or as the cut's rows if that refuses it; `None` without entries.
+    /// In the layout of its kind, or as the split's rows if that refuses it; `None` without entries.
     pub(crate) fn prepare<O: Offset>(
         device: &Device<B>,
-        halves: &Halves<'_, T, O>,
-        cut: &Cut,
+        parts: &Parts<'_, T, O>,
+        split: &Split,
     ) -> Result<Option<Arc<Self>>> {
-        let (Some(a), Some(algorithm)) = (halves.regular(), cut.regular.algorithm()) else { return Ok(None) };
-        let asked = Options { algorithm, ..cut.options };
+        let (Some(a), Some(algorithm)) = (parts.regular(), split.regular.algorithm()) else {
+            return Ok(None);
+        };
+        let asked = Options { algorithm, ..split.options };
         let (prepared, refused) = match device.prepare(a, &asked) {
-            Err(Error::Format(e)) => (device.prepare(a, &cut.options)?, Some(e.to_string())),
+            Err(Error::Format(e)) => (device.prepare(a, &split.options)?, Some(e.to_string())),
             prepared => (prepared?, None),
         };
         Ok(Some(Arc::new(Self { prepared, columns: columns(a), refused })))
@@ -94,16 +96,16 @@ fn joined(one: Range<usize>, other: Range<usize>) -> Range<usize> {
     }
 }
 
-/// Streams, vectors and scratch memory for one pair.
+/// Streams, vectors and scratch memory for one co_matrix.
 ///
 /// ```
-/// # fn with<B: spmv_backend::Backend, T: spmv_core::Value>(pair: spmv_hetero::Pair<B, B, T>) -> spmv_exec::Result<()> {
-/// use spmv_hetero::PairWorkspace;
-/// let workspace: PairWorkspace<B, B, T> = pair.workspace()?;
+/// # fn with<B: spmv_backend::Backend, T: spmv_core::Value>(co_matrix: spmv_hetero::CoMatrix<B, B, T>) -> spmv_exec::Result<()> {
+/// use spmv_hetero::CoWorkspace;
+/// let workspace: CoWorkspace<B, B, T> = co_matrix.workspace()?;
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
-pub struct PairWorkspace<B: Backend, C: Backend, T: Value> {
+pub struct CoWorkspace<B: Backend, C: Backend, T: Value> {
     device: OnDevice<B, T>,
     cores: Option<Workspace<C, T>>,
     /// Of the rest, where the regular part has sums for the same rows.
@@ -129,82 +131,86 @@ struct Staged<B: Backend, T: Value> {
 /// Where the time of a run went, in seconds.
 ///
 /// ```
-/// use spmv_hetero::PairStats;
-/// let stats = PairStats { device_s: 3e-6, cores_s: 2e-6, join_s: 1e-6, total_s: 4e-6 };
+/// use spmv_hetero::CoStats;
+/// let stats = CoStats { device_s: 3e-6, cores_s: 2e-6, join_s: 1e-6, total_s: 4e-6 };
 /// assert!((stats.imbalance() - 1.0 / 3.0).abs() < 1e-12);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
-pub struct PairStats {
+pub struct CoStats {
     /// From the start until the device's sums were there, with all copies; 0 if it has no part.
     pub device_s: f64,
     /// From the start until those of the cores were; 0 if they have no part, and what their device says of itself if they have all.
     pub cores_s: f64,
-    /// Both sides' sums added.
+    /// Device and host' sums added.
     pub join_s: f64,
     /// The whole run.
     pub total_s: f64,
 }
 
-impl PairStats {
-    /// |T_GPU - T_CPU| / max: the share of the time for which the side that was done first waited for the other.
+impl CoStats {
+    /// |T_GPU - T_CPU| / max: the share of the time for which the one that was done first waited for the other.
     pub fn imbalance(&self) -> f64 {
         imbalance(self.device_s, self.cores_s)
     }
 }
 
-impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
-    /// Copies the parts of a matrix to their sides. O(rows + entries), and the cost of preparing both.
+impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
+    /// Copies the parts of a matrix to their devices. O(rows + entries), and the cost of preparing both.
     ///
     /// A regular part takes its layout; where that refuses it, what its rows take, and [`explain`](Self::explain) says so. The
     /// cores take what `Auto` stands for.
     ///
     /// # Errors
     /// As [`Device::prepare`].
-    pub fn with_cut<O: Offset>(sides: &Sides<B, C>, a: CsrView<'_, T, O>, cut: &Cut) -> Result<Self> {
+    pub fn with_split<O: Offset>(
+        devices: &CoDevices<B, C>,
+        a: CsrView<'_, T, O>,
+        split: &Split,
+    ) -> Result<Self> {
         let start = Instant::now();
-        let halves = Halves::of(a, cut.regular);
-        let regular = RegularPart::prepare(sides.device(), &halves, cut)?;
-        let pair = Self::with_regular(sides, a, &halves, regular, cut)?;
-        Ok(Self { prepare_s: start.elapsed().as_secs_f64(), ..pair })
+        let parts = Parts::of(a, split.regular);
+        let regular = RegularPart::prepare(devices.device(), &parts, split)?;
+        let co_matrix = Self::with_regular(devices, a, &parts, regular, split)?;
+        Ok(Self { prepare_s: start.elapsed().as_secs_f64(), ..co_matrix })
     }
 
     /// The same, with a regular part that is prepared already.
     pub(crate) fn with_regular<O: Offset>(
-        sides: &Sides<B, C>,
+        devices: &CoDevices<B, C>,
         a: CsrView<'_, T, O>,
-        halves: &Halves<'_, T, O>,
+        parts: &Parts<'_, T, O>,
         regular: Option<Arc<RegularPart<B, T>>>,
-        cut: &Cut,
+        split: &Split,
     ) -> Result<Self> {
-        let (rest, cut_at) = (halves.rest(), cut.rows.min(a.n_rows()));
+        let (rest, split_at) = (parts.rest(), split.rows.min(a.n_rows()));
         // Without a regular part, rows without entries are to be scaled nevertheless.
         let is_needed = |rows: &Range<usize>| match &regular {
             Some(_) => rest.row_ptr()[rows.start] < rest.row_ptr()[rows.end],
             None => !rows.is_empty(),
         };
-        let (device, columns_of_rows) = match Some(0..cut_at).filter(is_needed) {
+        let (device, columns_of_rows) = match Some(0..split_at).filter(is_needed) {
             Some(rows) => {
                 let rows = Rows::of(rest, rows);
-                (Some(sides.device().prepare(rows.view(), &cut.options)?), columns(rows.view()))
+                (Some(devices.device().prepare(rows.view(), &split.options)?), columns(rows.view()))
             }
             None => (None, 0..0),
         };
         let has_device = device.is_some() || regular.is_some();
-        let cores = match Some(cut_at..a.n_rows()).filter(|rows| !has_device || is_needed(rows)) {
+        let cores = match Some(split_at..a.n_rows()).filter(|rows| !has_device || is_needed(rows)) {
             Some(rows) => {
                 let rows = Rows::of(rest, rows);
                 let prepare = |cores: &Device<C>| cores.prepare(rows.view(), &Options::default());
                 Some(match has_device {
-                    true => sides.pool().install(|| prepare(sides.beside()))?,
-                    false => prepare(sides.alone())?,
+                    true => devices.pool().install(|| prepare(devices.sharing()))?,
+                    false => prepare(devices.alone())?,
                 })
             }
             None => None,
         };
         let columns_of_regular = regular.as_ref().map_or(0..0, |regular| regular.columns.clone());
         Ok(Self {
-            sides: sides.clone(),
-            cut: Cut { rows: cut_at, ..*cut },
+            devices: devices.clone(),
+            split: Split { rows: split_at, ..*split },
             rows: RowStats::of(a),
             regular,
             device,
@@ -219,10 +225,10 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         Self { partition: Some(partition), prepare_s, ..self }
     }
 
-    /// Where it was cut, why, and what runs on either side.
+    /// Where it was split, why, and what runs on device and host.
     pub fn explain(&self) -> String {
         let part = |rows: &RowStats| format!("{} rows, {} entries", rows.n_rows, rows.nnz);
-        let mut lines = vec![self.partition.as_ref().map_or(self.cut.to_string(), Partition::to_string)];
+        let mut lines = vec![self.partition.as_ref().map_or(self.split.to_string(), Partition::to_string)];
         if let Some(regular) = &self.regular {
             let prepared = &regular.prepared;
             lines.push(format!("device: {}; {}", part(prepared.row_stats()), prepared.plan().explain()));
@@ -230,15 +236,15 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         }
         let device = self.device.as_ref().map(|p| ("device", p.row_stats(), p.plan()));
         let cores = self.cores.as_ref().map(|p| ("cores", p.row_stats(), p.plan()));
-        for (side, rows, plan) in device.into_iter().chain(cores) {
-            lines.push(format!("{side}: {}; {}", part(rows), plan.explain()));
+        for (name, rows, plan) in device.into_iter().chain(cores) {
+            lines.push(format!("{name}: {}; {}", part(rows), plan.explain()));
         }
         lines.join("\n")
     }
 
-    /// Where it was cut.
-    pub fn cut(&self) -> Cut {
-        self.cut
+    /// Where it was split.
+    pub fn split(&self) -> Split {
+        self.split
     }
 
     /// How that was found; `None` if it was given.
@@ -259,85 +265,85 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         regular
             .or_else(device)
             .or_else(cores)
-            .expect("a matrix without a regular part has rows on one side at least")
+            .expect("a matrix without a regular part has rows on one of them at least")
     }
 
-    /// Seconds that preparing took, with the search for the cut.
+    /// Seconds that preparing took, with the search for the split.
     pub fn prepare_s(&self) -> f64 {
         self.prepare_s
     }
 
-    /// Whether it is cut at all, and no side has everything.
-    pub fn is_cut(&self) -> bool {
+    /// Whether it is split at all: neither has everything.
+    pub fn is_split(&self) -> bool {
         self.cores.is_some() && (self.regular.is_some() || self.device.is_some())
     }
 
-    /// Opens streams and allocates what runs need; runs then allocate no more than what wakes the pool, but for the first one where
+    /// Opens streams and allocates what runs need; runs then allocate no more than what starting the pool takes, but for the first one where
     /// the cores cannot use the host's memory.
     ///
     /// # Errors
     /// Out of memory.
-    pub fn workspace(&self) -> Result<PairWorkspace<B, C, T>> {
-        let device = self.sides.device();
-        let (n_rows, cut_at) = (self.rows.n_rows, self.cut.rows);
+    pub fn workspace(&self) -> Result<CoWorkspace<B, C, T>> {
+        let device = self.devices.device();
+        let (n_rows, split_at) = (self.rows.n_rows, self.split.rows);
         let has_regular = self.regular.is_some();
         let staged = match (has_regular || self.device.is_some()) && !device.caps().host_pointers {
             true => Some(Staged {
                 x: device.zeros(self.rows.n_cols)?,
                 regular: device.zeros(if has_regular { n_rows } else { 0 })?,
-                rows: device.zeros(if self.device.is_some() { cut_at } else { 0 })?,
+                rows: device.zeros(if self.device.is_some() { split_at } else { 0 })?,
             }),
             false => None,
         };
         let regular = self.regular.as_ref().map(|regular| regular.prepared.workspace()).transpose()?;
         let rows = self.device.as_ref().map(Prepared::workspace).transpose()?;
-        Ok(PairWorkspace {
+        Ok(CoWorkspace {
             device: OnDevice { regular, rows, staged },
             cores: self.cores.as_ref().map(Prepared::workspace).transpose()?,
             sums: vec![T::Accum::zero(); if has_regular { n_rows } else { 0 }],
         })
     }
 
-    /// `y <- alpha*A*x + beta*y` by both sides at the same time. `x` has `n_cols` values, `y` has `n_rows` sums, which are not read
+    /// `y <- alpha*A*x + beta*y` by device and host at the same time. `x` has `n_cols` values, `y` has `n_rows` sums, which are not read
     /// if `beta == 0`.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Foreign`] for another pair's workspace, and failures of either side; `y` is
+    /// [`Error::Length`], [`Error::Foreign`] for another co_matrix's workspace, and failures of device and host; `y` is
     /// unspecified then.
     pub fn apply(
         &self,
-        workspace: &mut PairWorkspace<B, C, T>,
+        workspace: &mut CoWorkspace<B, C, T>,
         alpha: T::Accum,
         x: &[T],
         beta: T::Accum,
         y: &mut [T::Accum],
-    ) -> Result<PairStats> {
+    ) -> Result<CoStats> {
         let (n_rows, n_cols) = (self.rows.n_rows, self.rows.n_cols);
         for (what, found, expected) in [("x", x.len(), n_cols), ("y", y.len(), n_rows)] {
             if found != expected {
                 return Err(Error::Length { what, found, expected });
             }
         }
-        let PairWorkspace { device: on_device, cores: on_cores, sums } = workspace;
+        let CoWorkspace { device: on_device, cores: on_cores, sums } = workspace;
         let has_regular = self.regular.is_some();
         let n_sums = if has_regular { n_rows } else { 0 };
         if (self.cores.is_some(), n_sums) != (on_cores.is_some(), sums.len()) {
-            return Err(Error::Foreign { what: "the workspace", to: "pair" });
+            return Err(Error::Foreign { what: "the workspace", to: "co_matrix" });
         }
-        // Of the cores alone, which are done in less time than some clocks are read in.
+        // Of the cores alone, which are done in less time than it takes to read some timestamps.
         if let (Some(cores), Some(w), true) =
             (&self.cores, &mut *on_cores, self.device.is_none() && !has_regular)
         {
             let run = cores.apply_slices(w, alpha, x, beta, y)?;
             let total_s = run.stage1_s + run.stage2_s;
-            return Ok(PairStats { cores_s: total_s, total_s, ..PairStats::default() });
+            return Ok(CoStats { cores_s: total_s, total_s, ..CoStats::default() });
         }
         let start = Instant::now();
         let since = || start.elapsed().as_secs_f64();
-        let mut stats = PairStats::default();
+        let mut stats = CoStats::default();
         // The device's rows and those of the cores: of sums to be added, or of `y` itself.
         let (whole, rows) = if has_regular { (&mut y[..], &mut sums[..]) } else { (&mut [][..], &mut y[..]) };
-        let (own, others) = rows.split_at_mut(self.cut.rows);
+        let (own, others) = rows.split_at_mut(self.split.rows);
         let beta_of_rows = if has_regular { T::Accum::zero() } else { beta };
         let on_the_cores = || match (&self.cores, on_cores) {
             (Some(cores), Some(w)) => cores.apply_slices(w, alpha, x, beta_of_rows, others).map(|_| since()),
@@ -346,9 +352,9 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         let mut of_device = |whole: &mut [T::Accum], own: &mut [T::Accum]| {
             self.on_device(on_device, alpha, x, beta, whole, own).map(|()| since())
         };
-        if self.is_cut() {
+        if self.is_split() {
             let mut of_cores = Ok(0.0);
-            let device = self.sides.pool().in_place_scope(|scope| {
+            let device = self.devices.pool().in_place_scope(|scope| {
                 scope.spawn(|_| of_cores = on_the_cores());
                 of_device(whole, own)
             });
@@ -358,8 +364,8 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         }
         if has_regular {
             let before = since();
-            let from = if self.device.is_some() { 0 } else { self.cut.rows };
-            let to = if self.cores.is_some() { n_rows } else { self.cut.rows };
+            let from = if self.device.is_some() { 0 } else { self.split.rows };
+            let to = if self.cores.is_some() { n_rows } else { self.split.rows };
             if from < to {
                 self.add(&mut y[from..to], &sums[from..to]);
             }
@@ -379,7 +385,7 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         whole: &mut [T::Accum],
         own: &mut [T::Accum],
     ) -> Result<()> {
-        let foreign = || Error::Foreign { what: "the workspace", to: "pair" };
+        let foreign = || Error::Foreign { what: "the workspace", to: "co_matrix" };
         let OnDevice { regular: of_regular, rows: of_rows, staged } = on_device;
         let regular =
             self.regular.as_ref().map(|r| of_regular.as_mut().map(|w| (&r.prepared, w)).ok_or_else(foreign));
@@ -432,7 +438,7 @@ impl<B: Backend, C: Backend, T: Value> Pair<B, C, T> {
         let add = |(y, sum): (&mut T::Accum, &T::Accum)| *y += *sum;
         match y.len() {
             0..=SERIAL_SUMS => y.iter_mut().zip(sums).for_each(add),
-            _ => self.sides.pool().install(|| {
+            _ => self.devices.pool().install(|| {
                 y.par_iter_mut().with_min_len(SERIAL_SUMS / 4).zip(sums).for_each(add);
             }),
         }
@@ -447,40 +453,45 @@ mod tests {
     use spmv_exec::Algorithm;
 
     use super::*;
-    use crate::cut::Regular;
+    use crate::split::Regular;
 
     fn open(discrete: bool) -> Result<Device<Cpu>> {
         let mask = Mask { discrete, ..Mask::default() };
         Device::new(Cpu::open(CpuOptions { mask, ..CpuOptions::default() })?)
     }
 
-    fn sides(discrete: bool) -> Sides<Cpu, Cpu> {
-        Sides::new(open(discrete).unwrap(), 2, || open(discrete)).unwrap()
+    fn devices(discrete: bool) -> CoDevices<Cpu, Cpu> {
+        CoDevices::new(open(discrete).unwrap(), 2, || open(discrete)).unwrap()
     }
 
-    fn cuts(n_rows: usize) -> Vec<Cut> {
+    fn splits(n_rows: usize) -> Vec<Split> {
         let widths = [0, 2, 1000];
         let diagonals = widths.map(|half_width| Regular::Diagonals { half_width });
-        let places = widths.map(|width| Regular::Places { width });
-        let regular = [Regular::None].into_iter().chain(diagonals).chain(places);
-        let of_rows = |regular| [0, n_rows / 3, n_rows + 5].map(|rows| Cut { regular, ..Cut::by_rows(rows) });
+        let slots = widths.map(|width| Regular::Slots { width });
+        let regular = [Regular::None].into_iter().chain(diagonals).chain(slots);
+        let of_rows =
+            |regular| [0, n_rows / 3, n_rows + 5].map(|rows| Split { regular, ..Split::by_rows(rows) });
         let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
-        let speculative = Cut { options, ..Cut::by_rows(n_rows / 2) };
+        let speculative = Split { options, ..Split::by_rows(n_rows / 2) };
         regular.flat_map(of_rows).chain([speculative]).collect()
     }
 
-    /// Every cut, on devices with memory in one part and in two; what must not be read is no number on the device either.
-    fn check<T: Value>(sides: &[Sides<Cpu, Cpu>], entries: &[(u32, u32, f64)], n_rows: usize, n_cols: usize)
-    where
+    /// Every split, on devices with memory in one part and in two; what must not be read is no number on the device either.
+    fn check<T: Value>(
+        devices: &[CoDevices<Cpu, Cpu>],
+        entries: &[(u32, u32, f64)],
+        n_rows: usize,
+        n_cols: usize,
+    ) where
         T::Accum: Accum,
     {
         let entries: Vec<_> = entries.iter().map(|(r, c, v)| (*r, *c, T::from_f64(*v))).collect();
         let a = Csr::<T>::from_coo(n_rows, n_cols, &entries).unwrap();
         let x: Vec<T> = (0..n_cols).map(|i| T::from_f64(0.25 + (i % 7) as f64)).collect();
         let number = <T::Accum as Value>::from_f64;
-        for (sides, cut) in sides.iter().flat_map(|s| cuts(n_rows).into_iter().map(move |c| (s, c))) {
-            let pair = Pair::with_cut(sides, a.view(), &cut).unwrap();
-            let mut workspace = pair.workspace().unwrap();
+        for (devices, split) in devices.iter().flat_map(|s| splits(n_rows).into_iter().map(move |c| (s, c))) {
+            let co_matrix = CoMatrix::with_split(devices, a.view(), &split).unwrap();
+            let mut workspace = co_matrix.workspace().unwrap();
             for (alpha, beta) in [(1.0, 0.0), (-2.0, 3.0), (0.5, 1.0), (1.0, 0.0)] {
                 let nan = number(f64::NAN);
                 if let (true, Some(staged)) = (beta == 0.0, &mut workspace.device.staged) {
@@ -492,9 +503,17 @@ mod tests {
                 let old = vec![if beta == 0.0 { nan } else { number(1.5) }; n_rows];
                 let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
                 let mut y = old;
-                let stats = pair.apply(&mut workspace, number(alpha), &x, number(beta), &mut y).unwrap();
-                assert!(reference.error_over_bound(&y) <= 1.0, "{cut} {alpha} {beta}: {}", pair.explain());
-                assert_eq!(pair.is_cut(), stats.device_s > 0.0 && stats.cores_s > 0.0, "{cut} {stats:?}");
+                let stats = co_matrix.apply(&mut workspace, number(alpha), &x, number(beta), &mut y).unwrap();
+                assert!(
+                    reference.error_over_bound(&y) <= 1.0,
+                    "{split} {alpha} {beta}: {}",
+                    co_matrix.explain()
+                );
+                assert_eq!(
+                    co_matrix.is_split(),
+                    stats.device_s > 0.0 && stats.cores_s > 0.0,
+                    "{split} {stats:?}"
+                );
             }
         }
     }
@@ -502,18 +521,18 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn both_sides_together_are_the_oracle(
+        fn device_and_host_together_are_the_oracle(
             n_rows in 0usize..40,
             n_cols in 0usize..40,
             entries in prop::collection::vec((0u32..40, 0u32..40, -2.0..2.0f64), 0..300),
         ) {
-            let sides = [sides(false), sides(true)];
+            let devices = [devices(false), devices(true)];
             let is_in = |(r, c, _): &&(u32, u32, f64)| (*r as usize) < n_rows && (*c as usize) < n_cols;
             let entries: Vec<_> = entries.iter().filter(is_in).copied().collect();
-            check::<f64>(&sides, &entries, n_rows, n_cols);
-            check::<f32>(&sides, &entries, n_rows, n_cols);
-            check::<f16>(&sides, &entries, n_rows, n_cols);
-            check::<bf16>(&sides, &entries, n_rows, n_cols);
+            check::<f64>(&devices, &entries, n_rows, n_cols);
+            check::<f32>(&devices, &entries, n_rows, n_cols);
+            check::<f16>(&devices, &entries, n_rows, n_cols);
+            check::<bf16>(&devices, &entries, n_rows, n_cols);
         }
     }
 
@@ -521,33 +540,35 @@ mod tests {
     fn a_part_that_its_layout_refuses_is_multiplied_all_the_same_and_told() {
         // A stored zero, which no diagonal holds.
         let a = Csr::<f32>::new(2, 2, vec![0u32, 2, 3], vec![0, 1, 1], vec![1.0, 0.0, 3.0]).unwrap();
-        let all = Cut { regular: Regular::Diagonals { half_width: 9 }, ..Cut::by_rows(0) };
-        let pair = Pair::with_cut(&sides(false), a.view(), &all).unwrap();
-        assert_ne!(pair.plan().algorithm, Algorithm::Dia);
-        assert!(pair.explain().contains("not in its layout: "), "{}", pair.explain());
+        let all = Split { regular: Regular::Diagonals { half_width: 9 }, ..Split::by_rows(0) };
+        let co_matrix = CoMatrix::with_split(&devices(false), a.view(), &all).unwrap();
+        assert_ne!(co_matrix.plan().algorithm, Algorithm::Dia);
+        assert!(co_matrix.explain().contains("not in its layout: "), "{}", co_matrix.explain());
         let mut y = vec![f32::NAN; 2];
-        pair.apply(&mut pair.workspace().unwrap(), 1.0, &[2.0, 1.0], 0.0, &mut y).unwrap();
+        co_matrix.apply(&mut co_matrix.workspace().unwrap(), 1.0, &[2.0, 1.0], 0.0, &mut y).unwrap();
         assert_eq!(y, [2.0, 3.0]);
     }
 
     #[test]
     fn lengths_and_workspaces_of_others_are_refused() {
         let a = Csr::<f64>::from_coo(2, 3, &[(0, 1, 2.0), (1, 0, 3.0)]).unwrap();
-        for sides in [sides(false), sides(true)] {
-            let with =
-                |regular, rows| Pair::with_cut(&sides, a.view(), &Cut { regular, ..Cut::by_rows(rows) });
-            let pair = with(Regular::None, 1).unwrap();
-            let mut workspace = pair.workspace().unwrap();
+        for devices in [devices(false), devices(true)] {
+            let with = |regular, rows| {
+                CoMatrix::with_split(&devices, a.view(), &Split { regular, ..Split::by_rows(rows) })
+            };
+            let co_matrix = with(Regular::None, 1).unwrap();
+            let mut workspace = co_matrix.workspace().unwrap();
             let mut y = vec![0.0; 2];
-            let e = pair.apply(&mut workspace, 1.0, &[1.0; 2], 0.0, &mut y).unwrap_err();
+            let e = co_matrix.apply(&mut workspace, 1.0, &[1.0; 2], 0.0, &mut y).unwrap_err();
             assert_eq!(e, Error::Length { what: "x", found: 2, expected: 3 });
-            let places = Regular::Places { width: 1 };
+            let slots = Regular::Slots { width: 1 };
             let small = Csr::<f64>::from_coo(1, 3, &[(0, 1, 2.0), (0, 2, 3.0)]).unwrap();
-            let of_small = Pair::with_cut(&sides, small.view(), &Cut { regular: places, ..Cut::by_rows(0) });
+            let of_small =
+                CoMatrix::with_split(&devices, small.view(), &Split { regular: slots, ..Split::by_rows(0) });
             let mut of_small = of_small.unwrap().workspace().unwrap();
-            let e = with(places, 1).unwrap().apply(&mut of_small, 1.0, &[1.0; 3], 0.0, &mut y).unwrap_err();
+            let e = with(slots, 1).unwrap().apply(&mut of_small, 1.0, &[1.0; 3], 0.0, &mut y).unwrap_err();
             assert!(matches!(e, Error::Foreign { .. }), "{e}");
-            for (regular, rows) in [(Regular::None, 1), (Regular::None, 0), (Regular::None, 2), (places, 0)] {
+            for (regular, rows) in [(Regular::None, 1), (Regular::None, 0), (Regular::None, 2), (slots, 0)] {
                 let other = with(regular, rows).unwrap();
                 let e = other.apply(&mut workspace, 1.0, &[1.0; 3], 0.0, &mut y).unwrap_err();
                 assert!(matches!(e, Error::Foreign { .. }), "{rows}: {e}");
@@ -558,20 +579,20 @@ mod tests {
     #[test]
     fn large_offsets_are_cut_too() {
         let a = Csr::<f64, u64>::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![1.0, 2.0, 3.0]).unwrap();
-        let first = Cut { regular: Regular::Places { width: 1 }, ..Cut::by_rows(1) };
-        let pair = Pair::with_cut(&sides(true), a.view(), &first).unwrap();
+        let first = Split { regular: Regular::Slots { width: 1 }, ..Split::by_rows(1) };
+        let co_matrix = CoMatrix::with_split(&devices(true), a.view(), &first).unwrap();
         let mut y = vec![f64::NAN; 2];
-        pair.apply(&mut pair.workspace().unwrap(), 1.0, &[10.0, 1.0], 0.0, &mut y).unwrap();
+        co_matrix.apply(&mut co_matrix.workspace().unwrap(), 1.0, &[10.0, 1.0], 0.0, &mut y).unwrap();
         assert_eq!(y, [12.0, 3.0]);
     }
 
     #[test]
     fn only_columns_that_the_device_gathers_are_its() {
         let a = Csr::<f32>::from_coo(3, 9, &[(0, 4, 1.0), (1, 6, 1.0), (2, 0, 1.0)]).unwrap();
-        let pair = Pair::with_cut(&sides(true), a.view(), &Cut::by_rows(2)).unwrap();
-        assert_eq!(pair.columns, 0..9);
+        let co_matrix = CoMatrix::with_split(&devices(true), a.view(), &Split::by_rows(2)).unwrap();
+        assert_eq!(co_matrix.columns, 0..9);
         let wide = Csr::<f32>::from_coo(2, 99, &[(0, 40, 1.0), (1, 0, 1.0)]).unwrap();
-        let pair = Pair::with_cut(&sides(true), wide.view(), &Cut::by_rows(1)).unwrap();
-        assert_eq!(pair.columns, 32..48);
+        let co_matrix = CoMatrix::with_split(&devices(true), wide.view(), &Split::by_rows(1)).unwrap();
+        assert_eq!(co_matrix.columns, 32..48);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::report::CardRow;
+use super::super::report::ComparisonRow;
 
 /// A way of `cusparseSpMV`: its algorithm, and whether `cusparseSpMV_preprocess` comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Variant {
             Algorithm::CsrAlg2 => "csr_alg2",
         };
         let preprocess = if self.preprocess { "+preprocess" } else { "" };
-        format!("{}{algorithm}{preprocess}", CardRow::CUSPARSE)
+        format!("{}{algorithm}{preprocess}", ComparisonRow::CUSPARSE)
     }
 }
 

@@ -13,7 +13,7 @@ use spmv_backend::{Addressed as _, Args, Backend, DeviceCaps, KernelSpec, Memory
 use spmv_cuda::{Buffer, Graph, Stream};
 use spmv_exec::{Device, DeviceVec};
 
-use super::arrays::{Arrays, CardValue, OnCard, on_device};
+use super::arrays::{Arrays, GpuValue, OnGpu, on_device};
 use super::flush::Flushing;
 use super::variant::{self, Variant};
 
@@ -47,7 +47,7 @@ type CreateCsr = unsafe extern "C" fn(
     c_int,
     c_int,
 ) -> c_int;
-/// `cusparseSpMV` and `cusparseSpMV_preprocess`, whose last parameter is the buffer, and with a place for its size
+/// `cusparseSpMV` and `cusparseSpMV_preprocess`, whose last parameter is the buffer, and with a pointer for its size
 /// instead `cusparseSpMV_bufferSize`.
 type SpMv<Last> = unsafe extern "C" fn(
     Raw,
@@ -117,7 +117,7 @@ pub(super) struct Cusparse {
     // Dropped in this order: the handle uses the stream, and both use the device.
     handle: Object,
     stream: Stream,
-    device: Device<OnCard>,
+    device: Device<OnGpu>,
     functions: Functions,
     version: String,
 }
@@ -125,7 +125,7 @@ pub(super) struct Cusparse {
 impl Cusparse {
     /// The CUDA runtime inside the library takes the primary context of its first device, which is that of `device`
     /// if this is the first one too.
-    pub(super) fn open(device: &Device<OnCard>) -> anyhow::Result<Self> {
+    pub(super) fn open(device: &Device<OnGpu>) -> anyhow::Result<Self> {
         let functions = Functions::of(library()?)?;
         let stream = device.backend().open_stream(true)?;
         let mut raw: Raw = std::ptr::null_mut();
@@ -172,34 +172,34 @@ struct SetUp {
 }
 
 /// `y <- A*x` by one variant, with a `y` and descriptors of its own.
-pub(super) struct Operation<'a, T: CardValue> {
+pub(super) struct Operation<'a, T: GpuValue> {
     /// What was recorded, and how many multiplications. Dropped before what they use.
     graph: Option<(Graph, u32)>,
     set_up: SetUp,
     set_up_s: f64,
     variant: Variant,
-    /// alpha and beta, in one place as long as there may be a graph.
+    /// alpha and beta, in one target as long as there may be a graph.
     scalars: Box<[T; 2]>,
-    y: DeviceVec<OnCard, T>,
+    y: DeviceVec<OnGpu, T>,
     cusparse: &'a Cusparse,
-    lent: PhantomData<&'a T>,
+    borrowed: PhantomData<&'a T>,
 }
 
-impl<T: CardValue> Drop for Operation<'_, T> {
+impl<T: GpuValue> Drop for Operation<'_, T> {
     fn drop(&mut self) {
         // After an error, work may still be on its way; the error was reported.
         let _ = self.cusparse.device.backend().wait_all();
     }
 }
 
-impl<'a, T: CardValue> Operation<'a, T> {
+impl<'a, T: GpuValue> Operation<'a, T> {
     /// Sets the variant up, twice: at the first time the library loads what it needs.
     pub(super) fn new(
         cusparse: &'a Cusparse,
         variant: Variant,
         arrays: &Arrays<'a, T>,
-        x: &'a DeviceVec<OnCard, T>,
-        y: DeviceVec<OnCard, T>,
+        x: &'a DeviceVec<OnGpu, T>,
+        y: DeviceVec<OnGpu, T>,
     ) -> anyhow::Result<Self> {
         ensure!(arrays.counts()[..2] == [y.len(), x.len()], "lengths of x and y");
         let scalars = Box::new([<T as spmv::Value>::from_f64(1.0), <T as spmv::Value>::from_f64(0.0)]);
@@ -208,7 +208,7 @@ impl<'a, T: CardValue> Operation<'a, T> {
         let start = Instant::now();
         let done = set_up()?;
         let set_up_s = start.elapsed().as_secs_f64();
-        Ok(Self { graph: None, set_up: done, set_up_s, variant, scalars, y, cusparse, lent: PhantomData })
+        Ok(Self { graph: None, set_up: done, set_up_s, variant, scalars, y, cusparse, borrowed: PhantomData })
     }
 
     pub(super) fn variant(&self) -> Variant {
@@ -241,7 +241,7 @@ impl<'a, T: CardValue> Operation<'a, T> {
         Ok(())
     }
 
-    /// Replays what was recorded and waits; tells seconds of one multiplication by the device's clock.
+    /// Replays what was recorded and waits; returns the seconds of one multiplication between two events.
     pub(super) fn replay(&self) -> anyhow::Result<f64> {
         let Some((graph, runs)) = &self.graph else { bail!("nothing was recorded") };
         let (backend, stream) = (self.cusparse.device.backend(), &self.cusparse.stream);
@@ -266,12 +266,12 @@ impl Cusparse {
     /// Descriptors, buffer and, if the variant asks for it, preprocessing; waits until all is done.
     ///
     /// What preprocessing finds belongs to the matrix's descriptor, so each variant has its own.
-    fn set_up<'a, T: CardValue>(
+    fn set_up<'a, T: GpuValue>(
         &self,
         variant: Variant,
         arrays: &Arrays<'a, T>,
-        x: &'a DeviceVec<OnCard, T>,
-        y: &DeviceVec<OnCard, T>,
+        x: &'a DeviceVec<OnGpu, T>,
+        y: &DeviceVec<OnGpu, T>,
         scalars: &[T; 2],
     ) -> anyhow::Result<SetUp> {
         let functions = &self.functions;
@@ -310,7 +310,7 @@ impl Cusparse {
     /// `set_up` was made with this handle, for this variant and for values of type `T`; the arrays and vectors that its
     /// descriptors name live, until the library's stream has done its work and for every replay of what it records;
     /// so do the scalars.
-    unsafe fn call<T: CardValue>(
+    unsafe fn call<T: GpuValue>(
         &self,
         name: &str,
         function: SpMv<c_void>,
@@ -337,7 +337,7 @@ impl Cusparse {
         check(name, status)
     }
 
-    fn matrix<T: CardValue>(&self, arrays: &Arrays<'_, T>) -> anyhow::Result<Object> {
+    fn matrix<T: GpuValue>(&self, arrays: &Arrays<'_, T>) -> anyhow::Result<Object> {
         let [n_rows, n_cols, nnz] = arrays.counts().map(|n| n as i64);
         let [row_ptr, cols, vals] = arrays.addresses();
         let mut raw: Raw = std::ptr::null_mut();
@@ -362,7 +362,7 @@ impl Cusparse {
         Ok(Object { raw, destroy: self.functions.destroy_sp_mat })
     }
 
-    fn vector<T: CardValue>(&self, vec: &DeviceVec<OnCard, T>) -> anyhow::Result<Object> {
+    fn vector<T: GpuValue>(&self, vec: &DeviceVec<OnGpu, T>) -> anyhow::Result<Object> {
         let mut raw: Raw = std::ptr::null_mut();
         let len = vec.len() as i64;
         // SAFETY: the buffer holds `len` values of type `T`; the library writes the new descriptor to `raw`.
@@ -477,9 +477,9 @@ impl<B: Backend> Backend for Flushing<B> {
         stream: &B::Stream,
         buffer: &B::Buffer,
         bytes: u64,
-        look: impl FnOnce(&mut [u8]) -> R,
+        f: impl FnOnce(&mut [u8]) -> R,
     ) -> DeviceResult<R> {
-        self.inner.map(stream, buffer, bytes, look)
+        self.inner.map(stream, buffer, bytes, f)
     }
 
     unsafe fn launch(
@@ -532,7 +532,7 @@ impl<B: Backend> Backend for Flushing<B> {
 fn passed_on<'a, B: Backend>(memory: Memory<'a, Flushing<B>>) -> Memory<'a, B> {
     match memory {
         Memory::Device(buffer) => Memory::Device(buffer),
-        Memory::Host(lent) => Memory::Host(lent),
+        Memory::Host(slice) => Memory::Host(slice),
     }
 }
 

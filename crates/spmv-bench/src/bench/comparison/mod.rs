@@ -1,7 +1,7 @@
-//! Our kernels against cuSPARSE on one CUDA device: the same arrays, in the same run, by the same clock.
+//! Our kernels against cuSPARSE on one CUDA device: the same arrays, in the same run, by the same events.
 //!
 //! Every time is of a graph of multiplications between two events of the device. Warm, a graph holds
-//! [`RUNS`](contest::RUNS) of them, and each timed replay follows an untimed one; cold, it holds one, and on the same
+//! [`RUNS`](measurement::RUNS) of them, and each timed replay follows an untimed one; cold, it holds one, and on the same
 //! stream right before it a kernel reads several times what the device's cache holds. All warm times of the process are
 //! taken before the cache is emptied for the first time. Contestants take turns (`race`); every result is checked.
 //!
@@ -9,16 +9,16 @@
 //! and its set-up time is that of descriptors, buffer and preprocessing.
 
 mod arrays;
-mod contest;
 #[allow(unsafe_code)]
 mod cusparse;
 mod flush;
+mod matrix_cache;
+mod measurement;
 mod race;
-mod shelf;
 mod table;
 mod variant;
 
-pub(crate) use shelf::Shelf;
+pub(crate) use matrix_cache::MatrixCache;
 pub(crate) use table::text;
 
 use anyhow::{Context as _, ensure};
@@ -29,34 +29,34 @@ use spmv_cuda::Cuda;
 use spmv_exec::{Device, Profile};
 
 use super::inputs::{Input, Loaded};
-use super::report::{Cache, CardRow, CardRun, Report};
-use arrays::OnCard;
-use contest::Contest;
+use super::report::{Cache, ComparisonRow, ComparisonRun, Report};
+use arrays::OnGpu;
 use cusparse::Cusparse;
 use flush::Flushing;
+use measurement::Measurement;
 
 /// Name of the comparison among the peers.
 pub(crate) const CUSPARSE: &str = "cusparse";
 
 /// Least bytes that are read to empty the cache.
 const FLUSH_BYTES: u64 = 256 << 20;
-/// The same in sizes of the cache, and the size where the driver does not tell it.
+/// The same in sizes of the cache, and the size where the driver does not report it.
 const FLUSH_CACHES: u64 = 4;
 const UNKNOWN_CACHE_BYTES: u64 = 128 << 20;
 /// Times that reading so much is timed.
 const FLUSH_ROUNDS: usize = 5;
 
 /// An opened CUDA device.
-pub(crate) struct Card {
-    device: Device<OnCard>,
-    /// Its place in CUDA's list.
-    place: usize,
+pub(crate) struct Gpu {
+    device: Device<OnGpu>,
+    /// Its target in CUDA's list.
+    target: usize,
 }
 
 /// What to compare, and how.
 pub(crate) struct Comparison<'a> {
     pub(crate) inputs: &'a [Input],
-    pub(crate) shelf: &'a Shelf,
+    pub(crate) matrix_cache: &'a MatrixCache,
     pub(crate) algorithms: &'a [Algorithm],
     pub(crate) tiling: Option<Tiling>,
     pub(crate) precisions: &'a [Dtype],
@@ -65,7 +65,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) bar: &'a ProgressBar,
 }
 
-impl Card {
+impl Gpu {
     /// Opens the device that `SPMV_CUDA_DEVICE` names, or the first.
     ///
     /// # Errors
@@ -80,12 +80,12 @@ impl Card {
 
     fn with(options: spmv_cuda::Options) -> anyhow::Result<Self> {
         let names: Vec<String> = spmv_cuda::devices()?.into_iter().map(|device| device.name).collect();
-        let place = place(options.device.as_deref(), &names);
+        let target = index(options.device.as_deref(), &names);
         let backend = Flushing::new(Cuda::open(options)?);
         // What the facade would plan by.
         let kept = Profile::kept(Cuda::NAME, backend.caps()).unwrap_or_default();
         let device = Device::with_profiles(backend, Vec::from_iter(kept))?;
-        Ok(Self { device, place })
+        Ok(Self { device, target })
     }
 
     /// Adds a row to the report for each matrix, precision, cache state and contestant.
@@ -110,10 +110,10 @@ impl Card {
                 .push(format!("cusparse is left out of {precision}: f32 and f64 are compared alone"));
         }
         let cusparse = cusparse.ok();
-        let mut run = CardRun {
+        let mut run = ComparisonRun {
             device: self.device.caps().name.clone(),
             cusparse: cusparse.as_ref().map(|c| c.version().to_owned()),
-            graph_runs: contest::RUNS,
+            graph_runs: measurement::RUNS,
             empty_us: None,
             flush_bytes: None,
             flush_gbs: None,
@@ -125,7 +125,7 @@ impl Card {
             comparison.bar.set_message(format!("{CUSPARSE}: {cache:?}").to_lowercase());
             match cache {
                 // A roof alone: without it the times are as good.
-                Cache::Warm => run.empty_us = contest::empty_us(&self.device).ok(),
+                Cache::Warm => run.empty_us = measurement::empty_us(&self.device).ok(),
                 Cache::Cold => match self.equip() {
                     Ok((bytes, gbs)) => (run.flush_bytes, run.flush_gbs) = (Some(bytes), Some(gbs)),
                     Err(e) => {
@@ -135,7 +135,7 @@ impl Card {
                     }
                 },
             }
-            let contest = Contest {
+            let measurement = Measurement {
                 device: &self.device,
                 cusparse: cusparse.as_ref(),
                 algorithms: comparison.algorithms,
@@ -145,29 +145,29 @@ impl Card {
             };
             for (at, input) in comparison.inputs.iter().enumerate() {
                 let rows = comparison
-                    .shelf
-                    .with(at, input, |loaded| comparison.rows(&contest, loaded))
+                    .matrix_cache
+                    .with(at, input, |loaded| comparison.rows(&measurement, loaded))
                     .with_context(|| input.name().to_owned())?;
-                report.cards.extend(rows);
+                report.comparisons.extend(rows);
             }
         }
-        report.card = Some(run);
+        report.comparison = Some(run);
         Ok(())
     }
 
     /// The library, or why it is absent.
     fn cusparse(&self) -> anyhow::Result<Cusparse> {
         ensure!(
-            self.place == 0,
+            self.target == 0,
             "it is compared on CUDA's first device alone, and SPMV_CUDA_DEVICE chose number {}",
-            self.place
+            self.target
         );
         Cusparse::open(&self.device)
     }
 
     /// Makes ready to empty the cache. Bytes that are read for it, and 10^9 of them a second.
     fn equip(&self) -> anyhow::Result<(u64, f64)> {
-        let cache = spmv_cuda::devices()?.get(self.place).and_then(|device| device.l2_bytes);
+        let cache = spmv_cuda::devices()?.get(self.target).and_then(|device| device.l2_bytes);
         let backend = self.device.backend();
         let bytes = backend.equip(flush_bytes(cache.unwrap_or(UNKNOWN_CACHE_BYTES)))?;
         let stream = backend.open_stream(true)?;
@@ -179,7 +179,7 @@ impl Card {
             backend.wait(&end)?;
             best = best.min(backend.elapsed_s(&begin, &end)?);
         }
-        ensure!(best > 0.0 && best.is_finite(), "the device's clock told no time");
+        ensure!(best > 0.0 && best.is_finite(), "the device's events reported no time");
         Ok((bytes, bytes as f64 / best / 1e9))
     }
 }
@@ -195,15 +195,15 @@ impl Comparison<'_> {
     }
 
     /// Rows of one matrix in every precision.
-    fn rows(&self, contest: &Contest<'_>, loaded: &Loaded) -> Vec<CardRow> {
+    fn rows(&self, measurement: &Measurement<'_>, loaded: &Loaded) -> Vec<ComparisonRow> {
         let mut rows = Vec::new();
         for &precision in self.precisions.iter().filter(|p| is_compared(**p)) {
             self.bar.set_message(
-                format!("{} {precision} {:?}, {CUSPARSE}", loaded.name, contest.cache).to_lowercase(),
+                format!("{} {precision} {:?}, {CUSPARSE}", loaded.name, measurement.cache).to_lowercase(),
             );
             rows.extend(match precision {
-                Dtype::F32 => contest.hold::<f32>(loaded),
-                _ => contest.hold::<f64>(loaded),
+                Dtype::F32 => measurement.hold::<f32>(loaded),
+                _ => measurement.hold::<f64>(loaded),
             });
             self.bar.inc(1);
         }
@@ -216,12 +216,12 @@ fn is_compared(precision: Dtype) -> bool {
     matches!(precision, Dtype::F32 | Dtype::F64)
 }
 
-/// The place of the device that is named by its place or by a part of its name, as `spmv_cuda` reads it.
-fn place(asked: Option<&str>, names: &[String]) -> usize {
+/// The index of the device that is named by it or by a part of its name, as `spmv_cuda` reads it.
+fn index(asked: Option<&str>, names: &[String]) -> usize {
     let Some(asked) = asked else { return 0 };
     let lower = asked.to_lowercase();
-    let by_place = asked.parse::<usize>().ok().filter(|place| *place < names.len());
-    by_place.or_else(|| names.iter().position(|name| name.to_lowercase().contains(&lower))).unwrap_or(0)
+    let index = asked.parse::<usize>().ok().filter(|index| *index < names.len());
+    index.or_else(|| names.iter().position(|name| name.to_lowercase().contains(&lower))).unwrap_or(0)
 }
 
 fn flush_bytes(cache_bytes: u64) -> u64 {
@@ -237,22 +237,22 @@ mod tests {
         // With a driver the device is the reason, without one the driver.
         let options =
             spmv_cuda::Options { device: Some("no such device".into()), ..spmv_cuda::Options::default() };
-        let e = Card::with(options).err().unwrap().to_string();
+        let e = Gpu::with(options).err().unwrap().to_string();
         assert!(e.starts_with("cuda: "), "{e}");
     }
 
     #[test]
     fn a_run_on_other_backends_compares_nothing() {
-        let e = Card::open(&[BackendKind::Cpu]).err().unwrap().to_string();
+        let e = Gpu::open(&[BackendKind::Cpu]).err().unwrap().to_string();
         assert!(e.contains("cuda backend was not asked for"), "{e}");
     }
 
     #[test]
     fn a_device_is_named_by_its_place_or_a_part_of_its_name() {
         let names = ["NVIDIA H200", "NVIDIA A2"].map(String::from);
-        let of = |asked| place(asked, &names);
+        let of = |asked| index(asked, &names);
         assert_eq!([of(None), of(Some("1")), of(Some("a2")), of(Some("nvidia"))], [0, 1, 1, 0]);
-        // `2` is no place here, but part of a name.
+        // `2` is no target here, but part of a name.
         assert_eq!(of(Some("2")), 0);
     }
 

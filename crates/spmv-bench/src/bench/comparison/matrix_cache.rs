@@ -3,24 +3,24 @@
 use super::super::inputs::{Input, Loaded};
 
 /// Matrices that stay in memory, so that they need not be read or generated again; as many as there is room for.
-pub(crate) struct Shelf {
+pub(crate) struct MatrixCache {
     kept: Vec<(usize, Loaded)>,
-    room_bytes: usize,
+    capacity_bytes: usize,
 }
 
-impl Shelf {
+impl MatrixCache {
     /// Some GB: the whole suite fits.
-    pub(crate) const ROOM_BYTES: usize = 4 << 30;
+    pub(crate) const CAPACITY_BYTES: usize = 4 << 30;
 
-    pub(crate) fn new(room_bytes: usize) -> Self {
-        Self { kept: Vec::new(), room_bytes }
+    pub(crate) fn new(capacity_bytes: usize) -> Self {
+        Self { kept: Vec::new(), capacity_bytes }
     }
 
     /// Keeps input number `at`, if there is room.
     pub(crate) fn keep(&mut self, at: usize, loaded: Loaded) {
         let bytes = bytes(&loaded);
-        if bytes <= self.room_bytes {
-            self.room_bytes -= bytes;
+        if bytes <= self.capacity_bytes {
+            self.capacity_bytes -= bytes;
             self.kept.push((at, loaded));
         }
     }
@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn what_fits_is_kept_and_the_rest_is_loaded_anew() {
-        let mut shelf = Shelf::new(bytes(&loaded("")));
-        shelf.keep(3, loaded("kept"));
-        shelf.keep(4, loaded("without room"));
+        let mut matrix_cache = MatrixCache::new(bytes(&loaded("")));
+        matrix_cache.keep(3, loaded("kept"));
+        matrix_cache.keep(4, loaded("without room"));
         let missing = Input::File("missing.mtx".into());
         let name = |loaded: &Loaded| loaded.name.clone();
-        assert_eq!(shelf.with(3, &missing, name).unwrap(), "kept");
-        assert!(shelf.with(4, &missing, name).is_err(), "read from a file that is not there");
+        assert_eq!(matrix_cache.with(3, &missing, name).unwrap(), "kept");
+        assert!(matrix_cache.with(4, &missing, name).is_err(), "read from a file that is not there");
     }
 }

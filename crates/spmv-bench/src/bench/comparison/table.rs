@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::report::{Cache, CardRow, CardRun, Report, geometric_mean};
+use super::super::report::{Cache, ComparisonRow, ComparisonRun, Report, geometric_mean};
 use super::super::text::{aligned, name, number};
 
 const COLUMNS: [&str; 11] = [
@@ -19,22 +19,22 @@ const COLUMNS: [&str; 11] = [
     "err/bound",
 ];
 
-const FORMULAS: &str = "us is one multiplication by the device's clock, a median of graphs between two events; x is the \
+const FORMULAS: &str = "us is one multiplication, a median of graphs between two events; x is the \
     time of cuSPARSE's\nbest variant over it: above 1 ours is faster. GB/s counts the compulsory traffic. set-up us of ours \
     includes copying the\nmatrix to the device, which cuSPARSE is spared.\n";
 
 /// A table for each precision and cache state, means, what failed, and what the numbers rest on; nothing without a
 /// comparison.
 pub(crate) fn text(report: &Report) -> String {
-    let Some(run) = &report.card else { return String::new() };
+    let Some(run) = &report.comparison else { return String::new() };
     let mut text = String::new();
     let mut groups: Vec<(&str, Cache)> =
-        report.cards.iter().map(|row| (row.precision.as_str(), row.cache)).collect();
+        report.comparisons.iter().map(|row| (row.precision.as_str(), row.cache)).collect();
     groups.sort_by_key(|(precision, cache)| (*cache == Cache::Cold, *precision));
     groups.dedup();
     for (precision, cache) in groups {
-        let rows: Vec<&CardRow> = report
-            .cards
+        let rows: Vec<&ComparisonRow> = report
+            .comparisons
             .iter()
             .filter(|row| (row.precision.as_str(), row.cache) == (precision, cache))
             .collect();
@@ -49,32 +49,33 @@ pub(crate) fn text(report: &Report) -> String {
         means(&mut text, &title, &pairs);
         text.push('\n');
     }
-    failures(&mut text, &report.cards);
+    failures(&mut text, &report.comparisons);
     text + FORMULAS + &roofs(run) + "\n"
 }
 
-fn library(run: &CardRun) -> String {
+fn library(run: &ComparisonRun) -> String {
     run.cusparse.as_ref().map_or_else(|| "no cuSPARSE".into(), |version| format!("cuSPARSE {version}"))
 }
 
 /// One of our rows, and the row of cuSPARSE's fastest right variant on the same matrix.
 struct Pair<'a> {
-    ours: &'a CardRow,
-    best: Option<&'a CardRow>,
+    ours: &'a ComparisonRow,
+    best: Option<&'a ComparisonRow>,
 }
 
 /// Rows are of one precision and cache state; those of one matrix stand together.
-fn pairs<'a>(rows: &[&'a CardRow]) -> Vec<Pair<'a>> {
+fn pairs<'a>(rows: &[&'a ComparisonRow]) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     for of_matrix in rows.chunk_by(|a, b| (&a.matrix, a.nnz) == (&b.matrix, b.nnz)) {
-        let (ours, theirs): (Vec<&CardRow>, Vec<&CardRow>) = of_matrix.iter().partition(|row| row.is_ours());
+        let (ours, theirs): (Vec<&ComparisonRow>, Vec<&ComparisonRow>) =
+            of_matrix.iter().partition(|row| row.is_ours());
         let best = fastest(theirs);
         pairs.extend(ours.into_iter().map(|ours| Pair { ours, best }));
     }
     pairs
 }
 
-fn fastest(rows: Vec<&CardRow>) -> Option<&CardRow> {
+fn fastest(rows: Vec<&ComparisonRow>) -> Option<&ComparisonRow> {
     let timed = rows.into_iter().filter_map(|row| Some((row.us?.median, row)));
     timed.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, row)| row)
 }
@@ -151,8 +152,8 @@ fn mean(text: &mut String, title: &str, name: &str, ratios: Vec<(String, f64)>) 
 }
 
 /// What has no time and why, each reason once.
-fn failures(text: &mut String, rows: &[CardRow]) {
-    let mut reasons: Vec<(&CardRow, &str, usize)> = Vec::new();
+fn failures(text: &mut String, rows: &[ComparisonRow]) {
+    let mut reasons: Vec<(&ComparisonRow, &str, usize)> = Vec::new();
     for row in rows {
         let Some(why) = row.why.as_deref() else { continue };
         match reasons.iter_mut().find(|(first, of, _)| *of == why && first.contestant == row.contestant) {
@@ -162,14 +163,14 @@ fn failures(text: &mut String, rows: &[CardRow]) {
     }
     for (first, why, count) in reasons {
         let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-        let CardRow { contestant, matrix, precision, cache, .. } = first;
+        let ComparisonRow { contestant, matrix, precision, cache, .. } = first;
         let state = format!("{cache:?}").to_lowercase();
         let _ = writeln!(text, "{contestant} has no time for {matrix} ({precision}, {state}){more}: {why}");
     }
 }
 
 /// What bounds the times of this run.
-fn roofs(run: &CardRun) -> String {
+fn roofs(run: &ComparisonRun) -> String {
     let mut parts = Vec::new();
     if let Some(us) = run.empty_us {
         parts.push(format!(
@@ -188,12 +189,12 @@ mod tests {
     use super::super::super::html::tests::sample;
     use super::*;
 
-    fn row(matrix: &str, contestant: &str, us: Option<f64>) -> CardRow {
-        CardRow { matrix: matrix.into(), ..CardRow::sample(contestant, us) }
+    fn row(matrix: &str, contestant: &str, us: Option<f64>) -> ComparisonRow {
+        ComparisonRow { matrix: matrix.into(), ..ComparisonRow::sample(contestant, us) }
     }
 
-    fn report(cards: Vec<CardRow>) -> Report {
-        Report { cards, card: Some(CardRun::sample()), ..sample(&[]) }
+    fn report(comparisons: Vec<ComparisonRow>) -> Report {
+        Report { comparisons, comparison: Some(ComparisonRun::sample()), ..sample(&[]) }
     }
 
     #[test]
@@ -274,6 +275,6 @@ mod tests {
 
     #[test]
     fn without_a_comparison_there_is_no_text() {
-        assert_eq!(text(&Report { card: None, cards: vec![], ..sample(&["a"]) }), "");
+        assert_eq!(text(&Report { comparison: None, comparisons: vec![], ..sample(&["a"]) }), "");
     }
 }

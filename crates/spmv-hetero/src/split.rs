@@ -1,4 +1,4 @@
-//! Where a matrix is cut in two.
+//! Where a matrix is split.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(crate) const SPECULATIVE: Algorithm = Algorithm::SpeculativeSegmentedSum;
 /// ```
 /// use spmv_exec::Algorithm;
 /// use spmv_hetero::Regular;
-/// let t1 = Regular::Places { width: 3 };
+/// let t1 = Regular::Slots { width: 3 };
 /// assert_eq!((t1.to_string(), t1.algorithm()), ("the first 3 entries of each row".into(), Some(Algorithm::Ell)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,11 +25,11 @@ pub enum Regular {
     None,
     /// Q1: entries at most so many columns from the diagonal.
     Diagonals {
-        /// Columns on either side.
+        /// Columns on device and host.
         half_width: usize,
     },
     /// T1: the first K entries of each row.
-    Places {
+    Slots {
         /// K.
         width: usize,
     },
@@ -41,7 +41,7 @@ impl Regular {
         match self {
             Regular::None => None,
             Regular::Diagonals { .. } => Some(Algorithm::Dia),
-            Regular::Places { .. } => Some(Algorithm::Ell),
+            Regular::Slots { .. } => Some(Algorithm::Ell),
         }
     }
 
@@ -51,16 +51,16 @@ impl Regular {
         match self {
             Regular::None => Regular::None,
             Regular::Diagonals { .. } => Regular::Diagonals { half_width: width },
-            Regular::Places { .. } => Regular::Places { width },
+            Regular::Slots { .. } => Regular::Slots { width },
         }
     }
 
-    /// Whether an entry is in it, by row, place in the row, and column.
-    fn holds(self, row: usize, place: usize, col: u32) -> bool {
+    /// Whether an entry is in it, by row, position in the row, and column.
+    fn holds(self, row: usize, slot: usize, col: u32) -> bool {
         match self {
             Regular::None => false,
             Regular::Diagonals { half_width } => distance(row, col) <= half_width,
-            Regular::Places { width } => place < width,
+            Regular::Slots { width } => slot < width,
         }
     }
 }
@@ -72,7 +72,7 @@ impl fmt::Display for Regular {
             Regular::Diagonals { half_width } => {
                 write!(f, "entries within {half_width} columns of the diagonal")
             }
-            Regular::Places { width } => write!(f, "the first {width} entries of each row"),
+            Regular::Slots { width } => write!(f, "the first {width} entries of each row"),
         }
     }
 }
@@ -80,21 +80,21 @@ impl fmt::Display for Regular {
 /// Which entries the device multiplies: the regular part, and of the rest (Q2, T2; without a regular part all) the first
 /// rows. The cores multiply what is left.
 ///
-/// Of a general matrix that is a cut by rows. Of others the rows are what Fig. 7 of the paper hands back to the device, so
-/// that both sides can be busy for as long as each other although widths come in steps.
+/// Of a general matrix that is a split by rows. Of others the rows are what Fig. 7 of the paper hands back to the device, so
+/// that device and host can be busy for as long as each other although widths come in steps.
 ///
 /// ```
 /// use spmv_core::Csr;
-/// use spmv_hetero::{Cut, Regular};
+/// use spmv_hetero::{Split, Regular};
 /// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0), (1, 2, 4.0)])?;
-/// let cut = Cut::by_rows(1);
-/// assert_eq!(cut.to_string(), "no regular part, 1 rows of the rest by auto");
-/// let diagonal = Cut { regular: Regular::Diagonals { half_width: 0 }, ..cut };
+/// let split = Split::by_rows(1);
+/// assert_eq!(split.to_string(), "no regular part, 1 rows of the rest by auto");
+/// let diagonal = Split { regular: Regular::Diagonals { half_width: 0 }, ..split };
 /// assert_eq!(diagonal.entries(a.view()), [2, 1, 1]);
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cut {
+pub struct Split {
     /// All of this goes to the device.
     pub regular: Regular,
     /// And so many rows of the rest, from the first.
@@ -103,7 +103,7 @@ pub struct Cut {
     pub options: Options,
 }
 
-impl Cut {
+impl Split {
     /// The first rows of the matrix by what `Auto` stands for, without a regular part: none for the cores alone, all for the device
     /// alone.
     pub fn by_rows(rows: usize) -> Self {
@@ -114,35 +114,35 @@ impl Cut {
     pub fn by_share<T: Value, O: Offset>(a: CsrView<'_, T, O>, share: f64) -> Self {
         let wanted = share * a.nnz() as f64;
         let rows = a.row_ptr().partition_point(|entry| (entry.to_usize() as f64) < wanted);
-        Cut::by_rows(rows.min(a.n_rows()))
+        Split::by_rows(rows.min(a.n_rows()))
     }
 
     /// Where the paper's search begins: what is regular, as far as it holds 80% of the entries; of a general matrix the first rows
     /// that do. O(rows + entries log entries).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        let all_of = |regular| Cut { regular, ..Cut::by_rows(0) };
+        let all_of = |regular| Split { regular, ..Split::by_rows(0) };
         match recognised(a) {
             (Pattern::QuasiDiagonal, half_width) => all_of(Regular::Diagonals { half_width }),
-            (Pattern::Tetris, width) => all_of(Regular::Places { width }),
-            (Pattern::General, _) => Cut::by_share(a, SHARE),
+            (Pattern::Tetris, width) => all_of(Regular::Slots { width }),
+            (Pattern::General, _) => Split::by_share(a, SHARE),
         }
     }
 
     /// Entries of the regular part, of the device's rows, and of the cores. O(entries), without a regular part O(1).
     pub fn entries<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>) -> [usize; 3] {
-        let cut_at = self.rows.min(a.n_rows());
+        let split_at = self.rows.min(a.n_rows());
         let regular = |rows: Range<usize>| -> usize {
             let of_row =
                 |row| a.row(row).enumerate().filter(move |(p, (c, _))| self.regular.holds(row, *p, *c));
             if self.regular == Regular::None { 0 } else { rows.map(|row| of_row(row).count()).sum() }
         };
-        let (above, below) = (regular(0..cut_at), regular(cut_at..a.n_rows()));
-        let entries = a.row_ptr()[cut_at].to_usize();
+        let (above, below) = (regular(0..split_at), regular(split_at..a.n_rows()));
+        let entries = a.row_ptr()[split_at].to_usize();
         [above + below, entries - above, a.nnz() - entries - below]
     }
 }
 
-impl fmt::Display for Cut {
+impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {} rows of the rest by {}", self.regular, self.rows, self.options.algorithm)
     }
@@ -150,38 +150,38 @@ impl fmt::Display for Cut {
 
 /// A matrix without its regular part, and that.
 #[derive(Debug)]
-pub(crate) struct Halves<'a, T, O> {
+pub(crate) struct Parts<'a, T, O> {
     a: CsrView<'a, T, O>,
     /// The regular part and the rest, if the former has entries.
-    cut: Option<(Csr<T, O>, Csr<T, O>)>,
+    split: Option<(Csr<T, O>, Csr<T, O>)>,
 }
 
-impl<'a, T: Value, O: Offset> Halves<'a, T, O> {
+impl<'a, T: Value, O: Offset> Parts<'a, T, O> {
     /// O(rows + entries), O(1) without a regular part.
     pub(crate) fn of(a: CsrView<'a, T, O>, regular: Regular) -> Self {
         if regular == Regular::None {
-            return Self { a, cut: None };
+            return Self { a, split: None };
         }
         let filtered = |is_regular: bool| {
             let rows = (0..a.n_rows()).map(|row| {
                 let entries = a.row(row).enumerate();
                 let of_it =
-                    entries.filter(move |(place, (col, _))| regular.holds(row, *place, *col) == is_regular);
+                    entries.filter(move |(slot, (col, _))| regular.holds(row, *slot, *col) == is_regular);
                 of_it.map(|(_, entry)| entry)
             });
             Csr::from_rows(a.n_cols(), rows).expect("no more entries than the matrix has")
         };
         let regular = filtered(true);
-        let cut = (regular.nnz() > 0).then(|| (regular, filtered(false)));
-        Self { a, cut }
+        let split = (regular.nnz() > 0).then(|| (regular, filtered(false)));
+        Self { a, split }
     }
 
     pub(crate) fn regular(&self) -> Option<CsrView<'_, T, O>> {
-        self.cut.as_ref().map(|(regular, _)| regular.view())
+        self.split.as_ref().map(|(regular, _)| regular.view())
     }
 
     pub(crate) fn rest(&self) -> CsrView<'_, T, O> {
-        self.cut.as_ref().map_or(self.a, |(_, rest)| rest.view())
+        self.split.as_ref().map_or(self.a, |(_, rest)| rest.view())
     }
 }
 
@@ -221,19 +221,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_and_rows_hold_every_entry_once() {
+    fn parts_and_rows_hold_every_entry_once() {
         let entries: Vec<_> = (0..60u32).map(|e| (e % 7, e * e % 11, f64::from(e))).collect();
         let a = Csr::from_coo(7, 11, &entries).unwrap();
-        for regular in [Regular::None, Regular::Diagonals { half_width: 2 }, Regular::Places { width: 3 }] {
-            let halves = Halves::of(a.view(), regular);
-            let (first, last) = (Rows::of(halves.rest(), 0..4), Rows::of(halves.rest(), 4..7));
+        for regular in [Regular::None, Regular::Diagonals { half_width: 2 }, Regular::Slots { width: 3 }] {
+            let parts = Parts::of(a.view(), regular);
+            let (first, last) = (Rows::of(parts.rest(), 0..4), Rows::of(parts.rest(), 4..7));
             let (first, last) = (first.view(), last.view());
-            let regular_entries = halves.regular().map_or(0, |r| r.nnz());
-            let cut = Cut { regular, ..Cut::by_rows(4) };
-            assert_eq!(cut.entries(a.view()), [regular_entries, first.nnz(), last.nnz()], "{regular}");
+            let regular_entries = parts.regular().map_or(0, |r| r.nnz());
+            let split = Split { regular, ..Split::by_rows(4) };
+            assert_eq!(split.entries(a.view()), [regular_entries, first.nnz(), last.nnz()], "{regular}");
             assert_eq!(regular_entries + first.nnz() + last.nnz(), a.nnz());
-            assert_eq!(last.row(1).collect::<Vec<_>>(), halves.rest().row(5).collect::<Vec<_>>());
+            assert_eq!(last.row(1).collect::<Vec<_>>(), parts.rest().row(5).collect::<Vec<_>>());
         }
-        assert!(Halves::of(a.view(), Regular::Places { width: 0 }).regular().is_none());
+        assert!(Parts::of(a.view(), Regular::Slots { width: 0 }).regular().is_none());
     }
 }

@@ -5,11 +5,11 @@ use anyhow::ensure;
 use super::super::measure::spread;
 use super::super::report::{Cache, Spread};
 
-/// Replays one graph and waits; tells seconds of one multiplication by the device's clock.
+/// Replays one graph and waits; returns the seconds of one multiplication between two events.
 pub(super) type Replay<'a> = Box<dyn FnMut() -> anyhow::Result<f64> + 'a>;
 
 /// Untimed replays that a contestant begins with: a graph is brought to the device when it is first started, and
-/// ours may be two, used by turns.
+/// ours may be two, used alternately.
 const FIRST: usize = 2;
 
 /// Times contestants turn by turn, so that noise hits all alike; one that fails is left out of later turns.
@@ -56,7 +56,7 @@ fn attempt<'a>(
 
 fn sum_up(outcome: anyhow::Result<()>, seconds: Vec<f64>) -> anyhow::Result<Spread> {
     outcome?;
-    ensure!(seconds.iter().all(|s| s.is_finite() && *s > 0.0), "the device's clock told no time");
+    ensure!(seconds.iter().all(|s| s.is_finite() && *s > 0.0), "the device's events reported no time");
     Ok(spread(seconds))
 }
 

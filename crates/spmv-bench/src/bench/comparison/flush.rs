@@ -11,7 +11,7 @@ use spmv_backend::{Args, Backend, Memory, Scalar};
 /// A backend that can read more memory than the device's caches hold, at one point of any stream: right before the
 /// next event on it.
 ///
-/// Recorded runs have a stream of their own and mark its events themselves, so this is the place where other work can
+/// Recorded runs have a stream of their own and mark its events themselves, so this is the target where other work can
 /// come before the first of them. It must come on the same stream: a host that waited for it would then start an
 /// idle device, and the time of that start would be in every time. All other verbs are passed on (`cusparse.rs`).
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<B: Backend> Flushing<B> {
         Self { inner, flush: OnceLock::new(), due: AtomicBool::new(false) }
     }
 
-    /// Allocates at least `bytes` bytes to be read, if that was not done before; tells how many there are.
+    /// Allocates at least `bytes` bytes to be read, if that was not done before; returns how many there are.
     pub(super) fn equip(&self, bytes: u64) -> anyhow::Result<u64> {
         if self.flush.get().is_none() {
             // Set by another thread since then, it would serve as well.

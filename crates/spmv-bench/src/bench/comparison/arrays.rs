@@ -10,19 +10,19 @@ use spmv_exec::Prepared;
 use super::flush::Flushing;
 
 /// The backend of the comparison.
-pub(super) type OnCard = Flushing<Cuda>;
+pub(super) type OnGpu = Flushing<Cuda>;
 
 /// A value type of the comparison.
-pub(super) trait CardValue: Accum + Scalar {
+pub(super) trait GpuValue: Accum + Scalar {
     /// Its `cudaDataType`.
     const TYPE: c_int;
 }
 
-impl CardValue for f32 {
+impl GpuValue for f32 {
     const TYPE: c_int = 0; // CUDA_R_32F
 }
 
-impl CardValue for f64 {
+impl GpuValue for f64 {
     const TYPE: c_int = 1; // CUDA_R_64F
 }
 
@@ -35,9 +35,9 @@ pub(super) struct Arrays<'a, T> {
     values: PhantomData<T>,
 }
 
-impl<'a, T: CardValue> Arrays<'a, T> {
+impl<'a, T: GpuValue> Arrays<'a, T> {
     /// `None` if the matrix was split, or has more than signed 32-bit numbers count.
-    pub(super) fn of(prepared: &'a Prepared<OnCard, T>) -> Option<Self> {
+    pub(super) fn of(prepared: &'a Prepared<OnGpu, T>) -> Option<Self> {
         let rows = prepared.row_stats();
         let counts = [rows.n_rows, rows.n_cols, rows.nnz];
         let fits = counts.into_iter().all(|n| n <= i32::MAX as usize);
