@@ -35,7 +35,7 @@ struct Needs {
 
 const BACKENDS: [Needs; 4] = [
     Needs { backend: "cpu", probe: cpu, packages: &[], otherwise: "" },
-    Needs { backend: "cuda", probe: cuda, packages: &[], otherwise: "needs an NVIDIA card and its driver" },
+    Needs { backend: "cuda", probe: cuda, packages: &[], otherwise: "needs an NVIDIA GPU and its driver" },
     Needs {
         backend: "opencl",
         probe: opencl,

@@ -325,8 +325,8 @@ impl DeviceCaps {
 /// The devices there are, in words.
 pub fn find_device<'a, D>(all: &'a [D], asked: &str, name: impl Fn(&D) -> String) -> Result<&'a D, String> {
     let lower = asked.to_lowercase();
-    let by_place = asked.parse::<usize>().ok().and_then(|i| all.get(i));
-    by_place.or_else(|| all.iter().find(|d| name(d).to_lowercase().contains(&lower))).ok_or_else(|| {
+    let by_index = asked.parse::<usize>().ok().and_then(|i| all.get(i));
+    by_index.or_else(|| all.iter().find(|d| name(d).to_lowercase().contains(&lower))).ok_or_else(|| {
         let list: Vec<String> = all.iter().enumerate().map(|(i, d)| format!("{i}: {}", name(d))).collect();
         format!("no device '{asked}'; there are {}", list.join(", "))
     })

@@ -15,7 +15,7 @@ use crate::refusals;
 /// Otherwise the rounding error bound must hold.
 ///
 /// # Errors
-/// The first thing that is wrong, in words.
+/// The first fault, in words.
 pub fn check<B: Backend, T: Value>(
     device: &Device<B>,
     options: &Options,
@@ -24,7 +24,7 @@ pub fn check<B: Backend, T: Value>(
     scalings: &[(f64, f64)],
 ) -> Checked {
     let mut a = matrix.map_values(T::from_f64);
-    if options.algorithm.facts().is_some_and(|facts| facts.one_nonzero_a_place) {
+    if options.algorithm.facts().is_some_and(|facts| facts.stores_one_nonzero_a_cell) {
         a = refusals::without_repeats_and_zeros(&a);
     }
     let Some(prepared) = refusals::prepare(device, &a, options)? else { return Ok(None) };

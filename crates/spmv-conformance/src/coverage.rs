@@ -37,7 +37,7 @@ impl Share {
         Self { turn: None }
     }
 
-    /// The share of the turn `by` turns later.
+    /// The share of a later turn.
     pub fn next(self, by: usize) -> Self {
         Self { turn: self.turn.map(|turn| turn + by) }
     }

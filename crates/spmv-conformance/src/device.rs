@@ -268,7 +268,7 @@ pub fn a_panic_while_memory_is_mapped_is_passed_on<B: Backend>(device: &Device<B
 ///
 /// # Errors
 /// Whatever the device says.
-pub fn a_timed_workspace_tells_device_times<B: Backend>(
+pub fn a_timed_workspace_reports_device_times<B: Backend>(
     device: &Device<B>,
     a: &Csr<f32>,
     options: &Options,

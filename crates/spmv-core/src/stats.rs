@@ -33,7 +33,7 @@ pub struct RowStats {
 }
 
 impl RowStats {
-    /// Looks at the row offsets. O(rows).
+    /// Reads the row offsets. O(rows).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
         let n_rows = a.n_rows();
         if n_rows == 0 {
@@ -78,7 +78,7 @@ const WINDOWS: usize = 8;
 /// Columns of a line: 64 bytes of `f32`.
 const LINE: u32 = 16;
 /// Slots over entries above which diagonals are not counted.
-const MOST_PLACES: usize = 6;
+const MOST_SLOTS: usize = 6;
 /// Rows and columns over entries above which diagonals are not counted either: counting takes memory by the former.
 const SPARSEST: usize = 64;
 
@@ -105,7 +105,7 @@ pub struct MatrixStats {
 }
 
 impl MatrixStats {
-    /// Looks at the row offsets, at a few entries, and at all of them only where there are few diagonals. O(rows), or
+    /// Reads the row offsets, at a few entries, and at all of them only where there are few diagonals. O(rows), or
     /// O(rows + columns + entries); four bytes of scratch per row and column, at most 256 per entry.
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
         Self { rows: RowStats::of(a), diagonals: diagonals(a), scatter: scatter(a.cols()) }
@@ -120,7 +120,7 @@ impl From<&RowStats> for MatrixStats {
 }
 
 fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<usize> {
-    let (n_rows, most) = (a.n_rows(), a.nnz().saturating_mul(MOST_PLACES));
+    let (n_rows, most) = (a.n_rows(), a.nnz().saturating_mul(MOST_SLOTS));
     if a.nnz() == 0 {
         return Some(0);
     }

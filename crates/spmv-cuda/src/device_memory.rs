@@ -160,7 +160,7 @@ impl Staging {
             // SAFETY: the half holds `HALF` bytes, and no copy uses it now.
             unsafe { ptr::copy_nonoverlapping(chunk.as_ptr(), self.half(i), chunk.len()) };
             let at = to + (i * HALF) as u64;
-            // SAFETY: `to` has room (contract), and the half is left alone until `over`.
+            // SAFETY: `to` is large enough (contract), and the half is left alone until `over`.
             check(unsafe { sys::cuMemcpyHtoDAsync_v2(at, self.half(i).cast(), chunk.len(), stream) })?;
             check(self.mark(i, stream))?;
         }

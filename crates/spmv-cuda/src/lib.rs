@@ -1,4 +1,4 @@
-//! NVIDIA GPUs: chips that share memory with the CPU (Tegra) first, discrete cards too.
+//! NVIDIA GPUs: chips that share memory with the CPU (Tegra) first, discrete GPUs too.
 //!
 //! [`Cuda`] implements [`Backend`](spmv_backend::Backend). Where device and host share memory, speculative sums are
 //! repaired by CPU cores in place (Liu & Vinter 2015, section 3.2):

@@ -40,7 +40,7 @@ fn main() {
         a_buffer_may_be_dropped_while_a_command_uses_it
         a_forgotten_run_overwrites_nothing_later
         a_panic_while_memory_is_mapped_harms_no_other
-        a_timed_workspace_tells_device_times
+        a_timed_workspace_reports_device_times
         runs_are_recorded
         every_run_has_the_same_bits
     };
@@ -302,9 +302,9 @@ fn a_panic_while_memory_is_mapped_harms_no_other() -> Outcome {
     Ok(())
 }
 
-fn a_timed_workspace_tells_device_times() -> Outcome {
+fn a_timed_workspace_reports_device_times() -> Outcome {
     for fixup in [Fixup::Host, Fixup::Device] {
-        shared::a_timed_workspace_tells_device_times(&open(|_| ())?, &matrix(), &speculative(fixup))?;
+        shared::a_timed_workspace_reports_device_times(&open(|_| ())?, &matrix(), &speculative(fixup))?;
     }
     Ok(())
 }

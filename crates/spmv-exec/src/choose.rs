@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn all_predicted_times_are_told_and_what_the_rules_name_stands_where_it_is_fastest() {
+    fn all_predicted_times_are_reported_and_the_heuristic_stands_where_it_is_fastest() {
         use KernelId::{CsrVector, Ipcsr, MergePath};
         let profile = profile(&[(MergePath, 3e-9), (CsrVector, 2e-9), (Ipcsr, 4e-9)]);
         let auto = planned(stats(), &profile, Options::default());

@@ -262,7 +262,7 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
         Ok(values)
     }
 
-    /// Looks at the values in place, where host and device share memory.
+    /// Maps the values in place, where host and device share memory.
     ///
     /// # Errors
     /// [`Unsupported`](spmv_backend::Error::Unsupported) where memory is discrete; [`Error::Unrepaired`].

@@ -63,7 +63,7 @@ pub struct Facts {
     /// Whether it takes a layout of its own, which may refuse a matrix, instead of CSR.
     pub own_layout: bool,
     /// Whether repeated entries and stored zeros are refused.
-    pub one_nonzero_a_place: bool,
+    pub stores_one_nonzero_a_cell: bool,
     /// Those of the conformance suite's examples that it refuses.
     pub refuses: &'static [&'static str],
 }
@@ -77,7 +77,7 @@ impl Facts {
             sums: Sums::Direct,
             row_a_lane: true,
             own_layout: false,
-            one_nonzero_a_place: false,
+            stores_one_nonzero_a_cell: false,
             refuses: &[],
         }
     }
@@ -200,7 +200,7 @@ pub(crate) fn bits(n: u64) -> u64 {
     u64::from(n.max(1).ilog2()) + 2
 }
 
-/// Rows of a group of lanes that take S rows each.
+/// Rows of a workgroup whose lanes take S rows each.
 pub(crate) fn rows_of_a_group(tiling: &Tiling) -> f64 {
     f64::from(tiling.group_lanes()) * f64::from(tiling.tiles())
 }

@@ -1,8 +1,8 @@
 //! Stage 2 of speculative segmented sum, on the CPU.
 //!
-//! The device leaves three things behind: `y` with sums that may stand in the wrong rows, the
+//! The device leaves three results behind: `y` with sums that may stand in the wrong rows, the
 //! *speculator* (the tiles where that may be so, in any order) and the *synchronizer* (for each bunch,
-//! the sum that belongs to the row in which the bunch began). [`dirty::repair`] mends the first with the
+//! the sum that belongs to the row in which the bunch began). [`dirty::repair`] repairs the first with the
 //! second, [`carry::add`] applies the third. Each row belongs to one tile, so the two may come in
 //! either order and the result does not depend on the order in which tiles were reported.
 //!

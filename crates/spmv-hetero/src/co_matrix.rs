@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn large_offsets_are_cut_too() {
+    fn large_offsets_are_split_too() {
         let a = Csr::<f64, u64>::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![1.0, 2.0, 3.0]).unwrap();
         let first = Split { regular: Regular::Slots { width: 1 }, ..Split::by_rows(1) };
         let co_matrix = CoMatrix::with_split(&devices(true), a.view(), &first).unwrap();

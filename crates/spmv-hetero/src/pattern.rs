@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_band_and_places_hold_four_fifths() {
+    fn a_band_and_slots_hold_four_fifths() {
         let row = |r: u32| [r, r + 1, r + 2, r + 3, r + 9].map(|c| (r, c, 1.0f32));
         let a = Csr::<f32>::from_coo(20, 40, &(0..20).flat_map(row).collect::<Vec<_>>()).unwrap();
         assert_eq!((band(a.view()), first_slots(a.view())), ((3, 80), (4, 80)));

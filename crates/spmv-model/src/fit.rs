@@ -1,4 +1,4 @@
-//! Straight lines through measured times.
+//! Lines through measured times.
 
 use serde::{Deserialize, Serialize};
 

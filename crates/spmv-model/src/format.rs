@@ -73,7 +73,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Looks at the row offsets. O(rows log rows).
+    /// Reads the row offsets. O(rows log rows).
     pub fn of<T: Value, O: Offset>(format: Format, a: CsrView<'_, T, O>) -> Self {
         let per_row = match format {
             Format::CsrVector => most_common_row_length(a),

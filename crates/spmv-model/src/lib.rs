@@ -2,7 +2,7 @@
 //!
 //! Wang, Gu & Li 2017 ("Performance prediction of sparse matrix-vector multiplication"): a device works off a matrix in
 //! *waves*, as many rows as it can hold at a time ([`Format::wave_rows`]). Times of generated matrices of I waves
-//! ([`Grid`]) are fitted by straight lines in I and in the row length P ([`Fitted`]), and a matrix's time follows from
+//! ([`Grid`]) are fitted by lines in I and in the row length P ([`Fitted`]), and a matrix's time follows from
 //! its own I and P ([`Shape`]). A [`Profile`] keeps the fits of a device.
 //!
 //! ```

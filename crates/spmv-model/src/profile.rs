@@ -371,7 +371,7 @@ mod tests {
         let mut negative = Profile::new(&caps());
         negative.rates = Profile::cpu().rates.clone();
         let negative = serde_json::to_string(&negative).unwrap().replacen("\"row\":", "\"row\":-", 1);
-        let other_version = text.replace("\"version\": 2", "\"version\": 3");
+        let other_version = text.replace(&format!("\"version\": {VERSION}"), "\"version\": 0");
         for wrong in [other_version, text[..text.len() / 2].to_owned(), negative] {
             std::fs::write(&path, wrong).unwrap();
             assert!(matches!(Profile::load(&path, &caps()), Err(ProfileError::Damaged { .. })));

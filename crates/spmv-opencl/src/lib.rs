@@ -1,4 +1,4 @@
-//! Any OpenCL device: Intel and AMD chips with memory shared by CPU and GPU first, discrete cards too.
+//! Any OpenCL device: Intel and AMD chips with memory shared by CPU and GPU first, discrete GPUs too.
 //!
 //! [`OpenCl`] implements [`Backend`](spmv_backend::Backend). Where device and host share memory, speculative
 //! sums are repaired by CPU cores in place (Liu & Vinter 2015, section 3.2):

@@ -31,7 +31,7 @@ fn main() {
         a_forgotten_run_overwrites_nothing_later
         a_panic_while_memory_is_mapped_harms_no_other
         a_tile_wider_than_a_word_is_refused
-        a_timed_workspace_tells_device_times
+        a_timed_workspace_reports_device_times
     );
     let mut trials = shared::trials("opencl", devices().map(drop), tests);
     trials.push(Trial::test("without_a_driver_the_reason_is_given", without_a_driver_the_reason_is_given));
@@ -229,9 +229,9 @@ fn a_tile_wider_than_a_word_is_refused() -> Outcome {
     Ok(())
 }
 
-fn a_timed_workspace_tells_device_times() -> Outcome {
+fn a_timed_workspace_reports_device_times() -> Outcome {
     for fixup in [Fixup::Host, Fixup::Device] {
-        shared::a_timed_workspace_tells_device_times(&open(|_| ())?, &matrix(), &speculative(fixup))?;
+        shared::a_timed_workspace_reports_device_times(&open(|_| ())?, &matrix(), &speculative(fixup))?;
     }
     Ok(())
 }

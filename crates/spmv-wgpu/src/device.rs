@@ -148,7 +148,7 @@ fn open(found: &Found, memory: Memory, options: &Options, fingerprint: &str) -> 
     })
 }
 
-/// Lines of equal length for so many groups: as few spare ones as there are lines less one.
+/// Factors the workgroup count into a 2-D grid: fewer spare workgroups than it has lines.
 fn grid(groups: u32, line: u32) -> [u32; 2] {
     let lines = groups.div_ceil(line);
     [groups.div_ceil(lines), lines]
@@ -177,7 +177,7 @@ impl Backend for Wgpu {
         if bytes > self.caps.max_buffer_bytes {
             return Err(Error::OutOfMemory { device: self.caps.name.clone(), bytes });
         }
-        self.streams.with_room(&self.shared, || self.shared.alloc(bytes))
+        self.streams.reclaiming(&self.shared, || self.shared.alloc(bytes))
     }
 
     fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {

@@ -73,7 +73,7 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// The kernel, and the pipeline cache that it was built with, if there is to be one; begun with what is `known`. Tells
+    /// The kernel, and the pipeline cache that it was built with, if there is to be one; begun with what is `known`. Says
     /// no errors.
     fn build(
         device: &Device,

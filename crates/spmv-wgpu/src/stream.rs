@@ -40,7 +40,7 @@ impl Streams {
     }
 
     /// Allocates; where memory is full, once more without what streams keep of buffers that are gone.
-    pub(crate) fn with_room<R>(&self, shared: &Shared, allocate: impl Fn() -> Result<R>) -> Result<R> {
+    pub(crate) fn reclaiming<R>(&self, shared: &Shared, allocate: impl Fn() -> Result<R>) -> Result<R> {
         match allocate() {
             Err(Error::OutOfMemory { .. }) => {
                 self.tidy(shared);
@@ -330,7 +330,7 @@ impl Work {
             None => {
                 let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
                 let allocate = || self.shared.allocate("staging", STAGED, usage);
-                let staging = self.streams.with_room(&self.shared, allocate)?;
+                let staging = self.streams.reclaiming(&self.shared, allocate)?;
                 self.staging.insert(staging).clone()
             }
         };

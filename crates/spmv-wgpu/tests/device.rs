@@ -38,7 +38,7 @@ fn main() {
         a_panic_while_memory_is_mapped_harms_no_other
         a_tile_wider_than_a_word_is_refused
         bunches_that_need_barriers_of_their_own_are_refused
-        a_timed_workspace_tells_device_times
+        a_timed_workspace_reports_device_times
         a_lost_device_is_an_error_and_another_opens
         vectors_may_come_and_go
         a_vector_is_read_while_others_multiply_by_it
@@ -284,9 +284,9 @@ fn bunches_that_need_barriers_of_their_own_are_refused() -> Outcome {
     Ok(())
 }
 
-fn a_timed_workspace_tells_device_times() -> Outcome {
+fn a_timed_workspace_reports_device_times() -> Outcome {
     for fixup in [Fixup::Host, Fixup::Device] {
-        shared::a_timed_workspace_tells_device_times(&open(|_| ())?, &matrix(), &speculative(fixup))?;
+        shared::a_timed_workspace_reports_device_times(&open(|_| ())?, &matrix(), &speculative(fixup))?;
     }
     Ok(())
 }

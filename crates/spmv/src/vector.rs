@@ -62,7 +62,7 @@ impl<T: Value> Vector<T> {
         Ok(values)
     }
 
-    /// Looks at the values in place, where host and device share memory.
+    /// Maps the values in place, where host and device share memory.
     ///
     /// # Errors
     /// `Unsupported` where memory is discrete, and sums that were never repaired.

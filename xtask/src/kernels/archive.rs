@@ -11,7 +11,7 @@ use spmv_kernels_cuda::{TARGETS, Target};
 
 use super::{Built, FOLDER, jobs};
 
-/// Bytes that the packer looks back over: more than a target's texts take, no more than users' memory should.
+/// Bytes that the packer keeps to find repetitions in: more than a target's texts take, no more than users' memory should.
 const LOOK_BACK: u32 = 4 << 20;
 
 /// The longest repetition that the packer looks for; the format allows no longer one.

@@ -167,9 +167,9 @@ mod tests {
         Workspace { tree: Tree::of(files), algorithms: vec![ell], ..Workspace::default() }
     }
 
-    fn check(path: &str, text: &str, is_a_place: bool) {
+    fn check(path: &str, text: &str, counts: bool) {
         let w = with(&[(ELL, "KernelId::Ell"), (path, text)]);
-        let expected = if is_a_place { vec![path] } else { vec![] };
+        let expected = if counts { vec![path] } else { vec![] };
         assert_eq!(files(&w), [("ell", expected)], "{path}: {text}");
     }
 

@@ -14,6 +14,7 @@ mod manifests;
 mod modules;
 mod tree;
 mod unsafety;
+mod vocabulary;
 mod words;
 mod workspace;
 
@@ -37,11 +38,12 @@ pub(crate) struct Args {
 /// A check's name, and the problems that it finds, each with the file and the way out.
 type Check = (&'static str, fn(&Workspace) -> Vec<String>);
 
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 21] = [
     ("crate-edges", edges::follow_the_graph),
     ("two-backends", edges::only_the_facade_names_two_backends),
     ("core-without-io", edges::core_performs_no_io),
     ("unsafe-files", unsafety::only_in_the_listed_files),
+    ("unsafe-list", unsafety::every_listed_file_needs_it),
     ("unsafe-lints", unsafety::crate_roots_forbid_it),
     ("kernel-headers", kernels::headers_agree),
     ("kernel-files", kernels::every_language_has_every_kernel),
@@ -52,6 +54,8 @@ const CHECKS: [Check; 18] = [
     ("file-length", words::files_are_short),
     ("function-length", functions::are_short),
     ("words", words::none_is_forbidden),
+    ("vocabulary", vocabulary::is_the_fields),
+    ("quotations", vocabulary::quotations_are_there),
     ("lock-file", words::registries_are_public),
     ("links", docs::links_resolve),
     ("readme-and-licences", docs::readme_changelog_and_licences),

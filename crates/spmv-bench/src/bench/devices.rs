@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_tells_devices_of_one_backend_apart() {
+    fn an_index_distinguishes_devices_of_one_backend() {
         assert_eq!(labels(&["opencl", "cpu", "opencl"]), ["opencl#0", "cpu", "opencl#1"]);
     }
 

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_clock_of_its_own_a_device_has_no_time_of_its_own() {
+    fn a_device_without_timestamps_has_no_time_of_its_own() {
         assert_eq!(sum_up(&runs(&[(9.0, 1.0)]), false, WALL, 0.5).device_us, None);
     }
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn only_runs_under_the_clock_are_kept() {
+    fn only_timed_runs_are_kept() {
         let target = Target { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
         let a = Csr::from_coo(2, 2, &[(0, 0, 2.0), (1, 0, 3.0), (1, 1, 4.0)]).unwrap();
         let problem = Problem::<f32>::of(&a);

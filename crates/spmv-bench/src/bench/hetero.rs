@@ -40,9 +40,9 @@ impl<T: Scalar> OnHost<T>
 where
     T::Accum: Scalar,
 {
-    fn new(matrix: Matrix<T>, looks_at_sides: bool) -> Self {
+    fn new(matrix: Matrix<T>, keeps_shares: bool) -> Self {
         let y = vec![<T::Accum as Value>::from_f64(f64::NAN); matrix.row_stats().n_rows];
-        Self { matrix, y: RefCell::new(y), devices: looks_at_sides.then(RefCell::default) }
+        Self { matrix, y: RefCell::new(y), devices: keeps_shares.then(RefCell::default) }
     }
 
     fn run<'a>(&'a self, x: &'a [T]) -> Run<'a> {
@@ -330,7 +330,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn means_stand_beside_the_papers() {
+    fn means_stand_next_to_the_papers() {
         let mut text = String::new();
         means(&mut text, &[&row()]);
         assert!(text.contains("1 tetris: together 2.00 times") && text.contains("the paper: 2.15"), "{text}");

@@ -21,7 +21,7 @@ pub(crate) use picture::Picture;
 use super::report::Report;
 use text::escape;
 
-/// The whole page. Matrices without a picture get no card; pictures are kept in their order.
+/// The whole page. Matrices without a picture get no panel; pictures are kept in their order.
 pub(crate) fn page(report: &Report, pictures: &[Picture]) -> String {
     let views = views::of(report);
     let series = views::series(report);
@@ -33,7 +33,7 @@ pub(crate) fn page(report: &Report, pictures: &[Picture]) -> String {
         roofline::chart(&mut body, view, &series, report.read_gbs);
     }
     rows::table(&mut body, report);
-    picture::cards(&mut body, report, pictures);
+    picture::panels(&mut body, report, pictures);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

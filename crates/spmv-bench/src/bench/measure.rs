@@ -12,7 +12,7 @@ const TURNS: std::ops::RangeInclusive<usize> = 9..=60;
 /// Seconds of measured runs after which a contestant has had enough.
 const ENOUGH_S: f64 = 0.2;
 /// Seconds of timed runs in one turn, and of untimed runs before them: after a pause and others' turns it
-/// takes about ten runs until caches and clocks are as in a solver's loop.
+/// takes about ten runs until caches and frequencies are as in a solver's loop.
 const TURN_S: f64 = 0.015;
 /// Pause before a turn, so that threads of the last contestant that spin for more work fall asleep.
 const PAUSE: Duration = Duration::from_millis(8);

@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_cusparse_both_cache_states_are_measured_unless_one_is_asked_for() {
+    fn against_cusparse_both_cache_states_are_measured_unless_one_is_asked_for() {
         let caches = |line| parse(line).unwrap().comparison_caches().to_vec();
         assert_eq!(caches("bench --peers"), [Cache::Warm, Cache::Cold]);
         assert_eq!([caches("bench --warm"), caches("bench --cold")], [[Cache::Warm], [Cache::Cold]]);

@@ -276,8 +276,8 @@ where
         let start = Instant::now();
         while times[0].len() < least || start.elapsed() < time {
             let stats = matrix.apply_slices(one, &x, T::Accum::default(), &mut y)?;
-            let sides = stats.shares_s.context("no the host's cores")?;
-            times.iter_mut().zip(sides).for_each(|(times, seconds)| times.push(seconds));
+            let shares = stats.shares_s.context("the host has no share")?;
+            times.iter_mut().zip(shares).for_each(|(times, seconds)| times.push(seconds));
         }
     }
     Ok(times.map(timing::median))

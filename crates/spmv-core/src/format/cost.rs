@@ -87,7 +87,7 @@ impl Cost {
     }
 }
 
-/// What stands in places without an entry.
+/// What stands in slots without an entry.
 pub(super) fn zero<T: Value>() -> T {
     T::from_f64(0.0)
 }

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_holds_one_entry_and_no_zero() {
+    fn a_cell_holds_one_entry_and_no_zero() {
         let twice = Csr::new(2, 2, vec![0u32, 0, 2], vec![1, 1], vec![1.0f32, 2.0]).unwrap();
         let e = Dia::from_csr(twice.view(), 9.0).unwrap_err();
         assert_eq!(e, FormatError::Repeated { format: "dia", row: 1, col: 1 });
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_all_over_the_place_are_refused() {
+    fn scattered_entries_are_refused() {
         let n = 4096u32;
         let entries: Vec<_> = (0..n).map(|r| (r, (r * 1021) % n, 1.0f32)).collect();
         let a = Csr::from_coo(n as usize, n as usize, &entries).unwrap();

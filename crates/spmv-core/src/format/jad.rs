@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_places_and_stored_zeros_are_kept() {
+    fn repeated_entries_and_stored_zeros_are_kept() {
         let a = Csr::new(2, 2, vec![0u32, 1, 4], vec![0, 1, 0, 1], vec![0.0f32, 1.0, 2.0, 3.0]).unwrap();
         assert_eq!(Jad::from_csr(a.view(), 3.0).unwrap().to_csr(), Ok(a));
     }

@@ -18,7 +18,7 @@ impl Method for Dia {
         const {
             &Facts {
                 own_layout: true,
-                one_nonzero_a_place: true,
+                stores_one_nonzero_a_cell: true,
                 refuses: &[
                     "an arrow",
                     "scattered entries",

@@ -16,7 +16,7 @@ impl MatrixCache {
         Self { kept: Vec::new(), capacity_bytes }
     }
 
-    /// Keeps input number `at`, if there is room.
+    /// Keeps input number `at`, if it fits.
     pub(crate) fn keep(&mut self, at: usize, loaded: Loaded) {
         let bytes = bytes(&loaded);
         if bytes <= self.capacity_bytes {
@@ -62,7 +62,7 @@ mod tests {
     fn what_fits_is_kept_and_the_rest_is_loaded_anew() {
         let mut matrix_cache = MatrixCache::new(bytes(&loaded("")));
         matrix_cache.keep(3, loaded("kept"));
-        matrix_cache.keep(4, loaded("without room"));
+        matrix_cache.keep(4, loaded("too large"));
         let missing = Input::File("missing.mtx".into());
         let name = |loaded: &Loaded| loaded.name.clone();
         assert_eq!(matrix_cache.with(3, &missing, name).unwrap(), "kept");

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_named_by_its_place_or_a_part_of_its_name() {
+    fn a_device_is_named_by_its_index_or_a_part_of_its_name() {
         let names = ["NVIDIA H200", "NVIDIA A2"].map(String::from);
         let of = |asked| index(asked, &names);
         assert_eq!([of(None), of(Some("1")), of(Some("a2")), of(Some("nvidia"))], [0, 1, 1, 0]);

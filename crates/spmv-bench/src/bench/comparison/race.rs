@@ -107,12 +107,12 @@ mod tests {
 
     #[test]
     fn one_that_could_not_begin_keeps_its_reason() {
-        let times = race(vec![Err(anyhow::anyhow!("no room"))], Cache::Warm, 1, &|| ());
-        assert_eq!(times[0].as_ref().unwrap_err().to_string(), "no room");
+        let times = race(vec![Err(anyhow::anyhow!("out of memory"))], Cache::Warm, 1, &|| ());
+        assert_eq!(times[0].as_ref().unwrap_err().to_string(), "out of memory");
     }
 
     #[test]
-    fn a_clock_that_stands_still_gives_no_time() {
+    fn events_without_time_between_them_give_no_time() {
         let still: Replay<'_> = Box::new(|| Ok(0.0));
         assert!(race(vec![Ok(still)], Cache::Warm, 1, &|| ())[0].is_err());
     }

@@ -5,11 +5,11 @@ pub(super) const COLOURS: usize = 10;
 
 /// Both colour schemes hold 3:1 for shapes and 4.5:1 for text against their background.
 pub(super) const STYLE: &str = "\
-:root{color-scheme:light dark;--bg:#fff;--card:#f5f7f9;--ink:#16202b;--soft:#505c69;--line:#d5dbe1;--bad:#b3141f;\
+:root{color-scheme:light dark;--bg:#fff;--panel:#f5f7f9;--ink:#16202b;--soft:#505c69;--line:#d5dbe1;--bad:#b3141f;\
 --badbg:#fdecec;--roof:#b3141f;
 --c0:#0b5fc0;--c1:#c4500a;--c2:#00796b;--c3:#8e3fa8;--c4:#8a6d00;--c5:#b8336a;--c6:#5a6672;--c7:#3d7a1f;\
 --c8:#7a4b2a;--c9:#1b7f9e}
-@media (prefers-color-scheme:dark){:root{--bg:#11161c;--card:#1a2129;--ink:#e6ebf0;--soft:#a5b0bb;--line:#323c47;\
+@media (prefers-color-scheme:dark){:root{--bg:#11161c;--panel:#1a2129;--ink:#e6ebf0;--soft:#a5b0bb;--line:#323c47;\
 --bad:#ff8a8a;--badbg:#3a1c20;--roof:#ff8a8a;
 --c0:#5ea9ff;--c1:#ff9a57;--c2:#3fc6b3;--c3:#cf90e6;--c4:#d8b93c;--c5:#f587b0;--c6:#a3afbb;--c7:#8ccb6a;\
 --c8:#cf9d77;--c9:#66c8e6}}
@@ -31,9 +31,9 @@ code{font:.9em ui-monospace,'DejaVu Sans Mono',monospace;overflow-wrap:anywhere}
 table{border-collapse:separate;border-spacing:0;font-size:.84rem;font-variant-numeric:tabular-nums}
 th,td{padding:.28rem .6rem;text-align:left;white-space:nowrap;border-bottom:1px solid var(--line);font-weight:400}
 tbody tr:last-child>*{border-bottom:0}
-thead th{background:var(--card);font-weight:600;position:sticky;top:0;z-index:1}
+thead th{background:var(--panel);font-weight:600;position:sticky;top:0;z-index:1}
 tbody th,.sortable thead th:first-child{position:sticky;left:0;background:var(--bg)}
-.sortable thead th:first-child{background:var(--card);z-index:2}
+.sortable thead th:first-child{background:var(--panel);z-index:2}
 .num{text-align:right;font-variant-numeric:tabular-nums}
 p.num{text-align:left}
 button{all:unset;cursor:pointer;font:inherit}
@@ -55,8 +55,8 @@ svg{display:block}
 .leader{stroke-width:.7}
 .roof{stroke:var(--roof);stroke-width:2;fill:none}
 circle{stroke:var(--bg);stroke-width:1}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26.5rem),1fr));gap:1rem}
-article{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:.7rem .8rem;min-width:0}
+.panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26.5rem),1fr));gap:1rem}
+article{background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.7rem .8rem;min-width:0}
 article p{font-size:.85rem}
 .pair{display:flex;flex-wrap:wrap;gap:.8rem;align-items:flex-start}
 .spy{background:var(--bg);border:1px solid var(--line);fill:var(--c0)}

@@ -54,7 +54,7 @@ fn a_browser_shows_every_row() {
     let folder = std::env::temp_dir().join(format!("spmv-bench-page-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let names = ["alpha", "beta", "gamma", "delta"];
-    // Sorts by the first column, twice, before anyone looks: the script has to work.
+    // Sorts by the first column, twice, before anyone reads it: the script has to work.
     let press =
         "<script>for (let i = 0; i < 2; i++) document.querySelector('.sortable button').click()</script>";
     let text = page(&sample(&names), &pictures(&names)).replace("</body>", &format!("{press}</body>"));

@@ -27,7 +27,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Looks at every entry once. At most 64 x 64 cells, in the proportions of the matrix.
+    /// Reads every entry once. At most 64 x 64 cells, in the proportions of the matrix.
     pub(crate) fn of<T: spmv::Value>(name: &str, a: spmv::CsrView<'_, T, u32>) -> Self {
         let (n_rows, n_cols) = (a.n_rows(), a.n_cols());
         let longer = n_rows.max(n_cols).max(1) as f64;
@@ -71,15 +71,15 @@ fn short(n: usize) -> String {
     if n < 8192 { n.to_string() } else { format!("{}k", n / 1024) }
 }
 
-/// A card for each picture.
-pub(super) fn cards(out: &mut String, report: &Report, pictures: &[Picture]) {
+/// A panel for each picture.
+pub(super) fn panels(out: &mut String, report: &Report, pictures: &[Picture]) {
     if pictures.is_empty() {
         return;
     }
     out.push_str(
         "<section>\n<h2>Matrices</h2>\n<p>Left: where entries are; stronger cells hold more (logarithmic). \
          Right: rows by their number of entries; bars are logarithmic, numbers are rows.</p>\n\
-         <div class=\"cards\">\n",
+         <div class=\"panels\">\n",
     );
     for picture in pictures {
         let twin = report.rows.iter().any(|r| r.twin && r.matrix == picture.name);

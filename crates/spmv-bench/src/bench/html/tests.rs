@@ -156,12 +156,12 @@ fn two_devices_of_one_backend_have_their_own_colours_and_times() {
 }
 
 #[test]
-fn every_matrix_is_in_table_charts_and_cards() {
+fn every_matrix_is_in_table_charts_and_panels() {
     let names = ["alpha", "beta", "gamma"];
     let page = page(&sample(&names), &pictures(&names));
     for name in names {
         assert_eq!(page.matches(&format!("<th scope=\"row\">{name}")).count(), 2, "rows of {name}");
-        assert_eq!(page.matches(&format!("<h3>{name}")).count(), 1, "card of {name}");
+        assert_eq!(page.matches(&format!("<h3>{name}")).count(), 1, "panel of {name}");
         assert!(page.contains(&format!("<title>{name}, spmv cpu csr5: 10.00 GFlop/s")), "{name} in a chart");
     }
     assert_eq!(page.matches("class=\"twin\">twin</span></th>").count(), names.len());

@@ -1,0 +1,182 @@
+//! The field's words, in documents, comments and identifiers.
+
+use super::Workspace;
+
+/// What to write, and what not to.
+struct Row {
+    write: &'static str,
+    not: &'static [&'static str],
+    /// Where: beginnings of paths; empty for everywhere.
+    within: &'static [&'static str],
+}
+
+const fn row(write: &'static str, not: &'static [&'static str]) -> Row {
+    Row { write, not, within: &[] }
+}
+
+/// Words are compared in lower case, parts of identifiers one by one.
+const TABLE: [Row; 18] = [
+    row("nonzero, stored entry, slot, position, index", &["place", "places", "thing", "things"]),
+    row("subgroup, warp", &["group of lanes"]),
+    row("waves", &["strips", "strip rows"]),
+    row("critical path", &["steps of the longest"]),
+    row("timestamps, events", &["clock", "clocks"]),
+    row("next to, compared with, together with", &["beside"]),
+    row("heuristic, override", &["rule that names", "rules that name", "rules name"]),
+    row("scratch memory, workspace, capacity", &["room", "rooms"]),
+    row("alternately, parity", &["by turns"]),
+    row("at least, at most, or the plain superlative", &["at the least", "at the most"]),
+    row("reports, returns, says", &["tell", "tells"]),
+    row(
+        "comparison, table, cache, output",
+        &["card", "cards", "contest", "contests", "desk", "desks", "shelf"],
+    ),
+    row("repair", &["mend", "mends", "mended"]),
+    row("guard, mapped, borrowed", &["lent", "a look", "looks"]),
+    row("axis", &["ladder", "ladders"]),
+    row("directly", &["straight"]),
+    row("a 2-D grid", &["lines of equal length"]),
+    Row {
+        write: "split, device share, host share, parts",
+        not: &["cut", "cuts", "side", "sides", "halves", "pair", "pairs"],
+        within: &[
+            "crates/spmv-hetero/",
+            "crates/spmv/src/hetero.rs",
+            "crates/spmv/tests/hetero.rs",
+            "crates/spmv-bench/src/bench/hetero.rs",
+            "crates/spmv-bench/src/model/train.rs",
+            "docs/hetero.md",
+        ],
+    },
+];
+
+/// Phrases in which such a word is the right one.
+const ALLOWED: [&str; 10] = [
+    "in place",
+    "takes the place of",
+    "strip prefix",
+    "strip suffix",
+    "room for",
+    "no such thing",
+    "looks for",
+    "looks like",
+    "clock control",
+    "macro rules name",
+];
+
+/// Files that are other people's words, generated, or about these words; and the paper's own.
+const LEFT_OUT: [&str; 6] = [
+    "docs/results/",
+    "tests/data/",
+    "crates/spmv-wgpu/src/snapshots/",
+    "xtask/src/tidy/vocabulary.rs",
+    "Cargo.lock",
+    "LICENSE-APACHE",
+];
+
+/// Names and quotations with such a word: the file, and the phrase.
+const QUOTED: [(&str, &str); 2] =
+    [("docs/prediction.md", "the paper's strips"), ("docs/bench-schema.md", "renamed: `card`")];
+
+/// No word of [`TABLE`] where another is the field's.
+pub(crate) fn is_the_fields(w: &Workspace) -> Vec<String> {
+    let ours = w.tree.texts().filter(|(path, _)| !LEFT_OUT.iter().any(|out| path.starts_with(out)));
+    let mut problems = Vec::new();
+    for (path, text) in ours {
+        for (number, line) in (1..).zip(text.lines()) {
+            let words = words(line);
+            for Row { write, not, within } in &TABLE {
+                if !within.is_empty() && !within.iter().any(|within| path.starts_with(within)) {
+                    continue;
+                }
+                let is_quoted = QUOTED.iter().any(|(file, phrase)| *file == path && line.contains(phrase));
+                if let Some(found) = not.iter().find(|not| holds(&words, not)).filter(|_| !is_quoted) {
+                    problems.push(format!("{path}:{number}: '{found}': write {write}"));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// Every listed file is there, and holds its phrase.
+pub(crate) fn quotations_are_there(w: &Workspace) -> Vec<String> {
+    let is_stale =
+        |(file, phrase): &&(&str, &str)| w.tree.text(file).is_none_or(|text| !text.contains(phrase));
+    let stale = QUOTED.iter().filter(is_stale);
+    stale.map(|(file, _)| format!("{file}: take it off the list in xtask/src/tidy/vocabulary.rs")).collect()
+}
+
+/// Whether a phrase is among the words, but not within an allowed one.
+fn holds(line: &[String], phrase: &str) -> bool {
+    let starts = |phrase: &str| {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
+        let found = line.windows(phrase.len()).enumerate().filter(move |(_, words)| **words == *phrase);
+        found.map(|(at, words)| at..at + words.len()).collect::<Vec<_>>()
+    };
+    let allowed: Vec<_> = ALLOWED.iter().flat_map(|phrase| starts(phrase)).collect();
+    let is_allowed = |found: &std::ops::Range<usize>| {
+        allowed.iter().any(|allowed| allowed.start <= found.start && found.end <= allowed.end)
+    };
+    starts(phrase).iter().any(|found| !is_allowed(found))
+}
+
+/// Words in lower case; `map_guard` and `MapGuard` are two.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in line.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric() {
+            words.last_mut().expect("never empty").extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tree;
+    use super::*;
+
+    fn problems(path: &str, text: &str) -> Vec<String> {
+        is_the_fields(&Workspace { tree: Tree::of(&[(path, text)]), ..Workspace::default() })
+    }
+
+    #[test]
+    fn words_of_other_trades_are_found_in_prose_and_identifiers() {
+        for text in ["// by turns", "fn on_place() {}", "struct CardRow;", "at the Least", "const PLACES: u8"]
+        {
+            assert_eq!(problems("a.rs", text).len(), 1, "{text}");
+        }
+        assert_eq!(
+            problems("a.md", "\nfive places"),
+            ["a.md:2: 'places': write nonzero, stored entry, slot, position, index"]
+        );
+    }
+
+    #[test]
+    fn allowed_phrases_and_other_words_pass() {
+        for text in
+            ["in place", "repaired_in_place", "replace", "room for x", "s.strip_prefix(a)", "a discard"]
+        {
+            assert_eq!(problems("a.rs", text), [""; 0], "{text}");
+        }
+        assert_eq!(problems("a.rs", "in place, at that place").len(), 1);
+    }
+
+    #[test]
+    fn some_words_are_wrong_only_where_matrices_are_split() {
+        assert_eq!(problems("crates/spmv-hetero/src/a.rs", "let cut = 1;").len(), 1);
+        assert_eq!(problems("crates/spmv-exec/src/a.rs", "let cut = 1;"), [""; 0]);
+    }
+
+    #[test]
+    fn a_quotation_that_is_gone_is_found() {
+        assert_eq!(quotations_are_there(&Workspace::default()).len(), QUOTED.len());
+    }
+}
