@@ -42,7 +42,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             ["clippy", "-p", "spmv-cuda", "--features", "cust", "--all-targets", "--", "-D", "warnings"];
         succeed(cargo_in_root()?.args(cust))
     })?;
+    sections.run("features", features)?;
     sections.run("tidy", || tidy::run(&tidy::Args::default()))?;
+    sections.run("deny", deny)?;
     sections.run("doc", || {
         let doc = ["doc", "--workspace", "--no-deps"];
         succeed(cargo_in_root()?.args(doc).env("RUSTDOCFLAGS", "-D warnings"))
@@ -54,11 +56,42 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Ok(())
     })?;
     sections.run("test", || test::run(&test::Args::default()))?;
+    // A target folder of its own: it is no member of the workspace.
+    sections.run("fuzz", || {
+        let build = ["build", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz"];
+        succeed(cargo_in_root()?.args(build))
+    })?;
     sections.run("package", package)?;
     sections.summary();
     // Once more, below what the tests print.
     skipped.iter().for_each(|reason| println!("\nkernels {reason}"));
     Ok(())
+}
+
+/// Checks every published crate without its features, and with each of them alone.
+fn features() -> anyhow::Result<()> {
+    let workspace = Workspace::load()?;
+    for package in workspace.packages.iter().filter(|p| p.publish && !p.features.is_empty()) {
+        let alone = package.features.iter().map(|feature| vec!["--features", feature]);
+        for features in std::iter::once(vec![]).chain(alone) {
+            let check = ["clippy", "--quiet", "--package", &package.name, "--no-default-features"];
+            println!("{} {}", check.join(" "), features.join(" "));
+            succeed(cargo_in_root()?.args(check).args(features).args(["--", "-D", "warnings"]))?;
+        }
+    }
+    Ok(())
+}
+
+/// Licences and sources of what is locked, where cargo-deny is installed. Advisories are for the workflow: they need the
+/// network, and a new one is no fault of a change.
+fn deny() -> anyhow::Result<()> {
+    let is_installed =
+        cargo_in_root()?.args(["deny", "--version"]).output().is_ok_and(|o| o.status.success());
+    if !is_installed {
+        println!("skipped: cargo install cargo-deny");
+        return Ok(());
+    }
+    succeed(cargo_in_root()?.args(["deny", "--all-features", "check", "licenses", "bans", "sources"]))
 }
 
 /// Packages every published crate, those it depends on included, and builds each from its package.

@@ -63,7 +63,7 @@ mod tests {
             description: Some("matrices".into()),
             readme: Some("README.md".into()),
             publish: true,
-            deps: Vec::new(),
+            ..Package::default()
         };
         change(&mut package);
         let tree = Tree::of(&[("crates/spmv-core/README.md", "")]);

@@ -39,6 +39,8 @@ pub(crate) struct Package {
     /// From its own folder.
     pub(crate) readme: Option<String>,
     pub(crate) publish: bool,
+    /// But for `default`.
+    pub(crate) features: Vec<String>,
     pub(crate) deps: Vec<Dep>,
 }
 
@@ -68,6 +70,7 @@ impl Package {
             description: package.description.clone(),
             readme: package.readme.as_ref().map(|path| path.to_string()),
             publish: package.publish.as_ref().is_none_or(|registries| !registries.is_empty()),
+            features: package.features.keys().filter(|name| *name != "default").cloned().collect(),
             deps: package.dependencies.iter().map(dep).collect(),
         }
     }
