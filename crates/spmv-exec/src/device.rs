@@ -70,6 +70,11 @@ impl<B: Backend> Device<B> {
         self.inner.backend.caps()
     }
 
+    /// Scratch memory for `n` elements.
+    pub(crate) fn scratch<E>(&self, n: u64) -> Result<B::Buffer> {
+        Ok(self.backend().alloc(n * size_of::<E>() as u64)?)
+    }
+
     /// The backend.
     pub fn backend(&self) -> &B {
         &self.inner.backend

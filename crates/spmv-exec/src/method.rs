@@ -115,6 +115,11 @@ impl Launch<'_> {
         u64::from(self.caps.max_groups)
     }
 
+    /// Rows of a launch at most, if each lane takes S.
+    pub(crate) fn lane_rows(&self) -> u64 {
+        self.groups() * u64::from(self.tiling().scalar_rows(0, u32::MAX).end)
+    }
+
     /// Sums that a buffer holds.
     pub(crate) fn sums(&self) -> u64 {
         self.caps.max_buffer_bytes / self.kernel.types.accum.bytes() as u64
@@ -195,6 +200,11 @@ pub(crate) trait Method: Sync {
     }
 }
 
+/// Rows that all lanes of a bunch step over in that many iterations, several at a time.
+pub(crate) fn rows_of_bunch_steps(tiling: &Tiling, steps: u64) -> u64 {
+    (steps / 8).saturating_mul(u64::from(tiling.lanes()))
+}
+
 /// Iterations of a search among `n`.
 pub(crate) fn bits(n: u64) -> u64 {
     u64::from(n.max(1).ilog2()) + 2
@@ -214,8 +224,7 @@ pub(crate) fn entries_of_a_group(tiling: &Tiling) -> f64 {
 pub(crate) fn rows_of_slots(launch: &Launch<'_>, longest: u64) -> (u64, u64) {
     // One more element than jagged diagonals.
     let slots = launch.entries().min(HALF).saturating_sub(1).max(1);
-    let rows = launch.groups() * u64::from(launch.tiling().scalar_rows(0, u32::MAX).end);
-    (slots, rows.min(slots / longest.clamp(1, slots)))
+    (slots, launch.lane_rows().min(slots / longest.clamp(1, slots)))
 }
 
 /// What a launch holds; a larger matrix is split.

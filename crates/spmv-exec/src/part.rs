@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use spmv_backend::{Backend, KernelId, KernelSpec};
 use spmv_core::format::Cost;
-use spmv_core::{CsrView, Offset, Value};
+use spmv_core::{CsrView, Offset, Tiling, Value};
 
 use crate::device::Device;
 use crate::error::Result;
@@ -26,6 +26,11 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// Groups of a launch whose lanes take S rows each.
+    pub(crate) fn row_groups(&self, tiling: &Tiling) -> u32 {
+        Tiling::n_row_groups(&tiling.scalar_rows(0, self.n_rows), self.n_rows)
+    }
+
     /// The factor of what stands in `y`.
     pub(crate) fn beta<B: Backend, T: Value>(&self, run: &Run<'_, B, T>) -> T::Accum {
         if self.continues { num_traits::one() } else { run.beta }
@@ -37,6 +42,8 @@ pub(crate) struct Prepare<'a, B: Backend> {
     pub(crate) device: &'a Device<B>,
     /// The main kernel.
     pub(crate) kernel: KernelSpec,
+    /// The kernels that it starts besides.
+    pub(crate) helpers: Vec<KernelSpec>,
     pub(crate) repair: Repair,
     pub(crate) span: Span,
 }
@@ -47,9 +54,10 @@ impl<B: Backend> Prepare<'_, B> {
         self.device.compiled(&self.kernel)
     }
 
-    /// Another kernel with the same tiling.
+    /// One of the kernels that [`Method::helpers`](crate::method::Method::helpers) lists: the plan has checked it.
     pub(crate) fn helper(&self, id: KernelId) -> Result<Compiled<B>> {
-        self.device.compiled(&KernelSpec { id, ..self.kernel })
+        let spec = self.helpers.iter().find(|spec| spec.id == id);
+        self.device.compiled(spec.expect("`helpers` lists every kernel that `build` asks for"))
     }
 
     /// A copy on the device.

@@ -93,7 +93,8 @@ impl<B: Backend> Device<B> {
         let row_ptr = rebased(a.row_ptr(), rows, entries);
         let (row_base, n_rows, nnz) = (rows.start as u32, rows.len() as u32, entries.len() as u32);
         let span = Span { row_base, n_rows, nnz, continues: *continues };
-        let to = Prepare { device: self, kernel: plan.kernel, repair: plan.repair, span };
+        let helpers = plan.known.method().helpers(&plan.kernel, self.caps(), plan.repair);
+        let to = Prepare { device: self, kernel: plan.kernel, helpers, repair: plan.repair, span };
         let piece = a.piece(piece, &row_ptr)?;
         plan.known.build(&to, piece).map_err(|e| e.in_rows_from(rows.start))
     }

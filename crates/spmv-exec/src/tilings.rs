@@ -153,6 +153,24 @@ pub(crate) const ROW_A_LANE: &[Row] = &[
     Row { on: On::Workgroups, t: T::AtMost(64), w: W::Is(8), s: S::One, b: B::One, by: OPENCL },
 ];
 
+/// Tilings of kernels that walk tiles, by what their steps are; `parts` is the row for GPUs with parts of subgroups.
+pub(crate) const fn tiled(of: Of, parts: Row) -> [Row; 4] {
+    let (t, w) = (T::Iterations(8), W::Iterations(16, 32));
+    [
+        Row { on: On::Tasks, t, w, s: S::Tasks(of), b: B::One, by: SERIAL },
+        parts,
+        Row { on: On::Subgroups, t: T::Subgroup, w: W::Table1, s: S::Table1(of), b: B::Table1, by: SWEEP },
+        Row {
+            on: On::Workgroups,
+            t: T::AtMost(64),
+            w: W::Is(8),
+            s: S::Resident(of, 7),
+            b: B::One,
+            by: SWEEP,
+        },
+    ]
+}
+
 /// Runs that several algorithms' rows go back to.
 pub(crate) const SERIAL: &str = "cargo run --release -p spmv-cpu --example serial";
 pub(crate) const TILINGS: &str =

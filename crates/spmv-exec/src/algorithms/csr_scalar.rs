@@ -2,7 +2,6 @@
 
 use spmv_backend::arguments::CsrScalar as Arguments;
 use spmv_backend::{Backend, KernelId, Memory};
-use spmv_core::tiling::Tiling;
 use spmv_core::{CsrView, Value};
 
 use crate::error::Result;
@@ -43,7 +42,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
     fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
         let Self { span, kernel, a } = self;
         let tiling = &kernel.spec.tiling;
-        let groups = Tiling::n_row_groups(&tiling.scalar_rows(0, span.n_rows), span.n_rows);
+        let groups = span.row_groups(tiling);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,

@@ -6,7 +6,7 @@ use spmv_core::{CsrView, MatrixStats, RowStats, Tiling, Value};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
-use crate::method::{Effort, Facts, Launch, Method, bits};
+use crate::method::{Effort, Facts, Launch, Method, bits, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{B, OPENCL, Of, On, Row, S, SERIAL, T, TILINGS, W, lanes_of_a_row};
 
@@ -69,7 +69,7 @@ impl Method for CsrVector {
     }
 
     fn loop_rows(&self, tiling: &Tiling, steps: u64) -> u64 {
-        (steps / 8).saturating_mul(u64::from(tiling.lanes()))
+        rows_of_bunch_steps(tiling, steps)
     }
 
     fn loop_steps(&self, tiling: &Tiling, _: u64) -> u64 {

@@ -11,7 +11,7 @@ use crate::carries;
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
-use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, entries_of_a_group};
+use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
 use crate::tilings::{B, On, RESIDENT_LANES, Row, S, T, TILINGS, W, splits_subgroups};
 
@@ -87,7 +87,7 @@ impl Method for Ipcsr {
     }
 
     fn loop_rows(&self, tiling: &Tiling, steps: u64) -> u64 {
-        (steps / 8).saturating_mul(u64::from(tiling.lanes()))
+        rows_of_bunch_steps(tiling, steps)
     }
 
     fn loop_steps(&self, _: &Tiling, _: u64) -> u64 {
@@ -159,10 +159,8 @@ impl Build for Ipcsr {
     ) -> Result<Box<dyn Layout<B, T>>> {
         let blocks = RowBlocks::of(&to.kernel.tiling, a.row_ptr());
         let n_blocks = blocks.n_blocks() as u32;
-        let caps = to.device.caps();
-        let carries_over = blocks.cuts_rows && !caps.cross_block_reduction;
-        let carry_apply =
-            carries_over.then(|| to.device.compiled(&carries::kernel(&to.kernel, caps))).transpose()?;
+        let carries_over = blocks.cuts_rows && !to.device.caps().cross_block_reduction;
+        let carry_apply = carries_over.then(|| to.helper(KernelId::CarryApply)).transpose()?;
         let (block_rows, block_entries) = (to.copy(&blocks.rows)?, to.copy(&blocks.entries)?);
         let (kernel, a) = (to.main()?, to.csr(a)?);
         let state = State { span: to.span, kernel, carry_apply, a, block_rows, block_entries, n_blocks };
@@ -174,8 +172,8 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         let state = Arc::clone(self);
         let n_blocks = u64::from(state.n_blocks);
-        let carries = device.backend().alloc(n_blocks * size_of::<T::Accum>() as u64)?;
-        let arrivals = device.backend().alloc(n_blocks * 4)?;
+        let carries = device.scratch::<T::Accum>(n_blocks)?;
+        let arrivals = device.scratch::<u32>(n_blocks)?;
         Ok(Box::new(Blocks { state, carries, arrivals }))
     }
 

@@ -66,7 +66,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
     fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
         let Self { span, kernel, n_jags, perm, jag_ptr, cols, vals } = self;
         let tiling = &kernel.spec.tiling;
-        let groups = Tiling::n_row_groups(&tiling.scalar_rows(0, span.n_rows), span.n_rows);
+        let groups = span.row_groups(tiling);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,

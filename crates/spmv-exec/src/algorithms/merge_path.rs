@@ -11,9 +11,9 @@ use crate::carries;
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
-use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group};
+use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
-use crate::tilings::{B, Of, On, Row, S, SERIAL, SWEEP, T, TILINGS, W};
+use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, tiled};
 
 pub(crate) struct MergePath;
 
@@ -29,10 +29,8 @@ impl Method for MergePath {
     }
 
     fn tilings(&self) -> &'static [Row] {
-        const LANES: T = T::Iterations(8);
-        const WIDTH: W = W::Iterations(16, 32);
-        &[
-            Row { on: On::Tasks, t: LANES, w: WIDTH, s: S::Tasks(Of::Steps), b: B::One, by: SERIAL },
+        const ROWS: [Row; 4] = tiled(
+            Of::Steps,
             Row {
                 on: On::PartsOfSubgroups,
                 t: T::Subgroup,
@@ -41,23 +39,8 @@ impl Method for MergePath {
                 b: B::AtMost(8),
                 by: TILINGS,
             },
-            Row {
-                on: On::Subgroups,
-                t: T::Subgroup,
-                w: W::Table1,
-                s: S::Table1(Of::Steps),
-                b: B::Table1,
-                by: SWEEP,
-            },
-            Row {
-                on: On::Workgroups,
-                t: T::AtMost(64),
-                w: W::Is(8),
-                s: S::Resident(Of::Steps, 7),
-                b: B::One,
-                by: SWEEP,
-            },
-        ]
+        );
+        &ROWS
     }
 
     fn suits(&self, _: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
@@ -77,7 +60,7 @@ impl Method for MergePath {
     }
 
     fn loop_rows(&self, tiling: &Tiling, steps: u64) -> u64 {
-        (steps / 8).saturating_mul(u64::from(tiling.lanes()))
+        rows_of_bunch_steps(tiling, steps)
     }
 
     fn loop_steps(&self, tiling: &Tiling, search: u64) -> u64 {
@@ -114,7 +97,7 @@ impl Build for MergePath {
         a: CsrView<'_, T, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let bunch_rows = to.copy(&bunch_rows(&to.kernel.tiling, a.row_ptr()))?;
-        let carry_apply = to.device.compiled(&carries::kernel(&to.kernel, to.device.caps()))?;
+        let carry_apply = to.helper(KernelId::CarryApply)?;
         let state = State { span: to.span, kernel: to.main()?, carry_apply, a: to.csr(a)?, bunch_rows };
         Ok(Box::new(Arc::new(state)))
     }
@@ -136,7 +119,7 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         let state = Arc::clone(self);
         let n_bunches = state.kernel.spec.tiling.n_bunches(state.steps());
-        let carries = device.backend().alloc(u64::from(n_bunches) * size_of::<T::Accum>() as u64)?;
+        let carries = device.scratch::<T::Accum>(u64::from(n_bunches))?;
         Ok(Box::new(Carrying { state, carries }))
     }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use spmv_backend::arguments::{PcsrProducts, PcsrSums};
 use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
-use spmv_core::{CsrView, MatrixStats, Tiling, Value};
+use spmv_core::{CsrView, Tiling, Value};
 
 use super::ipcsr;
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
-use crate::method::{Effort, Facts, Launch, Method, Repair, rows_of_a_group};
+use crate::method::{Facts, Launch, Method, Repair};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
 use crate::tilings::{B, Of, On, Row, S, T, W};
 
@@ -60,11 +60,6 @@ impl Method for Pcsr {
     fn loop_rows(&self, _: &Tiling, steps: u64) -> u64 {
         steps / 4
     }
-
-    fn effort(&self, launch: &Launch<'_>, _: &MatrixStats) -> Effort {
-        let (n_rows, longest) = (launch.rows.n_rows as f64, launch.rows.max as f64);
-        Effort { slots: launch.rows.nnz as f64, longest, groups: n_rows / rows_of_a_group(launch.tiling()) }
-    }
 }
 
 #[derive(Debug)]
@@ -95,8 +90,8 @@ impl Build for Pcsr {
 impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         let state = Arc::clone(self);
-        let bytes = u64::from(state.span.nnz) * size_of::<T::Accum>() as u64;
-        Ok(Box::new(Products { state, products: device.backend().alloc(bytes)? }))
+        let products = device.scratch::<T::Accum>(u64::from(state.span.nnz))?;
+        Ok(Box::new(Products { state, products }))
     }
 
     fn csr(&self) -> Option<&CsrArrays<B>> {
@@ -127,6 +122,6 @@ impl<B: Backend, T: Value> Runner<B, T> for Products<B> {
             products: Memory::Device(&self.products),
             y: run.y,
         };
-        run.start(second, Tiling::n_row_groups(&tiling.scalar_rows(0, span.n_rows), span.n_rows), sums)
+        run.start(second, span.row_groups(tiling), sums)
     }
 }

@@ -87,12 +87,12 @@ impl Method for Sell {
     /// Sorted rows pad less than a chunk of the longest row besides; a row that is cut stands alone and pads nothing.
     fn limits(&self, launch: &Launch<'_>) -> (u64, u64) {
         let slots = launch.entries().clamp(1, HALF);
-        let (height, tiling) = (u64::from(launch.tiling().lanes()), launch.tiling());
+        let height = u64::from(launch.tiling().lanes());
         let of_longest = height.saturating_mul(launch.rows.max as u64);
         // Either bound holds: no row of a part is longer than the longest, nor than all of its entries.
         let rest = slots.saturating_sub(of_longest);
         let entries = (rest - rest / PADDING).max(slots / (height + 2));
-        (entries.max(1), launch.groups() * u64::from(tiling.scalar_rows(0, u32::MAX).end))
+        (entries.max(1), launch.lane_rows())
     }
 }
 
@@ -169,7 +169,7 @@ impl<B: Backend, V: Value> Direct<B, V> for State<B> {
     fn launch(&self, run: &Run<'_, B, V>) -> Result<()> {
         let Self { span, kernel, perm, chunk_ptr, cols, vals } = self;
         let tiling = &kernel.spec.tiling;
-        let groups = Tiling::n_row_groups(&tiling.scalar_rows(0, span.n_rows), span.n_rows);
+        let groups = span.row_groups(tiling);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,

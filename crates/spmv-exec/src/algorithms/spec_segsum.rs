@@ -13,9 +13,9 @@ use spmv_fixup::{FixupError, carry, dirty};
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
-use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group};
+use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Repaired, Runner, Span, Target};
-use crate::tilings::{B, Of, On, Row, S, SERIAL, SWEEP, T, TILINGS, W};
+use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, tiled};
 
 pub(crate) struct SpeculativeSegmentedSum;
 
@@ -33,10 +33,8 @@ impl Method for SpeculativeSegmentedSum {
     /// The paper's Table 1 is the start, with T as wide as the device's lanes run together; S is less than there as long
     /// as that leaves too few bunches to fill the device.
     fn tilings(&self) -> &'static [Row] {
-        const LANES: T = T::Iterations(8);
-        const WIDTH: W = W::Iterations(16, 32);
-        &[
-            Row { on: On::Tasks, t: LANES, w: WIDTH, s: S::Tasks(Of::Entries), b: B::One, by: SERIAL },
+        const ROWS: [Row; 4] = tiled(
+            Of::Entries,
             Row {
                 on: On::PartsOfSubgroups,
                 t: T::Subgroup,
@@ -45,23 +43,8 @@ impl Method for SpeculativeSegmentedSum {
                 b: B::LanesIfBarriers(128),
                 by: TILINGS,
             },
-            Row {
-                on: On::Subgroups,
-                t: T::Subgroup,
-                w: W::Table1,
-                s: S::Table1(Of::Entries),
-                b: B::Table1,
-                by: SWEEP,
-            },
-            Row {
-                on: On::Workgroups,
-                t: T::AtMost(64),
-                w: W::Is(8),
-                s: S::Resident(Of::Entries, 7),
-                b: B::One,
-                by: SWEEP,
-            },
-        ]
+        );
+        &ROWS
     }
 
     fn suits(&self, _: &RowStats, _: &DeviceCaps) -> Option<&'static str> {
@@ -97,7 +80,7 @@ impl Method for SpeculativeSegmentedSum {
     }
 
     fn loop_rows(&self, tiling: &Tiling, steps: u64) -> u64 {
-        (steps / 8).saturating_mul(u64::from(tiling.lanes()))
+        rows_of_bunch_steps(tiling, steps)
     }
 
     /// Before each entry there may be a run of empty rows that is skipped by a search.
