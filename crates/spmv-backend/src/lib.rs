@@ -23,6 +23,7 @@ pub mod arguments;
 mod backend;
 mod cache;
 mod caps;
+pub mod env;
 mod error;
 mod kernels;
 mod params;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::error::unavailable;
+use spmv_backend::env;
 
 /// How memory is allocated and reached by the host.
 ///
@@ -37,8 +37,7 @@ impl FromStr for Memory {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        let found = Memory::ALL.into_iter().find(|m| m.name() == s);
-        found.ok_or_else(|| format!("unknown kind of CUDA memory '{s}'; known: managed device"))
+        env::named("kind of CUDA memory", &Memory::ALL, |memory| memory.name(), s)
     }
 }
 
@@ -69,11 +68,9 @@ impl Options {
     /// # Errors
     /// [`Error::Unavailable`](spmv_backend::Error::Unavailable) for an unknown kind of memory.
     pub fn from_env() -> spmv_backend::Result<Self> {
-        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let memory = set("SPMV_CUDA_MEMORY").map(|text| text.parse()).transpose();
-        let memory = memory.map_err(|reason| unavailable(format!("SPMV_CUDA_MEMORY: {reason}")))?;
-        let kernels = set("SPMV_CUDA_KERNELS").map(PathBuf::from);
-        Ok(Self { device: set("SPMV_CUDA_DEVICE"), memory, kernels, ..Self::default() })
+        let memory = env::parsed("cuda", "SPMV_CUDA_MEMORY")?;
+        let kernels = env::set("SPMV_CUDA_KERNELS").map(PathBuf::from);
+        Ok(Self { device: env::set("SPMV_CUDA_DEVICE"), memory, kernels, ..Self::default() })
     }
 }
 

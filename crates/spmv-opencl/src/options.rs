@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use spmv_backend::env;
+
 /// How memory is allocated and reached by the host.
 ///
 /// ```
@@ -38,8 +40,7 @@ impl FromStr for Memory {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        let found = Memory::ALL.into_iter().find(|m| m.name() == s);
-        found.ok_or_else(|| format!("unknown kind of OpenCL memory '{s}'; known: fine coarse buffers"))
+        env::named("kind of OpenCL memory", &Memory::ALL, |memory| memory.name(), s)
     }
 }
 
@@ -74,14 +75,9 @@ impl Options {
     /// # Errors
     /// [`Error::Unavailable`](spmv_backend::Error::Unavailable) for an unknown kind of memory.
     pub fn from_env() -> spmv_backend::Result<Self> {
-        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let memory = set("SPMV_OPENCL_MEMORY").map(|text| text.parse()).transpose();
-        let memory = memory.map_err(|reason| spmv_backend::Error::Unavailable {
-            backend: "opencl".into(),
-            reason: format!("SPMV_OPENCL_MEMORY: {reason}"),
-        })?;
-        let kernels = set("SPMV_OPENCL_KERNELS").map(PathBuf::from);
-        Ok(Self { device: set("SPMV_OPENCL_DEVICE"), memory, kernels, ..Self::default() })
+        let memory = env::parsed("opencl", "SPMV_OPENCL_MEMORY")?;
+        let kernels = env::set("SPMV_OPENCL_KERNELS").map(PathBuf::from);
+        Ok(Self { device: env::set("SPMV_OPENCL_DEVICE"), memory, kernels, ..Self::default() })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::faults::unavailable;
+use spmv_backend::env;
 
 /// How memory is allocated and reached by the host.
 ///
@@ -37,8 +37,7 @@ impl FromStr for Memory {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        let found = Memory::ALL.into_iter().find(|m| m.name() == s);
-        found.ok_or_else(|| format!("unknown kind of wgpu memory '{s}'; known: mapped staged"))
+        env::named("kind of wgpu memory", &Memory::ALL, |memory| memory.name(), s)
     }
 }
 
@@ -72,11 +71,9 @@ impl Options {
     /// # Errors
     /// [`Error::Unavailable`](spmv_backend::Error::Unavailable) for an unknown kind of memory.
     pub fn from_env() -> spmv_backend::Result<Self> {
-        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let memory = set("SPMV_WGPU_MEMORY").map(|text| text.parse()).transpose();
-        let memory = memory.map_err(|reason| unavailable(format!("SPMV_WGPU_MEMORY: {reason}")))?;
-        let kernels = set("SPMV_WGPU_KERNELS").map(PathBuf::from);
-        Ok(Self { device: set("SPMV_WGPU_DEVICE"), memory, kernels, ..Self::default() })
+        let memory = env::parsed("wgpu", "SPMV_WGPU_MEMORY")?;
+        let kernels = env::set("SPMV_WGPU_KERNELS").map(PathBuf::from);
+        Ok(Self { device: env::set("SPMV_WGPU_DEVICE"), memory, kernels, ..Self::default() })
     }
 }
 

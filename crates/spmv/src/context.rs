@@ -87,7 +87,7 @@ fn entry(backend: BackendKind) -> &'static Entry {
 
 /// The backend that `SPMV_BACKEND` names.
 fn asked() -> Result<Option<BackendKind>> {
-    let name = std::env::var("SPMV_BACKEND").ok().filter(|name| !name.is_empty());
+    let name = spmv_backend::env::set("SPMV_BACKEND");
     Ok(name.map(|name| name.parse()).transpose()?)
 }
 
