@@ -111,6 +111,14 @@ pub fn is_required(name: &str) -> bool {
     std::env::var("SPMV_REQUIRE").is_ok_and(|list| list.split(',').any(|n| n.trim() == name))
 }
 
+/// Runs trials as the command line asks, and ends the process. Where that names no number of threads it is `threads`, or as
+/// many as there are cores.
+pub fn run(trials: Vec<Trial>, threads: Option<usize>) -> ! {
+    let mut arguments = libtest_mimic::Arguments::from_args();
+    arguments.test_threads = arguments.test_threads.or(threads);
+    libtest_mimic::run(&arguments, trials).exit()
+}
+
 /// Whether the device can record: then every check replays recorded runs too, else the list of trials says why not.
 fn records<B: Backend>(label: &str, device: &Device<B>) -> Trial {
     let nothing = |device: &Device<B>| {

@@ -2,7 +2,7 @@
 //! mask can make of it.
 
 use spmv_backend::Result;
-use spmv_conformance::{Variant, suite};
+use spmv_conformance::{Variant, run, suite};
 use spmv_core::Tiling;
 use spmv_cpu::{Cpu, Isa, Mask, Options};
 use spmv_exec::Fixup;
@@ -69,6 +69,5 @@ fn variants() -> Vec<Variant<Open>> {
 }
 
 fn main() {
-    let arguments = libtest_mimic::Arguments::from_args();
-    libtest_mimic::run(&arguments, suite(variants())).exit();
+    run(suite(variants()), None);
 }

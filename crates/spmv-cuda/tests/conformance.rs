@@ -2,7 +2,7 @@
 //! in managed memory, by the PTX for it and by the PTX for any device, and split.
 
 use spmv_backend::Result;
-use spmv_conformance::{Variant, suite};
+use spmv_conformance::{Variant, run, suite};
 use spmv_core::Tiling;
 use spmv_cuda::{Cuda, Mask, Memory, Options};
 use spmv_exec::{Algorithm, Fixup};
@@ -76,6 +76,5 @@ fn variants() -> Vec<Variant<Open>> {
 }
 
 fn main() {
-    let arguments = libtest_mimic::Arguments::from_args();
-    libtest_mimic::run(&arguments, suite(variants())).exit();
+    run(suite(variants()), None);
 }

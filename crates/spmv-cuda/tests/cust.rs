@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cust::context::{Context, legacy};
 use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy};
 use cust::stream::{Stream, StreamFlags};
-use libtest_mimic::{Arguments, Failed};
+use libtest_mimic::Failed;
 use spmv_backend::{Backend, Error as DeviceError};
 use spmv_conformance::device::{self as shared, Outcome};
 use spmv_conformance::tests;
@@ -25,9 +25,7 @@ fn main() {
         a_buffer_is_as_long_as_it_is_and_of_its_own_type
     };
     let trials = shared::trials("cuda", devices().map(drop), tests);
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(1);
-    libtest_mimic::run(&arguments, trials).exit();
+    spmv_conformance::run(trials, Some(1));
 }
 
 /// What a program that uses `cust` has. Fields are dropped in their order: a stream does not outlive its context.

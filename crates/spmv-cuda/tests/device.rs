@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed};
+use libtest_mimic::Failed;
 use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
 use spmv_conformance::device::{self as shared, Outcome, expected};
 use spmv_conformance::tests;
@@ -45,9 +45,7 @@ fn main() {
         every_run_has_the_same_bits
     };
     let trials = shared::trials("cuda", devices().map(drop), tests);
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(1);
-    libtest_mimic::run(&arguments, trials).exit();
+    spmv_conformance::run(trials, Some(1));
 }
 
 fn open(change: impl FnOnce(&mut Options)) -> Result<Device<Cuda>, Error> {

@@ -2,7 +2,7 @@
 //! kind of memory that it offers, and lesser devices that a mask can make of it.
 
 use spmv_backend::Result;
-use spmv_conformance::{Variant, of_memory, suite};
+use spmv_conformance::{Variant, of_memory, run, suite};
 use spmv_core::Tiling;
 use spmv_exec::Fixup;
 use spmv_opencl::{Mask, Memory, OpenCl, Options};
@@ -70,9 +70,7 @@ fn variants() -> Vec<Variant<Open>> {
 }
 
 fn main() {
-    let mut arguments = libtest_mimic::Arguments::from_args();
     // PoCL uses all cores by itself, and PoCL 5 aborts (`pocl_release_dlhandle_cache`) when several threads run
     // kernels while others release theirs.
-    arguments.test_threads.get_or_insert(1);
-    libtest_mimic::run(&arguments, suite(variants())).exit();
+    run(suite(variants()), Some(1));
 }

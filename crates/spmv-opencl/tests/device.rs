@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use spmv_backend::{Error as DeviceError, MemoryModel};
 use spmv_conformance::device::{self as shared, Outcome, Sources, expected};
 use spmv_conformance::tests;
@@ -16,7 +16,6 @@ use spmv_opencl::{Memory, OpenCl, Options, devices};
 const LIST: &str = "SPMV_TEST_LIST_DEVICES";
 
 fn main() {
-    let mut arguments = Arguments::from_args();
     let tests = tests!(
         sums_are_repaired_in_place_where_memory_is_shared
         compiled_programs_are_kept_and_damaged_ones_rebuilt
@@ -39,8 +38,7 @@ fn main() {
         println!("{:?}", devices().map_err(|e| e.to_string()));
         return;
     }
-    arguments.test_threads.get_or_insert(1);
-    libtest_mimic::run(&arguments, trials).exit();
+    spmv_conformance::run(trials, Some(1));
 }
 
 fn open(change: impl FnOnce(&mut Options)) -> Result<Device<OpenCl>, Error> {

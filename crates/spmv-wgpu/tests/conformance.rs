@@ -2,7 +2,7 @@
 //! memory that it offers, and lesser devices that a mask can make of it.
 
 use spmv_backend::Result;
-use spmv_conformance::{Variant, of_memory, suite};
+use spmv_conformance::{Variant, of_memory, run, suite};
 use spmv_core::Tiling;
 use spmv_exec::Fixup;
 use spmv_wgpu::{Mask, Memory, Options, Wgpu};
@@ -67,5 +67,5 @@ fn variants() -> Vec<Variant<Open>> {
 }
 
 fn main() {
-    libtest_mimic::run(&libtest_mimic::Arguments::from_args(), suite(variants())).exit();
+    run(suite(variants()), None);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
 use spmv_conformance::device::{self as shared, Outcome, Sources, expected};
 use spmv_conformance::tests;
@@ -46,7 +46,7 @@ fn main() {
     );
     let mut trials = shared::trials("wgpu", devices().map(drop), tests);
     trials.push(Trial::test("without_a_driver_the_reason_is_given", without_a_driver_the_reason_is_given));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    spmv_conformance::run(trials, None);
 }
 
 fn open(change: impl FnOnce(&mut Options)) -> Result<Device<Wgpu>, Error> {

@@ -197,5 +197,5 @@ fn main() {
         }
         Ok(())
     }));
-    libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit();
+    spmv_conformance::run(trials, None);
 }
