@@ -176,7 +176,7 @@ pub(crate) const SERIAL: &str = "cargo run --release -p spmv-cpu --example seria
 pub(crate) const TILINGS: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-21-h200-cuda-tilings.txt";
 pub(crate) const OPENCL: &str =
-    "cargo xtask bench --suite --backend opencl: docs/results/2026-11-21-h200-opencl-suite.txt";
+    "cargo xtask bench --suite --backend opencl: docs/results/2026-11-21-h200-opencl-rows.txt";
 pub(crate) const SWEEP: &str =
     "cargo xtask bench --suite --sweep: docs/results/2026-11-21-h200-opencl-sweep.txt";
 

@@ -8,6 +8,7 @@ mod code;
 mod counts;
 mod docs;
 mod edges;
+mod figures;
 mod functions;
 mod kernels;
 mod manifests;
@@ -38,7 +39,7 @@ pub(crate) struct Args {
 /// A check's name, and the problems that it finds, each with the file and the way out.
 type Check = (&'static str, fn(&Workspace) -> Vec<String>);
 
-const CHECKS: [Check; 21] = [
+const CHECKS: [Check; 22] = [
     ("crate-edges", edges::follow_the_graph),
     ("two-backends", edges::only_the_facade_names_two_backends),
     ("core-without-io", edges::core_performs_no_io),
@@ -57,6 +58,7 @@ const CHECKS: [Check; 21] = [
     ("vocabulary", vocabulary::is_the_fields),
     ("quotations", vocabulary::quotations_are_there),
     ("lock-file", words::registries_are_public),
+    ("figures", figures::quotations_are_exact),
     ("links", docs::links_resolve),
     ("readme-and-licences", docs::readme_changelog_and_licences),
     ("manifests", manifests::are_complete),

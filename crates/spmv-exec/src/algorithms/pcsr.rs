@@ -14,7 +14,7 @@ use crate::method::{Facts, Launch, Method, Repair};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
 use crate::tilings::{B, Of, On, Row, S, T, W};
 
-const SUITE: &str = "cargo xtask bench --suite --algorithm all: docs/results/2026-11-21-h200-cuda-all.txt, 2026-11-22-cpu-auto.txt";
+const SUITE: &str = "cargo xtask bench --suite --algorithm all: docs/results/2026-11-22-h200-cuda-auto.txt, 2026-11-22-cpu-auto.txt";
 
 pub(crate) struct Pcsr;
 
