@@ -102,7 +102,7 @@ impl Operation {
     }
 }
 
-/// Everything a kernel is compiled for: cache key, label and test name.
+/// Everything a kernel is compiled for: cache key and label.
 ///
 /// S is no part of the code: every kernel that walks takes it as the argument `tiles`.
 ///

@@ -7,11 +7,14 @@ use spmv_model::{Profile, Work};
 use crate::algorithms::{Algorithm, Known};
 use crate::method::{Effort, Launch, Storage};
 use crate::options::Options;
+use crate::tilings::{AUTO, Bound};
 
 /// Override the heuristic only if the prediction is at most this share of its choice's time: predictions are off by some
-/// 15%, and layouts cost something to make. And where the profile is of another processor.
-const WORTH: f64 = 0.85;
-const WORTH_OF_ANOTHER: f64 = 0.75;
+/// 15%, and layouts cost something to make.
+const WORTH: Bound<f64> = Bound { is: 0.85, by: AUTO };
+/// The same with a profile of another processor.
+const WORTH_OF_ANOTHER: Bound<f64> =
+    Bound { is: 0.75, by: "nothing was measured: no second processor was at hand" };
 
 /// An algorithm that could multiply, and the time predicted for it.
 ///
@@ -119,7 +122,7 @@ pub(crate) fn choose(
     let (best, worth) = (&candidates[0], if profile.is_built_in() { WORTH_OF_ANOTHER } else { WORTH });
     match best.algorithm.known() {
         Some(known) if known == rule => (rule, "predicted to be fastest"),
-        Some(known) if best.seconds <= worth * of_rule => (known, "predicted to be fastest by far"),
+        Some(known) if best.seconds <= worth.is * of_rule => (known, "predicted to be fastest by far"),
         _ => (rule, reason),
     }
 }

@@ -50,7 +50,7 @@ pub enum Error {
     Foreign {
         /// What was given.
         what: &'static str,
-        /// `device`, `prepared matrix` or `pair`.
+        /// `device`, `prepared matrix` or `split matrix`.
         to: &'static str,
     },
 }

@@ -11,11 +11,10 @@ use spmv_core::{Dtype, RowStats, Tiling};
 const SERIAL_STEPS: usize = 48 * 1024;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
-/// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others:
-/// the best of a sweep over S on 20 matrices (`cargo xtask bench --suite --sweep`).
-pub(crate) const RESIDENT_LANES: u64 = 56 * 32;
+/// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others.
+pub(crate) const RESIDENT_LANES: Bound<u64> = Bound { is: 56 * 32, by: SWEEP };
 /// Entries of a row that a lane of a bunch should have, where bunches may be small.
-const ENTRIES_PER_LANE: f64 = 5.5;
+const ENTRIES_PER_LANE: Bound<f64> = Bound { is: 5.5, by: TILINGS };
 /// Mean row length up to which a wide block would be filled by the number of its rows, which leaves much of it empty.
 const SHORT_ROWS: f64 = 4.0;
 
@@ -171,7 +170,17 @@ pub(crate) const fn tiled(of: Of, parts: Row) -> [Row; 4] {
     ]
 }
 
-/// Runs that several algorithms' rows go back to.
+/// A bound of a heuristic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound<N> {
+    pub(crate) is: N,
+    /// What chose it, as [`Row::by`].
+    #[allow(dead_code)] // For the reader.
+    pub(crate) by: &'static str,
+}
+
+/// Runs that several algorithms' rows and bounds go back to.
+pub(crate) const AUTO: &str = "cargo xtask bench --suite --matrix FILES --backend cuda --algorithm all: docs/results/2026-11-22-h200-cuda-auto.txt";
 pub(crate) const SERIAL: &str = "cargo run --release -p spmv-cpu --example serial";
 pub(crate) const TILINGS: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-21-h200-cuda-tilings.txt";
@@ -221,10 +230,10 @@ impl Row {
                 tasks(case, one, lanes, width).min(tasks(case, other, lanes, width))
             }
             S::Bunches(of, bunches) => tiles_for(work(case.rows, of), full(wanted * lanes, bunches), 7),
-            S::Resident(of, most) => tiles_for(work(case.rows, of), full(width, RESIDENT_LANES), most),
+            S::Resident(of, most) => tiles_for(work(case.rows, of), full(width, RESIDENT_LANES.is), most),
             S::Table1(of) => {
                 let most = table1(lanes, case.value).tiles();
-                tiles_for(work(case.rows, of), full(width, RESIDENT_LANES), most)
+                tiles_for(work(case.rows, of), full(width, RESIDENT_LANES.is), most)
             }
         };
         Tiling::new(lanes, width, 1, bunches).expect("numbers in range by construction").with_tiles(tiles)
@@ -355,7 +364,7 @@ fn most_lanes(caps: &DeviceCaps) -> u32 {
 /// Lanes of a row that a bunch takes on a GPU: as many as rows of such a length keep busy, a power of two, at least 2
 /// where there are as many.
 pub(crate) fn lanes_of_a_row(rows: &RowStats, caps: &DeviceCaps) -> u32 {
-    let wanted = (rows.mean / ENTRIES_PER_LANE).max(1.0).log2().round() as u32;
+    let wanted = (rows.mean / ENTRIES_PER_LANE.is).max(1.0).log2().round() as u32;
     let most = most_lanes(caps);
     (1u32 << wanted.min(16)).clamp(2.min(most), most)
 }

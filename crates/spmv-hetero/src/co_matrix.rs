@@ -308,7 +308,7 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
     /// if `beta == 0`.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Foreign`] for another co_matrix's workspace, and failures of device and host; `y` is
+    /// [`Error::Length`], [`Error::Foreign`] for the workspace of another split matrix, and failures of device and host; `y` is
     /// unspecified then.
     pub fn apply(
         &self,
@@ -328,7 +328,7 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         let has_regular = self.regular.is_some();
         let n_sums = if has_regular { n_rows } else { 0 };
         if (self.cores.is_some(), n_sums) != (on_cores.is_some(), sums.len()) {
-            return Err(Error::Foreign { what: "the workspace", to: "co_matrix" });
+            return Err(Error::Foreign { what: "the workspace", to: "split matrix" });
         }
         // Of the cores alone, which are done in less time than it takes to read some timestamps.
         if let (Some(cores), Some(w), true) =
@@ -385,7 +385,7 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         whole: &mut [T::Accum],
         own: &mut [T::Accum],
     ) -> Result<()> {
-        let foreign = || Error::Foreign { what: "the workspace", to: "co_matrix" };
+        let foreign = || Error::Foreign { what: "the workspace", to: "split matrix" };
         let OnDevice { regular: of_regular, rows: of_rows, staged } = on_device;
         let regular =
             self.regular.as_ref().map(|r| of_regular.as_mut().map(|w| (&r.prepared, w)).ok_or_else(foreign));

@@ -53,7 +53,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// The pattern, and how wide its regular part is: columns on device and host of the diagonal, or K.
+/// The pattern, and how wide its regular part is: columns before and after the diagonal, or K.
 pub(crate) fn recognised<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (Pattern, usize) {
     let is_full = |slots: f64, entries: usize| entries > 0 && slots <= FULL * entries as f64;
     let (half_width, in_band) = band(a);

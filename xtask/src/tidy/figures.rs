@@ -34,6 +34,23 @@ pub(crate) fn quotations_are_exact(w: &Workspace) -> Vec<String> {
     problems
 }
 
+/// Every archive that a source names, as what chose a tiling or a bound, is there.
+pub(crate) fn named_archives_are_there(w: &Workspace) -> Vec<String> {
+    const FOLDER: &str = "docs/results/";
+    let mut problems = Vec::new();
+    for (path, text) in w.tree.rust().filter(|(path, _)| path.starts_with("crates/")) {
+        for (at, _) in text.match_indices(FOLDER) {
+            let rest = &text[at..];
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || "/.-_".contains(c))).unwrap_or(rest.len());
+            let archive = &rest[..end];
+            if !w.tree.has(archive) {
+                problems.push(format!("{path}: names {archive}, which is not there"));
+            }
+        }
+    }
+    problems
+}
+
 /// The first number with a decimal point; versions with two points, or after a product's name, are none.
 fn figure(line: &str) -> Option<&str> {
     const PRODUCTS: [&str; 1] = ["PoCL"];
@@ -72,6 +89,17 @@ mod tests {
         assert!(problems("It is 1.26 times as fast.")[0].contains("1.26: quote"));
         assert!(problems("(0.9x)")[0].contains("0.9"));
         assert_eq!(problems("driver 580.159.04, PoCL 5.0, 20 matrices\n```sh\ncargo run 1.5\n```"), [""; 0]);
+    }
+
+    #[test]
+    fn an_archive_that_is_gone_is_found() {
+        let named = |file| {
+            let source = format!("const BY: &str = \"cargo xtask bench: docs/results/{file}\";");
+            let tree = Tree::of(&[("crates/a/src/b.rs", source.as_str()), ("docs/results/a.txt", "")]);
+            named_archives_are_there(&Workspace { tree, ..Workspace::default() })
+        };
+        assert_eq!(named("a.txt"), [""; 0]);
+        assert_eq!(named("b.txt").len(), 1);
     }
 
     #[test]

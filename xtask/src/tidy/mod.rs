@@ -39,7 +39,7 @@ pub(crate) struct Args {
 /// A check's name, and the problems that it finds, each with the file and the way out.
 type Check = (&'static str, fn(&Workspace) -> Vec<String>);
 
-const CHECKS: [Check; 22] = [
+const CHECKS: [Check; 23] = [
     ("crate-edges", edges::follow_the_graph),
     ("two-backends", edges::only_the_facade_names_two_backends),
     ("core-without-io", edges::core_performs_no_io),
@@ -59,6 +59,7 @@ const CHECKS: [Check; 22] = [
     ("quotations", vocabulary::quotations_are_there),
     ("lock-file", words::registries_are_public),
     ("figures", figures::quotations_are_exact),
+    ("archives", figures::named_archives_are_there),
     ("links", docs::links_resolve),
     ("readme-and-licences", docs::readme_changelog_and_licences),
     ("manifests", manifests::are_complete),

@@ -8,16 +8,16 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Method, bits, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
-use crate::tilings::{B, OPENCL, Of, On, Row, S, SERIAL, T, TILINGS, W, lanes_of_a_row};
+use crate::tilings::{AUTO, B, Bound, OPENCL, Of, On, Row, S, SERIAL, T, TILINGS, W, lanes_of_a_row};
 
 /// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
-const EVEN: f64 = 8.0;
+const EVEN: Bound<f64> = Bound { is: 8.0, by: AUTO };
 /// Steps of the bunch with the longest row, up to which rows count as even whatever their mean: about as long as other
-/// algorithms take for what they do besides (`cargo xtask bench --backend cuda --algorithm all`).
-const SHORT_STEPS: u64 = 16;
+/// algorithms take for what they do besides.
+const SHORT_STEPS: Bound<u64> = Bound { is: 16, by: AUTO };
 /// Lanes of a compute unit that must have a row to take, or part of one, where rows are not cut. Below, the whole device
 /// waits for a few of its units.
-const BUSY_LANES: u64 = 256;
+const BUSY_LANES: Bound<u64> = Bound { is: 256, by: AUTO };
 
 pub(crate) struct CsrVector;
 
@@ -57,9 +57,9 @@ impl Method for CsrVector {
     /// Bunches with a row each must be done at about the same time, with a lane for every step.
     fn suits(&self, rows: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
         let lanes = u64::from(lanes_of_a_row(rows, caps));
-        let fills = rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES;
-        let is_short = rows.nnz > 0 && rows.max as u64 <= SHORT_STEPS * lanes;
-        let is_even = is_short || (fills && rows.max as f64 <= EVEN * rows.mean);
+        let fills = rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES.is;
+        let is_short = rows.nnz > 0 && rows.max as u64 <= SHORT_STEPS.is * lanes;
+        let is_even = is_short || (fills && rows.max as f64 <= EVEN.is * rows.mean);
         (is_even && !caps.tasks)
             .then_some("one launch; rows are so even that no bunch waits long for another")
     }

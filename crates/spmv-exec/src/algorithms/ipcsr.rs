@@ -13,11 +13,11 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
-use crate::tilings::{B, On, RESIDENT_LANES, Row, S, T, TILINGS, W, splits_subgroups};
+use crate::tilings::{AUTO, B, Bound, On, RESIDENT_LANES, Row, S, T, TILINGS, W, splits_subgroups};
 
 /// Mean entries of a row above which groups that hold a block of rows hold pieces of rows for the most part, and
 /// meet at barriers for nothing.
-const LONG: f64 = 1024.0;
+const LONG: Bound<f64> = Bound { is: 1024.0, by: AUTO };
 
 const BLOCKS: &str = "cargo xtask bench --suite --algorithm ipcsr: docs/results/2026-11-21-cpu-blocks.txt";
 
@@ -62,8 +62,8 @@ impl Method for Ipcsr {
     /// Long rows leave groups with pieces of rows, which matters where there is work for all of them. Where the host can
     /// map, it would repair speculative sums, and in a memory of two parts pages would go to and fro.
     fn suits(&self, rows: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
-        let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * RESIDENT_LANES;
-        let speculates = rows.mean > LONG && is_full && !caps.memory.host_can_map();
+        let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * RESIDENT_LANES.is;
+        let speculates = rows.mean > LONG.is && is_full && !caps.memory.host_can_map();
         (splits_subgroups(caps) && caps.cross_block_reduction && !speculates)
             .then_some("one launch; cuts entries evenly over groups, whatever the row lengths")
     }
