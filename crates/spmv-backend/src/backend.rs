@@ -236,9 +236,9 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     type Event: Debug + Send;
     /// A compiled kernel.
     type Kernel: Debug + Send + Sync;
-    /// Launches that were recorded, to be started together ([`Infallible`](std::convert::Infallible) where none can
+    /// Launches that were captured, to be started together ([`Infallible`](std::convert::Infallible) where none can
     /// be).
-    type Recording: Debug + Send;
+    type Graph: Debug + Send;
 
     /// What the device says of itself; probed once, when it was opened.
     fn caps(&self) -> &DeviceCaps;
@@ -320,9 +320,9 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
         args: &Args<'_, Self>,
     ) -> Result<()>;
 
-    /// Records the launches and zeroings that `work` puts on the stream, instead of running them. `work` does nothing
-    /// else with the stream, and what was recorded is as unsafe to replay as its launches were to start. As it is here
-    /// for devices that cannot record.
+    /// Captures the launches and zeroings that `work` puts on the stream, instead of running them. `work` does nothing
+    /// else with the stream, and what was captured is as unsafe to replay as its launches were to start. As it is here
+    /// for devices that cannot capture.
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) where there is no such thing, what `work` returns, and
@@ -331,20 +331,20 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
         &self,
         stream: &Self::Stream,
         work: impl FnOnce() -> Result<(), E>,
-    ) -> Result<Self::Recording, E> {
+    ) -> Result<Self::Graph, E> {
         let _ = (stream, work);
-        Err(Error::unsupported(&*self.caps().name, "recorded runs", "start each run (enqueue)").into())
+        Err(Error::unsupported(&*self.caps().name, "captured runs", "start each run (enqueue)").into())
     }
 
-    /// Runs what was recorded, in stream order.
+    /// Runs what was captured, in stream order.
     ///
     /// # Safety
-    /// As for every recorded [`launch`](Self::launch), again.
+    /// As for every captured [`launch`](Self::launch), again.
     ///
     /// # Errors
     /// As [`launch`](Self::launch).
     #[allow(unsafe_code)]
-    unsafe fn replay(&self, stream: &Self::Stream, recording: &Self::Recording) -> Result<()>;
+    unsafe fn replay(&self, stream: &Self::Stream, graph: &Self::Graph) -> Result<()>;
 
     /// Marks this point of the stream.
     ///

@@ -88,15 +88,15 @@ impl<T: Value> Case<'_, T> {
         prepared.apply(workspace, alpha, &x, beta, &mut y).map_err(fail)?;
         same_bits("the second run", &first, &y.to_vec().map_err(fail)?)?;
 
-        self.record(prepared, workspace, &x, &old, &first)?;
+        self.capture(prepared, workspace, &x, &old, &first)?;
         let mut on_host = old.clone();
         prepared.apply_slices(workspace, alpha, self.x, beta, &mut on_host).map_err(fail)?;
         same_bits("the run on host slices", &first, &on_host)?;
         Ok(dirty)
     }
 
-    /// Recorded runs, where the device has them, give the same bits: alone and several together, replayed or not.
-    fn record<B: Backend>(
+    /// Captured runs, where the device has them, give the same bits: alone and several together, replayed or not.
+    fn capture<B: Backend>(
         &self,
         prepared: &Prepared<B, T>,
         workspace: &mut Workspace<B, T>,
@@ -114,29 +114,29 @@ impl<T: Value> Case<'_, T> {
             let mut y = prepared.device().upload(old).map_err(fail)?;
             for _ in 0..3 {
                 y.write(old).map_err(fail)?;
-                let mut recorded = match prepared.record(workspace, runs, alpha, x, beta, &mut y) {
-                    Ok(recorded) => recorded,
+                let mut graph = match prepared.capture(workspace, runs, alpha, x, beta, &mut y) {
+                    Ok(graph) => graph,
                     Err(spmv_exec::Error::Device(spmv_backend::Error::Unsupported { .. })) => return Ok(()),
-                    Err(e) => return Err(format!("recording {runs} runs: {e}")),
+                    Err(e) => return Err(format!("capturing {runs} runs: {e}")),
                 };
                 for _ in 0..if self.beta == 0.0 { 3 } else { 1 } {
-                    recorded.replay().map_err(|e| format!("replaying {runs} runs: {e}"))?;
+                    graph.replay().map_err(|e| format!("replaying {runs} runs: {e}"))?;
                 }
-                drop(recorded);
-                same_bits("a recorded run", first, &y.to_vec().map_err(fail)?)?;
+                drop(graph);
+                same_bits("a captured run", first, &y.to_vec().map_err(fail)?)?;
                 if prepared.plan().repair == Repair::Device {
                     let dirty = workspace.dirty_tiles(prepared).map_err(fail)?;
                     let expected = expected_dirty(self.a, prepared);
                     if dirty != expected {
-                        return Err(format!("{dirty} dirty tiles after recorded runs, {expected} are"));
+                        return Err(format!("{dirty} dirty tiles after captured runs, {expected} are"));
                     }
                 }
             }
         }
-        // A run after recorded ones finds its counters as it needs them.
+        // A run after captured ones finds its counters as it needs them.
         let mut y = prepared.device().upload(old).map_err(fail)?;
         prepared.apply(workspace, alpha, x, beta, &mut y).map_err(fail)?;
-        same_bits("the run after recorded ones", first, &y.to_vec().map_err(fail)?)
+        same_bits("the run after captured ones", first, &y.to_vec().map_err(fail)?)
     }
 }
 

@@ -96,7 +96,7 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
         let label = format!("{}-{}", B::NAME, variant.label);
         match (variant.open)().map(Device::new) {
             Ok(Ok(device)) => {
-                trials.push(records(&label, &device));
+                trials.push(captures(&label, &device));
                 of_device(&label, &device, &variant, at, &mut trials);
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),
@@ -119,17 +119,19 @@ pub fn run(trials: Vec<Trial>, threads: Option<usize>) -> ! {
     libtest_mimic::run(&arguments, trials).exit()
 }
 
-/// Whether the device can record: then every check replays recorded runs too, else the list of trials says why not.
-fn records<B: Backend>(label: &str, device: &Device<B>) -> Trial {
+/// Whether the device can capture: then every check replays captured runs too, else the list of trials says why not.
+fn captures<B: Backend>(label: &str, device: &Device<B>) -> Trial {
     let nothing = |device: &Device<B>| {
         let stream = device.backend().open_stream(false)?;
         device.backend().capture(&stream, || Ok(())).map(drop)
     };
     match nothing(device) {
         Err(e @ spmv_backend::Error::Unsupported { .. }) => {
-            Trial::test(format!("{label}/records [{e}]"), || Ok(())).with_ignored_flag(true)
+            Trial::test(format!("{label}/captures [{e}]"), || Ok(())).with_ignored_flag(true)
         }
-        result => Trial::test(format!("{label}/records"), || result.map_err(|e| Failed::from(e.to_string()))),
+        result => {
+            Trial::test(format!("{label}/captures"), || result.map_err(|e| Failed::from(e.to_string())))
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl Backend for Cpu {
     type Stream = Stream;
     type Event = Instant;
     type Kernel = Kernel;
-    type Recording = Infallible;
+    type Graph = Infallible;
 
     fn caps(&self) -> &DeviceCaps {
         &self.caps
@@ -167,8 +167,8 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    unsafe fn replay(&self, _: &Stream, recording: &Infallible) -> Result<()> {
-        match *recording {}
+    unsafe fn replay(&self, _: &Stream, graph: &Infallible) -> Result<()> {
+        match *graph {}
     }
 
     fn record(&self, _: &Stream) -> Result<Instant> {

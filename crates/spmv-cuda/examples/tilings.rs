@@ -54,10 +54,10 @@ fn time<T: Value>(device: &Device<Cuda>, a: &Csr<T>, options: &Options) -> Resul
     let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(0.25 + (i % 64) as f64 / 64.0)).collect();
     let (x, mut y) = (device.upload(&x)?, device.zeros::<T::Accum>(a.n_rows())?);
     let (one, zero) = (num_traits::one(), num_traits::zero());
-    let mut recorded = prepared.record(&mut workspace, RUNS, one, &x, zero, &mut y)?;
+    let mut graph = prepared.capture(&mut workspace, RUNS, one, &x, zero, &mut y)?;
     let mut times = Vec::new();
     for _ in 0..REPLAYS {
-        times.push(recorded.replay()?.stage1_s * 1e6);
+        times.push(graph.replay()?.stage1_s * 1e6);
     }
     times.remove(0);
     times.sort_by(f64::total_cmp);

@@ -59,7 +59,7 @@ pub struct Event {
     shared: Arc<Shared>,
 }
 
-/// Recorded launches.
+/// Captured launches.
 #[derive(Debug)]
 pub struct Graph {
     graph: Owned<CUgraphExec>,
@@ -77,7 +77,7 @@ impl<'a> HostAccess<'a> {
     /// Waits for the device. The context is the thread's.
     fn begin(shared: &'a Shared) -> Result<Self> {
         let manners = &*shared.manners;
-        let _nothing_recorded = manners.recording.write().unwrap_or_else(PoisonError::into_inner);
+        let _nothing_captured = manners.capturing.write().unwrap_or_else(PoisonError::into_inner);
         let _alone = manners.working.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: waits for all work of the thread's context; nobody gives it more.
         shared.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })?;
@@ -219,7 +219,7 @@ impl Backend for Cuda {
     type Stream = Stream;
     type Event = Event;
     type Kernel = Kernel;
-    type Recording = Graph;
+    type Graph = Graph;
 
     fn caps(&self) -> &DeviceCaps {
         &self.caps
@@ -375,14 +375,14 @@ impl Backend for Cuda {
     ) -> Result<Graph, E> {
         self.own(stream, &[]);
         if self.shared().callers.is_some() {
-            // What others put on the stream meanwhile would be recorded instead of done.
-            let what = "recorded runs on a stream of the caller";
+            // What others put on the stream meanwhile would be captured instead of done.
+            let what = "captured runs on a stream of the caller";
             return Err(self.unsupported(what, "open it without one").into());
         }
         let shared = self.shared();
         let _current = shared.enter()?;
         let check = |answer| shared.check(During::Other("capture"), answer);
-        let _nobody_waits = shared.manners.recording.read().unwrap_or_else(PoisonError::into_inner);
+        let _nobody_waits = shared.manners.capturing.read().unwrap_or_else(PoisonError::into_inner);
         /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`.
         const BY_THREAD: i32 = 1;
         // SAFETY: the stream lives; other threads' calls are no part of this, and none waits for the whole context.
@@ -401,12 +401,10 @@ impl Backend for Cuda {
         Ok(Graph { graph: Owned::new(ready, sys::cuGraphExecDestroy, shared), by_one_thread: PhantomData })
     }
 
-    unsafe fn replay(&self, stream: &Stream, recording: &Graph) -> Result<()> {
+    unsafe fn replay(&self, stream: &Stream, graph: &Graph) -> Result<()> {
         self.own(stream, &[]);
         // SAFETY: stream and graph live; what its kernels do is the caller's contract.
-        self.work(During::Kernel("graph"), || unsafe {
-            sys::cuGraphLaunch(recording.graph.get(), stream.get())
-        })
+        self.work(During::Kernel("graph"), || unsafe { sys::cuGraphLaunch(graph.graph.get(), stream.get()) })
     }
 
     fn record(&self, stream: &Stream) -> Result<Event> {

@@ -21,7 +21,7 @@ const ALIGNMENT: u64 = 16;
 impl Cuda {
     /// Opens a device all of whose work goes to one stream of the caller, in order with what the caller puts there.
     ///
-    /// Every stream that the backend opens is that one. Runs on it cannot be recorded. Memory is
+    /// Every stream that the backend opens is that one. Runs on it cannot be captured. Memory is
     /// [`Memory::Device`] unless the options ask for another.
     ///
     /// # Safety

@@ -15,9 +15,9 @@ use crate::options::Memory;
 /// the order of the fields.
 #[derive(Debug, Default)]
 pub(crate) struct Manners {
-    /// Held for reading while launches are recorded, for writing while all work of the context is waited for, which the
+    /// Held for reading while launches are captured, for writing while all work of the context is waited for, which the
     /// driver then refuses.
-    pub(crate) recording: RwLock<()>,
+    pub(crate) capturing: RwLock<()>,
     /// Held for reading while work is given to the device, for writing while the host accesses managed memory, on
     /// devices where the two must not meet.
     pub(crate) working: RwLock<()>,
@@ -137,7 +137,7 @@ impl Shared {
 
     /// Waits for all work of the context, which is the thread's.
     pub(crate) fn wait_for_all(&self) -> Result<()> {
-        let _nothing_recorded = self.manners.recording.write().unwrap_or_else(PoisonError::into_inner);
+        let _nothing_captured = self.manners.capturing.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: waits, and changes nothing.
         self.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })
     }

@@ -21,7 +21,7 @@ fn main() {
         all_work_goes_to_the_callers_stream
         the_threads_context_stays_as_it_was
         buffers_and_streams_of_another_context_are_refused
-        managed_memory_and_recorded_runs_are_refused
+        managed_memory_and_captured_runs_are_refused
         a_buffer_is_as_long_as_it_is_and_of_its_own_type
     };
     let trials = shared::trials("cuda", devices().map(drop), tests);
@@ -203,7 +203,7 @@ fn buffers_and_streams_of_another_context_are_refused() -> Outcome {
     Ok(())
 }
 
-fn managed_memory_and_recorded_runs_are_refused() -> Outcome {
+fn managed_memory_and_captured_runs_are_refused() -> Outcome {
     let theirs = Theirs::new()?;
     let refused = |e: &DeviceError| matches!(e, DeviceError::Unsupported { .. });
     let device = theirs.open_with(Options { memory: Some(Memory::Managed), ..Options::default() });
@@ -217,8 +217,8 @@ fn managed_memory_and_recorded_runs_are_refused() -> Outcome {
     let prepared = device.prepare(a.view(), &options)?;
     let mut workspace = prepared.workspace()?;
     let (x, mut y) = (device.upload(&[1.0])?, device.zeros(a.n_rows())?);
-    let recorded = prepared.record(&mut workspace, 2, 1.0, &x, 0.0, &mut y).map(drop);
-    assert!(matches!(&recorded, Err(Error::Device(e)) if refused(e)), "{recorded:?}");
+    let graph = prepared.capture(&mut workspace, 2, 1.0, &x, 0.0, &mut y).map(drop);
+    assert!(matches!(&graph, Err(Error::Device(e)) if refused(e)), "{graph:?}");
     Ok(())
 }
 

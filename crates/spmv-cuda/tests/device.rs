@@ -41,7 +41,7 @@ fn main() {
         a_forgotten_run_overwrites_nothing_later
         a_panic_while_memory_is_mapped_harms_no_other
         a_timed_workspace_reports_device_times
-        runs_are_recorded
+        runs_are_captured
         every_run_has_the_same_bits
     };
     let trials = shared::trials("cuda", devices().map(drop), tests);
@@ -307,19 +307,19 @@ fn a_timed_workspace_reports_device_times() -> Outcome {
     Ok(())
 }
 
-/// The conformance suite tries recorded runs where a device has them; this one must.
-fn runs_are_recorded() -> Outcome {
+/// The conformance suite tries captured runs where a device has them; this one must.
+fn runs_are_captured() -> Outcome {
     for (memory, runs) in [(Memory::Device, 3), (Memory::Managed, 1)] {
         let device = in_memory(memory)?;
         let a = matrix();
         let prepared = device.prepare(a.view(), &speculative(Fixup::Auto))?;
         let mut workspace = prepared.workspace()?;
         let (x, mut y) = (device.upload(&[1.0])?, device.upload(&vec![f32::NAN; a.n_rows()])?);
-        let mut recorded = prepared.record(&mut workspace, runs, 1.0, &x, 0.0, &mut y)?;
+        let mut graph = prepared.capture(&mut workspace, runs, 1.0, &x, 0.0, &mut y)?;
         for _ in 0..3 {
-            recorded.replay()?;
+            graph.replay()?;
         }
-        drop(recorded);
+        drop(graph);
         assert_eq!(y.to_vec()?, expected(&a), "{memory:?}");
     }
     Ok(())

@@ -73,11 +73,11 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         Ok(())
     }
 
-    /// Starts again what was recorded of runs like this one: of the same matrix, vectors and workspace.
-    pub(crate) fn replay(&self, recording: &B::Recording) -> Result<()> {
-        // SAFETY: every recorded launch went through `start` with buffers of the same `Recorded`, which borrows
+    /// Starts again what was captured of runs like this one: of the same matrix, vectors and workspace.
+    pub(crate) fn replay(&self, graph: &B::Graph) -> Result<()> {
+        // SAFETY: every captured launch went through `start` with buffers of the same `Graph`, which borrows
         // matrix, vectors and workspace (the latter and `y` mutably) as long as it lives.
-        unsafe { self.device.backend().replay(self.stream, recording)? };
+        unsafe { self.device.backend().replay(self.stream, graph)? };
         Ok(())
     }
 }

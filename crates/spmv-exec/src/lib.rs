@@ -31,6 +31,7 @@ mod device;
 mod error;
 #[cfg(test)]
 mod faults;
+mod graph;
 #[allow(unsafe_code)]
 mod launch;
 mod method;
@@ -38,7 +39,6 @@ mod options;
 mod part;
 mod plan;
 mod prepared;
-mod recorded;
 mod run;
 mod tilings;
 mod workspace;
@@ -47,11 +47,11 @@ pub use algorithms::{Algorithm, UnknownAlgorithm};
 pub use choose::{Candidate, work_of};
 pub use device::{Device, DeviceVec};
 pub use error::{Error, Result};
+pub use graph::Graph;
 pub use method::{Facts, Repair, Sums};
 pub use options::{Fixup, Options};
 pub use plan::{Plan, plan};
 pub use prepared::Prepared;
-pub use recorded::Recorded;
 pub use run::{Pending, RunStats};
 pub use spmv_model::Profile;
 pub use workspace::Workspace;

@@ -311,7 +311,7 @@ impl Backend for OpenCl {
     type Stream = Stream;
     type Event = Event;
     type Kernel = Kernel;
-    type Recording = Infallible;
+    type Graph = Infallible;
 
     fn caps(&self) -> &DeviceCaps {
         &self.caps
@@ -451,8 +451,8 @@ impl Backend for OpenCl {
         unsafe { self.start(stream, kernel, groups, args.expect(kernel.id)) }
     }
 
-    unsafe fn replay(&self, _: &Stream, recording: &Infallible) -> Result<()> {
-        match *recording {}
+    unsafe fn replay(&self, _: &Stream, graph: &Infallible) -> Result<()> {
+        match *graph {}
     }
 
     fn record(&self, stream: &Stream) -> Result<Event> {

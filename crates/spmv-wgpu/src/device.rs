@@ -160,7 +160,7 @@ impl Backend for Wgpu {
     type Stream = Stream;
     type Event = Event;
     type Kernel = Kernel;
-    type Recording = Infallible;
+    type Graph = Infallible;
 
     fn caps(&self) -> &DeviceCaps {
         &self.caps
@@ -246,8 +246,8 @@ impl Backend for Wgpu {
         stream.work().launch(kernel, grid, scalars.bytes(), &buffers)
     }
 
-    unsafe fn replay(&self, _: &Stream, recording: &Infallible) -> Result<()> {
-        match *recording {}
+    unsafe fn replay(&self, _: &Stream, graph: &Infallible) -> Result<()> {
+        match *graph {}
     }
 
     fn record(&self, stream: &Stream) -> Result<Event> {

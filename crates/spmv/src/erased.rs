@@ -7,7 +7,7 @@ use std::sync::Arc;
 use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{AnyCsr, Dtype, RowStats, Value, for_each_value};
 use spmv_exec::{
-    Device, DeviceVec, Options, Pending, Plan, Prepared, Profile, Recorded, Result, RunStats, Workspace,
+    Device, DeviceVec, Graph, Options, Pending, Plan, Prepared, Profile, Result, RunStats, Workspace,
 };
 use spmv_hetero::{Partition, Steering};
 
@@ -107,7 +107,7 @@ pub trait AnyMatrix<T: Value>: Debug + Send + Sync {
         beta: T::Accum,
         y: &mut [T::Accum],
     ) -> Result<RunStats, Mismatch>;
-    fn record<'a>(
+    fn capture<'a>(
         &'a self,
         workspace: &'a mut dyn AnyWorkspace,
         runs: u32,
@@ -115,7 +115,7 @@ pub trait AnyMatrix<T: Value>: Debug + Send + Sync {
         x: &'a dyn AnyVector<T>,
         beta: T::Accum,
         y: &'a mut dyn AnyVector<T::Accum>,
-    ) -> Result<Box<dyn AnyRecorded + 'a>, Mismatch>;
+    ) -> Result<Box<dyn AnyGraph + 'a>, Mismatch>;
     fn dirty_tiles(&self, workspace: &dyn AnyWorkspace) -> Result<u32, Mismatch>;
 }
 
@@ -135,8 +135,8 @@ pub trait AnyPending {
     fn wait(self: Box<Self>) -> Result<RunStats>;
 }
 
-/// Recorded runs on any backend.
-pub trait AnyRecorded {
+/// Captured runs on any backend.
+pub trait AnyGraph {
     fn replay(&mut self) -> Result<RunStats>;
 }
 
@@ -252,7 +252,7 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
         Ok(Prepared::apply_slices(self, workspace, alpha, x, beta, y)?)
     }
 
-    fn record<'a>(
+    fn capture<'a>(
         &'a self,
         workspace: &'a mut dyn AnyWorkspace,
         runs: u32,
@@ -260,9 +260,9 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
         x: &'a dyn AnyVector<T>,
         beta: T::Accum,
         y: &'a mut dyn AnyVector<T::Accum>,
-    ) -> Result<Box<dyn AnyRecorded + 'a>, Mismatch> {
+    ) -> Result<Box<dyn AnyGraph + 'a>, Mismatch> {
         let (workspace, x, y) = own_all::<B, T>(workspace, x, y)?;
-        Ok(Box::new(Prepared::record(self, workspace, runs, alpha, x, beta, y)?))
+        Ok(Box::new(Prepared::capture(self, workspace, runs, alpha, x, beta, y)?))
     }
 
     fn dirty_tiles(&self, workspace: &dyn AnyWorkspace) -> Result<u32, Mismatch> {
@@ -296,8 +296,8 @@ impl<B: Backend, T: Value> AnyPending for Pending<'_, B, T> {
     }
 }
 
-impl<B: Backend, T: Value> AnyRecorded for Recorded<'_, B, T> {
+impl<B: Backend, T: Value> AnyGraph for Graph<'_, B, T> {
     fn replay(&mut self) -> Result<RunStats> {
-        Recorded::replay(self)
+        Graph::replay(self)
     }
 }

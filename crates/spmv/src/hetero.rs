@@ -9,7 +9,7 @@ use spmv_exec::{Device, Error, Options, Plan, Profile, Result, RunStats};
 use spmv_hetero::{CoDevices, CoMatrix, CoWorkspace, Models, Partition, Steering};
 
 use crate::erased::{
-    AnyDevice, AnyMatrix, AnyPending, AnyRecorded, AnyVector, AnyWorkspace, DeviceOf, Mismatch, Opened, own,
+    AnyDevice, AnyGraph, AnyMatrix, AnyPending, AnyVector, AnyWorkspace, DeviceOf, Mismatch, Opened, own,
     own_mut,
 };
 use crate::profiles::cores;
@@ -156,7 +156,7 @@ impl<B: Backend, T: Value> AnyMatrix<T> for CoMatrix<B, Cpu, T> {
         Ok(stats)
     }
 
-    fn record<'a>(
+    fn capture<'a>(
         &'a self,
         _: &'a mut dyn AnyWorkspace,
         _: u32,
@@ -164,8 +164,8 @@ impl<B: Backend, T: Value> AnyMatrix<T> for CoMatrix<B, Cpu, T> {
         _: &'a dyn AnyVector<T>,
         _: T::Accum,
         _: &'a mut dyn AnyVector<T::Accum>,
-    ) -> Result<Box<dyn AnyRecorded + 'a>, Mismatch> {
-        Err(unsupported("recorded runs", "use apply: the cores have their part to do").into())
+    ) -> Result<Box<dyn AnyGraph + 'a>, Mismatch> {
+        Err(unsupported("captured runs", "use apply: the cores have their part to do").into())
     }
 
     fn dirty_tiles(&self, _: &dyn AnyWorkspace) -> Result<u32, Mismatch> {

@@ -15,7 +15,7 @@ pub use backend::{BackendKind, Tried, UnknownBackend};
 pub use context::Context;
 pub use erased::Scalar;
 pub use error::{Error, Result};
-pub use matrix::{Matrix, Pending, Recorded, Workspace};
+pub use matrix::{Graph, Matrix, Pending, Workspace};
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
     Accum, Csr, CsrError, CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, by_dtype, format,

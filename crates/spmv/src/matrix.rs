@@ -7,7 +7,7 @@ use spmv_exec::{Plan, RunStats};
 use spmv_hetero::Partition;
 
 use crate::backend::BackendKind;
-use crate::erased::{AnyMatrix, AnyPending, AnyRecorded, AnyWorkspace, Mismatch, Scalar};
+use crate::erased::{AnyGraph, AnyMatrix, AnyPending, AnyWorkspace, Mismatch, Scalar};
 use crate::error::{Error, Result};
 use crate::vector::Vector;
 
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Pending<'_> {
     }
 }
 
-/// Runs on the same vectors with the same scalars, recorded: started by one call, which costs less than starting their
+/// Runs on the same vectors with the same scalars, captured: started by one call, which costs less than starting their
 /// kernels one by one. Keeps `x`, `y` and the workspace borrowed.
 ///
 /// ```
@@ -76,27 +76,27 @@ impl std::fmt::Debug for Pending<'_> {
 /// let context = Context::auto()?;
 /// let a = context.prepare(&Csr::from_coo(1, 1, &[(0, 0, 2.0f64)])?)?;
 /// let (x, mut y, mut workspace) = (context.upload(&[4.0])?, context.zeros(1)?, a.workspace()?);
-/// match a.record(&mut workspace, 1, 1.0, &x, 0.0, &mut y) {
-///     Ok(mut recorded) => {
-///         recorded.replay()?;
+/// match a.capture(&mut workspace, 1, 1.0, &x, 0.0, &mut y) {
+///     Ok(mut graph) => {
+///         graph.replay()?;
 ///     }
 ///     Err(e) => println!("{e}"),
 /// }
 /// # Ok::<(), spmv::Error>(())
 /// ```
 #[must_use]
-pub struct Recorded<'a> {
-    erased: Box<dyn AnyRecorded + 'a>,
+pub struct Graph<'a> {
+    erased: Box<dyn AnyGraph + 'a>,
 }
 
-impl std::fmt::Debug for Recorded<'_> {
+impl std::fmt::Debug for Graph<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recorded").finish_non_exhaustive()
+        f.debug_struct("Graph").finish_non_exhaustive()
     }
 }
 
-impl Recorded<'_> {
-    /// Runs what was recorded, and waits. Times are those of one run, the mean of all that were recorded.
+impl Graph<'_> {
+    /// Runs what was captured, and waits. Times are those of one run, the mean of all that were captured.
     ///
     /// # Errors
     /// Failures of the device, or a report of it that cannot be.
@@ -218,12 +218,12 @@ impl<T: Scalar> Matrix<T> {
         Ok(Pending { erased: pending.map_err(|e| self.error(e))? })
     }
 
-    /// Records `runs` runs of `y <- alpha*A*x + beta*y`, one after the other; starts none. On CUDA they become a graph.
+    /// Captures `runs` runs of `y <- alpha*A*x + beta*y`, one after the other; starts none. On CUDA they become a graph.
     ///
     /// # Errors
-    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot record or has the host's cores, for no runs, and for
+    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot capture or has the host's cores, for no runs, and for
     /// several runs that the host must repair.
-    pub fn record<'a>(
+    pub fn capture<'a>(
         &'a self,
         workspace: &'a mut Workspace,
         runs: u32,
@@ -231,10 +231,10 @@ impl<T: Scalar> Matrix<T> {
         x: &'a Vector<T>,
         beta: T::Accum,
         y: &'a mut Vector<T::Accum>,
-    ) -> Result<Recorded<'a>> {
+    ) -> Result<Graph<'a>> {
         let (workspace, x, y) = (&mut *workspace.erased, &*x.erased, &mut *y.erased);
-        let recorded = self.erased.record(workspace, runs, alpha, x, beta, y);
-        Ok(Recorded { erased: recorded.map_err(|e| self.error(e))? })
+        let graph = self.erased.capture(workspace, runs, alpha, x, beta, y);
+        Ok(Graph { erased: graph.map_err(|e| self.error(e))? })
     }
 
     /// Tiles that the device repaired in the last run with this workspace; see [`RunStats::dirty_tiles`].

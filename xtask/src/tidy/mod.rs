@@ -56,7 +56,7 @@ const CHECKS: [Check; 23] = [
     ("function-length", functions::are_short),
     ("words", words::none_is_forbidden),
     ("vocabulary", vocabulary::is_the_fields),
-    ("quotations", vocabulary::quotations_are_there),
+    ("vocabulary-lists", vocabulary::lists_are_true),
     ("lock-file", words::registries_are_public),
     ("figures", figures::quotations_are_exact),
     ("archives", figures::named_archives_are_there),

@@ -129,7 +129,7 @@ pub(crate) struct ComparisonRun {
     pub(crate) flush_gbs: Option<f64>,
 }
 
-/// One matrix, multiplied one way on a CUDA device, recorded and timed by events.
+/// One matrix, multiplied one way on a CUDA device, captured and timed by events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ComparisonRow {
     pub(crate) matrix: String,

@@ -16,7 +16,7 @@ use crate::bench::report::Cache;
 /// The profile that is built in.
 const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../spmv-model/src/cpu.json");
 
-/// Every generated matrix comes from it, its target in the grid and its spread.
+/// Every generated matrix comes from it, its position in the grid and its spread.
 const SEED: u64 = 2017;
 
 /// I times P of the largest matrix, unless one says otherwise: several row lengths for up to ten waves; and where it is to

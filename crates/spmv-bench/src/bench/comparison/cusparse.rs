@@ -173,12 +173,12 @@ struct SetUp {
 
 /// `y <- A*x` by one variant, with a `y` and descriptors of its own.
 pub(super) struct Operation<'a, T: GpuValue> {
-    /// What was recorded, and how many multiplications. Dropped before what they use.
+    /// What was captured, and how many multiplications. Dropped before what they use.
     graph: Option<(Graph, u32)>,
     set_up: SetUp,
     set_up_s: f64,
     variant: Variant,
-    /// alpha and beta, in one target as long as there may be a graph.
+    /// alpha and beta, at one address as long as there may be a graph.
     scalars: Box<[T; 2]>,
     y: DeviceVec<OnGpu, T>,
     cusparse: &'a Cusparse,
@@ -225,9 +225,9 @@ impl<'a, T: GpuValue> Operation<'a, T> {
         Ok(self.y.to_vec()?)
     }
 
-    /// Records `runs` multiplications in one graph, after one that is not recorded: the first may load kernels, which a
+    /// Captures `runs` multiplications in one graph, after one that is not captured: the first may load kernels, which a
     /// capture forbids. Leaves `nothing` in `y`.
-    pub(super) fn record(&mut self, runs: u32, nothing: &[T]) -> anyhow::Result<()> {
+    pub(super) fn capture(&mut self, runs: u32, nothing: &[T]) -> anyhow::Result<()> {
         self.multiply()?;
         self.cusparse.wait()?;
         self.y.write(nothing)?;
@@ -241,9 +241,9 @@ impl<'a, T: GpuValue> Operation<'a, T> {
         Ok(())
     }
 
-    /// Replays what was recorded and waits; returns the seconds of one multiplication between two events.
+    /// Replays what was captured and waits; returns the seconds of one multiplication between two events.
     pub(super) fn replay(&self) -> anyhow::Result<f64> {
-        let Some((graph, runs)) = &self.graph else { bail!("nothing was recorded") };
+        let Some((graph, runs)) = &self.graph else { bail!("nothing was captured") };
         let (backend, stream) = (self.cusparse.device.backend(), &self.cusparse.stream);
         let begin = backend.record(stream)?;
         // SAFETY: the graph holds calls of `multiply` alone, whose descriptors, buffer and vectors live as long as
@@ -436,7 +436,7 @@ impl<B: Backend> Backend for Flushing<B> {
     type Stream = B::Stream;
     type Event = B::Event;
     type Kernel = B::Kernel;
-    type Recording = B::Recording;
+    type Graph = B::Graph;
 
     fn caps(&self) -> &DeviceCaps {
         self.inner.caps()
@@ -498,13 +498,13 @@ impl<B: Backend> Backend for Flushing<B> {
         &self,
         stream: &B::Stream,
         work: impl FnOnce() -> Result<(), E>,
-    ) -> Result<B::Recording, E> {
+    ) -> Result<B::Graph, E> {
         self.inner.capture(stream, work)
     }
 
-    unsafe fn replay(&self, stream: &B::Stream, recording: &B::Recording) -> DeviceResult<()> {
+    unsafe fn replay(&self, stream: &B::Stream, graph: &B::Graph) -> DeviceResult<()> {
         // SAFETY: the caller's promise, which is the same.
-        unsafe { self.inner.replay(stream, recording) }
+        unsafe { self.inner.replay(stream, graph) }
     }
 
     fn record(&self, stream: &B::Stream) -> DeviceResult<B::Event> {

@@ -11,7 +11,7 @@ use spmv_backend::{Args, Backend, Memory, Scalar};
 /// A backend that can read more memory than the device's caches hold, at one point of any stream: right before the
 /// next event on it.
 ///
-/// Recorded runs have a stream of their own and mark its events themselves, so this is the target where other work can
+/// Captured runs have a stream of their own and mark its events themselves, so this is where other work can
 /// come before the first of them. It must come on the same stream: a host that waited for it would then start an
 /// idle device, and the time of that start would be in every time. All other verbs are passed on (`cusparse.rs`).
 #[derive(Debug)]

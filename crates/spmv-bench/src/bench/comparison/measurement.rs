@@ -116,7 +116,7 @@ impl Measurement<'_> {
                     prepared().find_map(Arrays::of).context("the matrix is too large for one launch")?;
                 let y = self.device.upload(&nothing)?;
                 let mut operation = Operation::new(cusparse, variant, &arrays, &x, y)?;
-                operation.record(self.runs(), &nothing)?;
+                operation.capture(self.runs(), &nothing)?;
                 Ok(operation)
             };
             match enter() {
@@ -125,7 +125,7 @@ impl Measurement<'_> {
             }
         }
 
-        let replays = ours.iter().zip(&mut outputs).map(|(one, output)| one.record(output, self.runs(), &x));
+        let replays = ours.iter().zip(&mut outputs).map(|(one, output)| one.capture(output, self.runs(), &x));
         let theirs_too = theirs
             .iter()
             .map(|operation| -> anyhow::Result<Replay<'_>> { Ok(Box::new(|| operation.replay())) });
@@ -133,7 +133,7 @@ impl Measurement<'_> {
         let flush = || self.device.backend().flush_before_next_event();
         let mut times = race(contestants, self.cache, self.rounds(), &flush).into_iter();
 
-        // As many as were recorded, in the same order.
+        // As many as were captured, in the same order.
         for ((one, output), time) in ours.iter().zip(&outputs).zip(&mut times) {
             let plan = one.prepared.plan();
             let mut row = common.row(one.contestant.clone(), one.set_up_s, time, || Ok(output.y.to_vec()?));
@@ -147,7 +147,7 @@ impl Measurement<'_> {
         Ok(rows)
     }
 
-    /// Prepares one of ours and runs it once, so that nothing is loaded while it is recorded.
+    /// Prepares one of ours and runs it once, so that nothing is loaded while it is captured.
     fn enter<T: GpuValue>(
         &self,
         a: &Csr<T>,
@@ -184,15 +184,15 @@ impl Measurement<'_> {
 }
 
 impl<T: GpuValue> Ours<T> {
-    fn record<'a>(
+    fn capture<'a>(
         &'a self,
         output: &'a mut Output<T>,
         runs: u32,
         x: &'a DeviceVec<OnGpu, T>,
     ) -> anyhow::Result<Replay<'a>> {
         let Output { workspace, y } = output;
-        let mut recorded = self.prepared.record(workspace, runs, T::one(), x, T::zero(), y)?;
-        Ok(Box::new(move || Ok(recorded.replay()?.stage1_s)))
+        let mut graph = self.prepared.capture(workspace, runs, T::one(), x, T::zero(), y)?;
+        Ok(Box::new(move || Ok(graph.replay()?.stage1_s)))
     }
 }
 
@@ -243,7 +243,7 @@ pub(super) fn empty_us(device: &Device<OnGpu>) -> anyhow::Result<f64> {
     };
     let x = device.upload(&[1.0])?;
     let (one, mut output) = measurement.enter(&a, algorithms[0], &x, &[f64::NAN])?;
-    let replay = one.record(&mut output, measurement.runs(), &x);
+    let replay = one.capture(&mut output, measurement.runs(), &x);
     let time = race(vec![replay], measurement.cache, measurement.rounds(), &|| ()).remove(0)?;
     Ok(time.median)
 }

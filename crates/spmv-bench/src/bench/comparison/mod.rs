@@ -49,7 +49,7 @@ const FLUSH_ROUNDS: usize = 5;
 /// An opened CUDA device.
 pub(crate) struct Gpu {
     device: Device<OnGpu>,
-    /// Its target in CUDA's list.
+    /// Its index in CUDA's list.
     target: usize,
 }
 
@@ -252,7 +252,7 @@ mod tests {
         let names = ["NVIDIA H200", "NVIDIA A2"].map(String::from);
         let of = |asked| index(asked, &names);
         assert_eq!([of(None), of(Some("1")), of(Some("a2")), of(Some("nvidia"))], [0, 1, 1, 0]);
-        // `2` is no target here, but part of a name.
+        // `2` is no index here, but part of a name.
         assert_eq!(of(Some("2")), 0);
     }
 

@@ -115,7 +115,7 @@ fn find<'a>(cells: &[&'a Cell], varied: Varied, value: u32) -> Option<&'a Cell> 
     cells.iter().copied().find(|c| (c.w, c.s) == wanted)
 }
 
-/// Speeds as text, the greatest with a star; a blank holds its target in the others.
+/// Speeds as text, the greatest with a star; a blank stands for it in the others.
 fn starred(speeds: &[Option<f64>]) -> Vec<String> {
     let best = speeds.iter().flatten().copied().fold(0.0, f64::max);
     speeds.iter().map(|s| number(*s, 2) + if *s == Some(best) { "*" } else { " " }).collect()

@@ -1,4 +1,4 @@
-//! Runs recorded once and started together, where the device can (a CUDA graph).
+//! Runs captured once and started together, where the device can (a CUDA graph).
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -16,22 +16,22 @@ use crate::prepared::Prepared;
 use crate::run::RunStats;
 use crate::workspace::Workspace;
 
-/// Runs on the same vectors with the same scalars, recorded: started by one call, which costs less than starting their
+/// Runs on the same vectors with the same scalars, captured: started by one call, which costs less than starting their
 /// kernels one by one. Keeps `x`, `y` and the workspace borrowed.
 ///
 /// ```
 /// # fn with<B: spmv_backend::Backend>(a: &spmv_exec::Prepared<B, f32>, w: &mut spmv_exec::Workspace<B, f32>,
 /// #     x: &spmv_exec::DeviceVec<B, f32>, y: &mut spmv_exec::DeviceVec<B, f32>) -> Result<(), spmv_exec::Error> {
-/// let mut recorded = a.record(w, 1, 1.0, x, 0.0, y)?;
+/// let mut graph = a.capture(w, 1, 1.0, x, 0.0, y)?;
 /// for _ in 0..100 {
-///     let stats = recorded.replay()?;
+///     let stats = graph.replay()?;
 ///     println!("{} us", stats.stage1_s * 1e6);
 /// }
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
 #[must_use]
-pub struct Recorded<'a, B: Backend, T: Value> {
+pub struct Graph<'a, B: Backend, T: Value> {
     prepared: &'a Prepared<B, T>,
     workspace: &'a mut Workspace<B, T>,
     x: &'a DeviceVec<B, T>,
@@ -40,20 +40,20 @@ pub struct Recorded<'a, B: Backend, T: Value> {
     beta: T::Accum,
     runs: u32,
     /// Used alternately: where the device repairs, a run resets the counter that the next one uses, so that an odd number
-    /// of runs is recorded once for each counter to begin with.
-    recordings: Vec<B::Recording>,
+    /// of runs is captured once for each counter to begin with.
+    graphs: Vec<B::Graph>,
     next: usize,
     /// Set while a replay is on its way: counters may not be zero after one that failed.
     in_use: bool,
 }
 
 impl<B: Backend, T: Value> Prepared<B, T> {
-    /// Records `runs` runs of `y <- alpha*A*x + beta*y`, one after the other; starts none.
+    /// Captures `runs` runs of `y <- alpha*A*x + beta*y`, one after the other; starts none.
     ///
     /// # Errors
-    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot record, for no runs, and for several runs
+    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot capture, for no runs, and for several runs
     /// that the host must repair.
-    pub fn record<'a>(
+    pub fn capture<'a>(
         &'a self,
         workspace: &'a mut Workspace<B, T>,
         runs: u32,
@@ -61,21 +61,21 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         x: &'a DeviceVec<B, T>,
         beta: T::Accum,
         y: &'a mut DeviceVec<B, T::Accum>,
-    ) -> Result<Recorded<'a, B, T>> {
+    ) -> Result<Graph<'a, B, T>> {
         self.check_run(x, beta, y)?;
         self.check_owner(workspace)?;
         let device = &*self.device.caps().name;
         if runs == 0 || (runs > 1 && self.plan.repair == Repair::Host) {
-            let what = format!("recording of {runs} runs repaired on the host");
-            return Err(DeviceError::unsupported(device, what, "record one, or repair on the device").into());
+            let what = format!("a graph of {runs} runs repaired on the host");
+            return Err(DeviceError::unsupported(device, what, "capture one, or repair on the device").into());
         }
         y.wait_for_forgotten()?;
         let on_device = self.plan.repair == Repair::Device;
         let n = if on_device && runs % 2 == 1 { 2 } else { 1 };
-        let mut recordings = Vec::with_capacity(n);
+        let mut graphs = Vec::with_capacity(n);
         for i in 0..n as u32 {
             let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer));
-            let recording = self.device.backend().capture::<Error>(&workspace.stream, || {
+            let graph = self.device.backend().capture::<Error>(&workspace.stream, || {
                 for k in i * runs..(i + 1) * runs {
                     let turn = if on_device { k % 2 } else { 0 };
                     let (x, y) = vectors;
@@ -88,20 +88,20 @@ impl<B: Backend, T: Value> Prepared<B, T> {
                 }
                 Ok(())
             })?;
-            recordings.push(recording);
+            graphs.push(graph);
         }
-        // Counters are zero now, and must be made so again before a run that is not recorded.
+        // Counters are zero now, and must be made so again before a run that is not captured.
         workspace.in_use = true;
         self.begin(workspace)?;
         x.in_use.fetch_add(1, Ordering::Relaxed);
         let (next, in_use) = (0, false);
-        Ok(Recorded { prepared: self, workspace, x, y, alpha, beta, runs, recordings, next, in_use })
+        Ok(Graph { prepared: self, workspace, x, y, alpha, beta, runs, graphs, next, in_use })
     }
 }
 
-impl<B: Backend, T: Value> Recorded<'_, B, T> {
-    /// Runs what was recorded, waits, and repairs where that is the host's part. Times are those of one run, the mean
-    /// of all that were recorded: stage 1 and the device's stage 2 together, by the device's timestamps in a
+impl<B: Backend, T: Value> Graph<'_, B, T> {
+    /// Runs what was captured, waits, and repairs where that is the host's part. Times are those of one run, the mean
+    /// of all that were captured: stage 1 and the device's stage 2 together, by the device's timestamps in a
     /// [`timed_workspace`](Prepared::timed_workspace).
     ///
     /// # Errors
@@ -129,9 +129,9 @@ impl<B: Backend, T: Value> Recorded<'_, B, T> {
         let (x, y) = (Memory::Device(&self.x.buffer), Memory::Device(&self.y.buffer));
         let (device, alpha, beta) = (&prepared.device, *alpha, *beta);
         let run = Run::<B, T> { device, stream, x, y, alpha, beta, turn: 0 };
-        run.replay(&self.recordings[self.next])?;
+        run.replay(&self.graphs[self.next])?;
         let last_turn = ((self.next as u32 + 1) * self.runs - 1) % 2;
-        self.next = (self.next + 1) % self.recordings.len();
+        self.next = (self.next + 1) % self.graphs.len();
         let end = backend.record(stream)?;
         backend.submit(stream)?;
         backend.wait(&end)?;
@@ -153,7 +153,7 @@ impl<B: Backend, T: Value> Recorded<'_, B, T> {
     }
 }
 
-impl<B: Backend, T: Value> Drop for Recorded<'_, B, T> {
+impl<B: Backend, T: Value> Drop for Graph<'_, B, T> {
     fn drop(&mut self) {
         self.x.in_use.fetch_sub(1, Ordering::Relaxed);
     }
