@@ -155,11 +155,6 @@ fn row(backend: &str, state: &State, used: bool) -> String {
 /// Names in `SPMV_REQUIRE` that are no backends: other commands and tests look for them.
 const OTHERS: [&str; 2] = ["browser", "kernels"];
 
-/// Whether `SPMV_REQUIRE`, a list of names with commas, holds `name`.
-pub(crate) fn is_required(name: &str) -> bool {
-    names(&std::env::var("SPMV_REQUIRE").unwrap_or_default()).any(|found| found == name)
-}
-
 fn names(required: &str) -> impl Iterator<Item = &str> {
     required.split(',').map(str::trim).filter(|name| !name.is_empty())
 }

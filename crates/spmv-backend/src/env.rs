@@ -13,6 +13,15 @@ pub fn set(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Whether a variable, a list of names with commas, holds a name.
+///
+/// ```
+/// assert!(!spmv_backend::env::lists("SPMV_NO_SUCH_SETTING", "cpu"));
+/// ```
+pub fn lists(variable: &str, name: &str) -> bool {
+    set(variable).is_some_and(|list| list.split(',').any(|listed| listed.trim() == name))
+}
+
 /// The value of a variable, parsed; `None` where it is not [`set`].
 ///
 /// ```

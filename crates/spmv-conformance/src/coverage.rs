@@ -9,8 +9,7 @@ pub const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (1.0, 1.0), (-2.0, 3.0), (0.5
 
 /// Whether `SPMV_FULL` asks for the exhaustive suite; `cargo xtask test --full` sets it.
 pub fn is_full() -> bool {
-    static FULL: LazyLock<bool> =
-        LazyLock::new(|| std::env::var_os("SPMV_FULL").is_some_and(|v| !v.is_empty()));
+    static FULL: LazyLock<bool> = LazyLock::new(|| spmv_backend::env::set("SPMV_FULL").is_some());
     *FULL
 }
 

@@ -105,9 +105,9 @@ pub(crate) enum S {
     Tasks(Of),
     /// The same, of two kernels: the fewer.
     TasksOfBoth(Of, Of),
-    /// The most that leaves each compute unit so many bunches, up to seven.
+    /// The largest S that leaves at least this many bunches to each compute unit; at most 7.
     Bunches(Of, u64),
-    /// The most that leaves each compute unit [`RESIDENT_LANES`] lanes, up to so many.
+    /// The largest S that leaves at least [`RESIDENT_LANES`] lanes to each compute unit; at most this.
     Resident(Of, u32),
     /// The same, up to Liu & Vinter 2015, Table 1.
     Table1(Of),
@@ -118,7 +118,7 @@ pub(crate) enum S {
 pub(crate) enum B {
     /// One.
     One,
-    /// The most that keeps a group within so many lanes.
+    /// The largest B with at most this many lanes in a group.
     Lanes(u32),
     /// So many lanes where bunches meet at barriers of their own, else one bunch.
     LanesIfBarriers(u32),

@@ -1,5 +1,7 @@
 //! The field's words, in documents, comments and identifiers.
 
+use std::collections::HashMap;
+
 use super::Workspace;
 
 /// What to write, and what not to.
@@ -8,6 +10,12 @@ struct Row {
     not: &'static [&'static str],
     /// Where: beginnings of paths; empty for everywhere.
     within: &'static [&'static str],
+}
+
+impl Row {
+    fn is_for(&self, path: &str) -> bool {
+        self.within.is_empty() || self.within.iter().any(|within| path.starts_with(within))
+    }
 }
 
 const fn row(write: &'static str, not: &'static [&'static str]) -> Row {
@@ -24,8 +32,8 @@ const TABLE: [Row; 18] = [
     row("next to, compared with, together with", &["beside"]),
     row("heuristic, override", &["rule that names", "rules that name", "rules name"]),
     row("scratch memory, workspace, capacity", &["room", "rooms"]),
-    row("alternately, parity", &["by turns"]),
-    row("at least, at most, or the plain superlative", &["at the least", "at the most"]),
+    row("alternate between (parity)", &["by turns"]),
+    row("at least, at most", &["at the least", "at the most"]),
     row("reports, returns, says", &["tell", "tells"]),
     row(
         "comparison, table, cache, output",
@@ -80,18 +88,23 @@ const QUOTED: [(&str, &str); 2] =
 
 /// No word of [`TABLE`] where another is the field's.
 pub(crate) fn is_the_fields(w: &Workspace) -> Vec<String> {
+    let mut phrases: HashMap<&str, Vec<(&Row, &str)>> = HashMap::new();
+    for row in &TABLE {
+        for phrase in row.not {
+            let first = phrase.split(' ').next().unwrap_or(phrase);
+            phrases.entry(first).or_default().push((row, phrase));
+        }
+    }
     let ours = w.tree.texts().filter(|(path, _)| !LEFT_OUT.iter().any(|out| path.starts_with(out)));
     let mut problems = Vec::new();
     for (path, text) in ours {
         for (number, line) in (1..).zip(text.lines()) {
             let words = words(line);
-            for Row { write, not, within } in &TABLE {
-                if !within.is_empty() && !within.iter().any(|within| path.starts_with(within)) {
-                    continue;
-                }
-                let is_quoted = QUOTED.iter().any(|(file, phrase)| *file == path && line.contains(phrase));
-                if let Some(found) = not.iter().find(|not| holds(&words, not)).filter(|_| !is_quoted) {
-                    problems.push(format!("{path}:{number}: '{found}': write {write}"));
+            let begun = words.iter().enumerate().filter_map(|(at, word)| Some((at, phrases.get(&**word)?)));
+            for (at, (row, phrase)) in begun.flat_map(|(at, rows)| rows.iter().map(move |row| (at, *row))) {
+                let is_quoted = || QUOTED.iter().any(|(file, quote)| *file == path && line.contains(quote));
+                if row.is_for(path) && stands(&words, at, phrase) && !is_allowed(&words, at) && !is_quoted() {
+                    problems.push(format!("{path}:{number}: '{phrase}': write {}", row.write));
                 }
             }
         }
@@ -112,18 +125,18 @@ pub(crate) fn lists_are_true(w: &Workspace) -> Vec<String> {
         .collect()
 }
 
-/// Whether a phrase is among the words, but not within an allowed one.
-fn holds(line: &[String], phrase: &str) -> bool {
-    let starts = |phrase: &str| {
-        let phrase: Vec<&str> = phrase.split(' ').collect();
-        let found = line.windows(phrase.len()).enumerate().filter(move |(_, words)| **words == *phrase);
-        found.map(|(at, words)| at..at + words.len()).collect::<Vec<_>>()
-    };
-    let allowed: Vec<_> = ALLOWED.iter().flat_map(|phrase| starts(phrase)).collect();
-    let is_allowed = |found: &std::ops::Range<usize>| {
-        allowed.iter().any(|allowed| allowed.start <= found.start && found.end <= allowed.end)
-    };
-    starts(phrase).iter().any(|found| !is_allowed(found))
+/// Whether a phrase stands at that word of a line.
+fn stands(line: &[String], at: usize, phrase: &str) -> bool {
+    let mut rest = line[at..].iter();
+    phrase.split(' ').all(|word| rest.next().is_some_and(|found| found == word))
+}
+
+/// Whether the word is part of an allowed phrase.
+fn is_allowed(line: &[String], at: usize) -> bool {
+    ALLOWED.iter().any(|phrase| {
+        let before = phrase.split(' ').count() - 1;
+        (at.saturating_sub(before)..=at).any(|start| stands(line, start, phrase))
+    })
 }
 
 /// Words in lower case; `map_guard` and `MapGuard` are two.

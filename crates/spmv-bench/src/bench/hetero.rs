@@ -32,8 +32,8 @@ pub(crate) fn measure(
 struct OnHost<T: Scalar> {
     matrix: Matrix<T>,
     y: RefCell<Vec<T::Accum>>,
-    /// Seconds of both in timed runs, where they are looked at.
-    devices: Option<RefCell<[Vec<f64>; 2]>>,
+    /// Seconds of device and host in timed runs, where they are kept.
+    shares: Option<RefCell<[Vec<f64>; 2]>>,
 }
 
 impl<T: Scalar> OnHost<T>
@@ -42,15 +42,15 @@ where
 {
     fn new(matrix: Matrix<T>, keeps_shares: bool) -> Self {
         let y = vec![<T::Accum as Value>::from_f64(f64::NAN); matrix.row_stats().n_rows];
-        Self { matrix, y: RefCell::new(y), devices: keeps_shares.then(RefCell::default) }
+        Self { matrix, y: RefCell::new(y), shares: keeps_shares.then(RefCell::default) }
     }
 
     fn run<'a>(&'a self, x: &'a [T]) -> Run<'a> {
         let one = <T::Accum as Value>::from_f64(1.0);
         Box::new(move |phase| {
             let stats = self.matrix.apply_slices(one, x, T::Accum::default(), &mut self.y.borrow_mut())?;
-            if let (Phase::Timed, Some(all), Some(devices)) = (phase, &self.devices, stats.shares_s) {
-                all.borrow_mut().iter_mut().zip(devices).for_each(|(all, seconds)| all.push(seconds));
+            if let (Phase::Timed, Some(all), Some(shares)) = (phase, &self.shares, stats.shares_s) {
+                all.borrow_mut().iter_mut().zip(shares).for_each(|(all, seconds)| all.push(seconds));
             }
             Ok(())
         })
@@ -111,7 +111,7 @@ where
     let ok = finding.ok && on_host.into_iter().flatten().all(|it| it.is_right(problem));
     let us = |at: usize| times.get(at).filter(|_| ok).map(|time| time.median);
     let median_us = |seconds: &Vec<f64>| spread(seconds.clone()).median;
-    let devices = in_two.as_ref().and_then(|in_two| Some(in_two.devices.as_ref()?.borrow()));
+    let shares = in_two.as_ref().and_then(|in_two| Some(in_two.shares.as_ref()?.borrow()));
     let share = |split: &Split| {
         let [regular, rows, _] = split.entries(a.view());
         (regular + rows) as f64 / a.nnz().max(1) as f64
@@ -135,7 +135,7 @@ where
         split: best.map(|best| best.split.to_string()),
         device_share: best.map(|best| share(&best.split)),
         predicted_us: predicted,
-        shares_us: devices.filter(|_| ok).map(|devices| [median_us(&devices[0]), median_us(&devices[1])]),
+        shares_us: shares.filter(|_| ok).map(|shares| [median_us(&shares[0]), median_us(&shares[1])]),
         split_us: us(4),
         resident_us: if ok { finding.device_us.or(finding.time_us).map(|time| time.median) } else { None },
         device_us: us(1),
@@ -153,7 +153,7 @@ const COLUMNS: [&str; 16] = [
     "runs on",
     "split; share of the device",
     "predicted us",
-    "devices us",
+    "shares us",
     "idle us",
     "imbalance",
     "GF/s resident",
@@ -189,15 +189,13 @@ pub(crate) fn text(report: &Report, with_traces: bool) -> String {
     }
     text += "Vectors are the host's, but for `resident`: the device alone with vectors on it, by its timestamps if it has them. `device`\n\
          and `cores` are device or host alone, with all of the cores; `split` is the best split, `together` what the hetero\n\
-         context runs. GFlop/s = 2 nnz / t. `devices us`: device / cores in runs of the split, the device with all copies; idle is their\n\
+         context runs. GFlop/s = 2 nnz / t. `shares us`: device / cores in runs of the split, the device with all copies; idle is their\n\
          difference. `x single`: speed over the faster one alone. prepare/spmv: finding the split over one multiplication.\n";
     text + &tail(report)
 }
 
 fn cells(row: &HeteroRow) -> Vec<String> {
-    let both = |co_matrix: Option<[f64; 2]>| {
-        co_matrix.map_or_else(|| "-".to_owned(), |[d, c]| format!("{d:.1} / {c:.1}"))
-    };
+    let both = |us: Option<[f64; 2]>| us.map_or_else(|| "-".to_owned(), |[d, c]| format!("{d:.1} / {c:.1}"));
     let gflops = |us: Option<f64>| match us {
         _ if !row.ok => "FAILED".to_owned(),
         us => number(us.map(|us| 2.0 * row.nnz as f64 / us / 1e3), 2),
@@ -266,7 +264,7 @@ fn means(text: &mut String, rows: &[&HeteroRow]) {
         off.extend(
             row.predicted_us
                 .zip(row.shares_us)
-                .map(|(predicted, devices)| [0, 1].map(|s| (predicted[s] - devices[s]).abs() / devices[s])),
+                .map(|(predicted, shares)| [0, 1].map(|s| (predicted[s] - shares[s]).abs() / shares[s])),
         );
     }
     if !off.is_empty() {

@@ -26,8 +26,7 @@ pub(crate) enum Phase {
     Timed,
 }
 
-/// Something to be timed. It is told which, so that what it keeps of its runs is of timed
-/// ones alone.
+/// A run to be timed. It gets the phase, so that it keeps statistics of timed runs alone.
 pub(crate) type Run<'a> = Box<dyn FnMut(Phase) -> anyhow::Result<()> + 'a>;
 
 /// Times contestants turn by turn in one go, so that noise hits all alike.

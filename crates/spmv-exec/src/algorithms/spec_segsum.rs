@@ -178,11 +178,8 @@ impl<B: Backend> State<B> {
 
 impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
-        let backend = device.backend();
         let [n_rows, n_tiles, n_bunches] =
             [self.span.n_rows, self.n_tiles(), self.n_bunches()].map(|n| n as usize);
-        let of = |n: usize, bytes: usize| backend.alloc((n * bytes) as u64);
-        let accum = size_of::<T::Accum>();
         let on_host = matches!(self.stage2, Stage2::Host(_));
         let at_a_distance = on_host && !device.caps().memory.host_can_map();
         let zero = T::Accum::zero();
@@ -194,11 +191,11 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
         });
         Ok(Box::new(Speculative {
             state: Arc::clone(self),
-            sums: of(n_rows, accum)?,
-            sync_rows: of(n_bunches, 4)?,
-            sync_sums: of(n_bunches, accum)?,
-            dirty_count: backend.alloc(DIRTY_COUNT_BYTES)?,
-            speculator: of(n_tiles, 4)?,
+            sums: device.scratch::<T::Accum>(n_rows as u64)?,
+            sync_rows: device.scratch::<u32>(n_bunches as u64)?,
+            sync_sums: device.scratch::<T::Accum>(n_bunches as u64)?,
+            dirty_count: device.backend().alloc(DIRTY_COUNT_BYTES)?,
+            speculator: device.scratch::<u32>(n_tiles as u64)?,
             copies,
         }))
     }

@@ -20,7 +20,7 @@ fn find() -> Option<PathBuf> {
 }
 
 fn required() -> bool {
-    std::env::var("SPMV_REQUIRE").is_ok_and(|list| list.split(',').any(|name| name.trim() == "browser"))
+    spmv_backend::env::lists("SPMV_REQUIRE", "browser")
 }
 
 fn run(browser: &Path, folder: &Path, what: &str) -> Output {
