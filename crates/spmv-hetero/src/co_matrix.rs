@@ -19,7 +19,7 @@ const SERIAL_SUMS: usize = 1 << 15;
 /// Columns of `x` that are copied together: some devices copy whole words only.
 const COLUMNS: usize = 16;
 
-/// A matrix split, a part on device and host; never changes, and may be shared between threads.
+/// A matrix split between a device and the host; never changes, and may be shared between threads.
 ///
 /// Vectors are the host's: the device works on them in place where its kernels reach the host's memory, else the columns of
 /// `x` and the rows of `y` that its part has are copied, while the cores multiply theirs.
@@ -96,7 +96,7 @@ fn joined(one: Range<usize>, other: Range<usize>) -> Range<usize> {
     }
 }
 
-/// Streams, vectors and scratch memory for one co_matrix.
+/// Streams, vectors and scratch memory for one [`CoMatrix`].
 ///
 /// ```
 /// # fn with<B: spmv_backend::Backend, T: spmv_core::Value>(co_matrix: spmv_hetero::CoMatrix<B, B, T>) -> spmv_exec::Result<()> {
@@ -141,7 +141,7 @@ pub struct CoStats {
     pub device_s: f64,
     /// From the start until those of the cores were; 0 if they have no part, and what their device says of itself if they have all.
     pub cores_s: f64,
-    /// Device and host' sums added.
+    /// Adding the sums of device and host.
     pub join_s: f64,
     /// The whole run.
     pub total_s: f64,
@@ -265,7 +265,7 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         regular
             .or_else(device)
             .or_else(cores)
-            .expect("a matrix without a regular part has rows on one of them at least")
+            .expect("a matrix without a regular part has rows on the device or the host")
     }
 
     /// Seconds that preparing took, with the search for the split.

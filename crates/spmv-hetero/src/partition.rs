@@ -104,7 +104,7 @@ pub struct Partition {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// Where it is split; so that one of them has everything, where that is as fast.
+    /// Where it is split: device or host may have everything, where that is as fast.
     pub split: Split,
     /// In words.
     pub why: String,

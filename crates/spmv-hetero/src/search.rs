@@ -61,7 +61,7 @@ impl Default for Steering {
 }
 
 impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
-    /// Finds where to split a matrix and copies the parts to their devices; all of it to one of them where that is as fast. The device
+    /// Finds where to split a matrix and copies the parts to their devices; all of it to device or host where that is as fast. The device
     /// multiplies rows as `options` say.
     ///
     /// Algorithm 1 of the paper moves the width of the regular part, from where it holds 80% of the entries, until
@@ -264,7 +264,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         Ok(median(times))
     }
 
-    /// The best split, or one of them alone.
+    /// The best split, or device or host alone.
     fn choose(
         mut self,
         pattern: Pattern,

@@ -25,7 +25,7 @@ pub enum Regular {
     None,
     /// Q1: entries at most so many columns from the diagonal.
     Diagonals {
-        /// Columns on device and host.
+        /// Columns before and after the diagonal.
         half_width: usize,
     },
     /// T1: the first K entries of each row.

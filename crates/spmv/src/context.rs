@@ -182,7 +182,7 @@ impl Context {
 
     /// The same device together with the cores of the CPU: all but one, which waits for the device (Tan et al. 2019).
     ///
-    /// Matrices are split, one part for device and host, or stay whole with the faster one where both together gain
+    /// Each matrix is split into a device share and a host share, or goes whole to the faster one where both together gain
     /// nothing; [`Matrix::explain`] says which and why. To find the split, [`prepare`](Self::prepare) runs some 20
     /// of them ([`Steering::runs`]), after models that `cargo xtask train` keeps if there are any. Vectors are the host's, and the
     /// parts of them that the device needs are copied in every multiplication unless its kernels reach the host's memory:
@@ -197,17 +197,17 @@ impl Context {
         Ok(Self { device, profile_problem: self.profile_problem.clone().or(profile_problem), ..self.clone() })
     }
 
-    /// The the host's cores, if there are any.
+    /// The cores that work with the device, if there are any.
     pub fn cores(&self) -> Option<&DeviceCaps> {
         self.device.cores()
     }
 
-    /// How matrices are split, if there are the host's cores.
+    /// How matrices are split, in co-execution.
     pub fn steering(&self) -> Option<&Steering> {
         self.device.steering()
     }
 
-    /// The same, cutting matrices in another way. Without the host's cores there is nothing to steer.
+    /// The same, with matrices split in another way. Without co-execution there is nothing to steer.
     #[must_use]
     pub fn steered(&self, steering: Steering) -> Self {
         let device = self.device.steered(steering).unwrap_or_else(|| Arc::clone(&self.device));
@@ -362,7 +362,7 @@ impl Context {
     }
 
     /// Why the profile that was kept for the device is not used, if there is one: it is damaged, or of another driver,
-    /// processor or version. `cargo xtask fit` makes it anew. With the host's cores the same of models, which
+    /// processor or version. `cargo xtask fit` makes it anew. In co-execution the same of models, which
     /// `cargo xtask train` makes.
     pub fn profile_problem(&self) -> Option<&str> {
         self.profile_problem.as_deref()

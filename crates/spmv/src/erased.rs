@@ -52,7 +52,7 @@ pub trait AnyDevice: DeviceOfEach + Debug {
     fn cores(&self) -> Option<&DeviceCaps> {
         None
     }
-    /// How splits are found, if there are the host's cores.
+    /// How splits are found, in co-execution.
     fn steering(&self) -> Option<&Steering> {
         None
     }

@@ -120,17 +120,17 @@ impl<T: Scalar> Matrix<T> {
         Self { backend, erased, idle: Mutex::default() }
     }
 
-    /// What runs, and why; with the host's cores, what multiplies the device's part, or all if the cores have it.
+    /// What runs, and why; in co-execution, what multiplies the device share, or all if the cores have it.
     pub fn plan(&self) -> &Plan {
         self.erased.plan()
     }
 
-    /// What runs, and why; with the host's cores, also where the matrix is split.
+    /// What runs, and why; in co-execution, also where the matrix is split.
     pub fn explain(&self) -> String {
         self.erased.explain()
     }
 
-    /// How the split was found, where there are the host's cores and none was given.
+    /// How the split was found, in co-execution where none was given.
     pub fn partition(&self) -> Option<&Partition> {
         self.erased.partition()
     }
@@ -194,7 +194,7 @@ impl<T: Scalar> Matrix<T> {
     }
 
     /// As [`workspace`](Self::workspace), with [`RunStats`] by the device's timestamps. Some drivers then take
-    /// several microseconds more for each run. With the host's cores it is a plain one.
+    /// several microseconds more for each run. In co-execution it is a plain one.
     ///
     /// # Errors
     /// Out of memory.
@@ -205,7 +205,7 @@ impl<T: Scalar> Matrix<T> {
     /// Starts `y <- alpha*A*x + beta*y` and returns while the device works. Allocates one small handle.
     ///
     /// # Errors
-    /// As [`apply`](Self::apply), and a workspace of another matrix; `Unsupported` with the host's cores.
+    /// As [`apply`](Self::apply), and a workspace of another matrix; `Unsupported` in co-execution.
     pub fn enqueue<'a>(
         &'a self,
         workspace: &'a mut Workspace,
@@ -221,7 +221,7 @@ impl<T: Scalar> Matrix<T> {
     /// Captures `runs` runs of `y <- alpha*A*x + beta*y`, one after the other; starts none. On CUDA they become a graph.
     ///
     /// # Errors
-    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot capture or has the host's cores, for no runs, and for
+    /// As [`enqueue`](Self::enqueue); `Unsupported` where the device cannot capture, in co-execution, for no runs, and for
     /// several runs that the host must repair.
     pub fn capture<'a>(
         &'a self,
@@ -240,7 +240,7 @@ impl<T: Scalar> Matrix<T> {
     /// Tiles that the device repaired in the last run with this workspace; see [`RunStats::dirty_tiles`].
     ///
     /// # Errors
-    /// A workspace of another matrix, and whatever the driver says; `Unsupported` with the host's cores.
+    /// A workspace of another matrix, and whatever the driver says; `Unsupported` in co-execution.
     pub fn dirty_tiles(&self, workspace: &Workspace) -> Result<u32> {
         self.erased.dirty_tiles(&*workspace.erased).map_err(|e| self.error(e))
     }

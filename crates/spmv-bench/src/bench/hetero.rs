@@ -188,7 +188,7 @@ pub(crate) fn text(report: &Report, with_traces: bool) -> String {
         }
     }
     text += "Vectors are the host's, but for `resident`: the device alone with vectors on it, by its timestamps if it has them. `device`\n\
-         and `cores` are device or host alone, with all of the cores; `split` is the best split, `together` what the hetero\n\
+         and `cores` are either alone, with all of the cores; `split` is the best split, `together` what the hetero\n\
          context runs. GFlop/s = 2 nnz / t. `shares us`: device / cores in runs of the split, the device with all copies; idle is their\n\
          difference. `x single`: speed over the faster one alone. prepare/spmv: finding the split over one multiplication.\n";
     text + &tail(report)

@@ -71,7 +71,7 @@ pub(crate) struct Args {
     /// Times spec_segsum under many tilings instead: W and S varied around the planned one.
     #[arg(long, conflicts_with_all = ["algorithm", "tiling", "peers", "html"])]
     sweep: bool,
-    /// Times each device with the host's cores instead, against either alone: where matrices are split, and what both gain.
+    /// Times co-execution instead: each device with the host's cores, against either alone.
     #[arg(long, conflicts_with_all = ["sweep", "peers", "html", "cold"])]
     hetero: bool,
     /// Prints every split that was tried.

@@ -187,7 +187,7 @@ pub(crate) struct PeerTime {
     pub(crate) prepare_us: f64,
 }
 
-/// One matrix between a device and the host's cores. Times are medians in microseconds.
+/// One matrix in co-execution. Times are medians in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HeteroRow {
     pub(crate) matrix: String,
@@ -198,7 +198,7 @@ pub(crate) struct HeteroRow {
     pub(crate) on: String,
     /// `quasi-diagonal`, `tetris` or `general`.
     pub(crate) pattern: String,
-    /// What [`together_us`](Self::together_us) is of, in words: a split, or one of them.
+    /// What [`together_us`](Self::together_us) is of, in words: a split, or device or host alone.
     pub(crate) chosen: String,
     /// The best split.
     pub(crate) split: Option<String>,
