@@ -1,5 +1,5 @@
 // kernel: spec_segsum
-// params: n_rows row_base nnz tiles turn alpha row_ptr tile_rows cols vals x y sync_rows sync_sums
+// params: n_rows row_base nnz tiles turn row_ptr tile_rows cols vals x y sync_rows sync_sums
 //         dirty_count speculator
 // built:  T=32 W=1,4,8,16
 // steps:  1 take the rows of the tiles; 2 mark row starts, notice empty rows; 3 gather products; 4 segmented sum;
@@ -13,7 +13,7 @@
 
 // The products of lane `lane`'s column of the tile: entries `lane`, `lane + LANES`, ... from `start` on.
 template <uint LANES, uint WIDTH>
-DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, accum_t alpha, const uint *cols,
+DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, const uint *cols,
                    const value_t *vals, const value_t *x)
 {
     const uint first = start + lane;
@@ -29,7 +29,7 @@ DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, accum_t 
             val[i] = stream_value(vals + first, i * LANES);
         }
 #pragma unroll
-        for (uint i = 0; i < WIDTH; i++) products[i] = alpha * (val[i] * load_value(x, col[i]));
+        for (uint i = 0; i < WIDTH; i++) products[i] = val[i] * load_value(x, col[i]);
         return;
     }
 #pragma unroll
@@ -38,13 +38,13 @@ DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, accum_t 
         const bool has = i * LANES < n_left;
         products[i] = 0;
         if (has)
-            products[i] = alpha * (stream_value(vals + first, i * LANES) *
-                                   load_value(x, stream_index(cols + first, i * LANES)));
+            products[i] = stream_value(vals + first, i * LANES) *
+                          load_value(x, stream_index(cols + first, i * LANES));
     }
 }
 
 // Eleven bunches of the widest tiles are what 48 KiB of local memory hold.
-KERNEL_UP_TO((WIDTH * sizeof(accum_t) >= 128 ? 11 * WARP_LANES : 512)) spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn, accum_t alpha,
+KERNEL_UP_TO((WIDTH * sizeof(accum_t) >= 128 ? 11 * WARP_LANES : 512)) spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn,
                    const uint *__restrict__ row_ptr, const uint *__restrict__ tile_rows,
                    const uint *__restrict__ cols, const value_t *__restrict__ vals,
                    const value_t *__restrict__ x, accum_t *__restrict__ y, uint *__restrict__ sync_rows,
@@ -85,7 +85,7 @@ KERNEL_UP_TO((WIDTH * sizeof(accum_t) >= 128 ? 11 * WARP_LANES : 512)) spec_segs
         const bool has_tail = load_index(row_ptr, stop_row) < stop;
         accum_t products[WIDTH];
         // STEP 3
-        gather<LANES, WIDTH>(products, lane, start, stop, alpha, cols, vals, x);
+        gather<LANES, WIDTH>(products, lane, start, stop, cols, vals, x);
         if (first_row == stop_row)
         {
             // Fast path: the whole tile lies in one row, which goes on.

@@ -20,5 +20,5 @@ KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alph
     }
     // STEP 2
     sum = lane_sum(talk, sum);
-    if (adds && lane == 0) y[row_base + row] += alpha * sum;
+    if (adds && lane == 0) y[row_base + row] += scaled(alpha, sum);
 }

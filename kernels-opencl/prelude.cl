@@ -217,10 +217,12 @@ static scan_t lane_scan(talk_t talk, uint n, accum_t sum)
     return scan;
 }
 
-// Beta = 0 does not read y: a NaN in it must not spread.
+// As in BLAS, a factor of zero does not read what it scales: a NaN in there must not spread.
+static accum_t scaled(accum_t alpha, accum_t sum) { return alpha == 0 ? 0 : alpha * sum; }
+
 static void store(GLOBAL accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
 {
-    *y = beta == 0 ? alpha * sum : alpha * sum + beta * *y;
+    *y = beta == 0 ? scaled(alpha, sum) : scaled(alpha, sum) + beta * *y;
 }
 
 // Index of an entry's product in local memory. A word of padding for every 32: lanes that read whole rows of equal

@@ -1,5 +1,5 @@
 // kernel: spec_segsum
-// params: n_rows row_base nnz tiles turn alpha row_ptr tile_rows cols vals x y sync_rows sync_sums
+// params: n_rows row_base nnz tiles turn row_ptr tile_rows cols vals x y sync_rows sync_sums
 //         dirty_count speculator
 // steps:  1 take the rows of the tiles; 2 mark row starts, notice empty rows; 3 gather products; 4 segmented sum;
 //         5 store partial sums compactly; 6 carry the tail; 7 report a dirty tile
@@ -11,7 +11,7 @@
 #define AT(entry) ((entry) + (entry) / WIDTH)
 
 // The products of lane `lane`'s column of the tile: entries `lane`, `lane + LANES`, ... from `start` on.
-static void gather(accum_t *products, uint lane, uint start, uint stop, accum_t alpha, GLOBAL const uint *cols,
+static void gather(accum_t *products, uint lane, uint start, uint stop, GLOBAL const uint *cols,
                    GLOBAL const value_t *vals, GLOBAL const value_t *x)
 {
     uint col[WIDTH];
@@ -25,17 +25,17 @@ static void gather(accum_t *products, uint lane, uint start, uint stop, accum_t 
             val[i] = load_value(vals, start + i * LANES + lane);
         }
 #pragma unroll
-        for (uint i = 0; i < WIDTH; i++) products[i] = alpha * (val[i] * (accum_t)load_value(x, col[i]));
+        for (uint i = 0; i < WIDTH; i++) products[i] = val[i] * (accum_t)load_value(x, col[i]);
         return;
     }
     for (uint i = 0; i < WIDTH; i++)
     {
         const uint e = start + i * LANES + lane;
-        products[i] = e < stop ? alpha * ((accum_t)load_value(vals, e) * (accum_t)load_value(x, cols[e])) : 0;
+        products[i] = e < stop ? (accum_t)load_value(vals, e) * (accum_t)load_value(x, cols[e]) : 0;
     }
 }
 
-KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn, accum_t alpha,
+KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn,
                         GLOBAL const uint *row_ptr, GLOBAL const uint *tile_rows, GLOBAL const uint *cols,
                         GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *y,
                         GLOBAL uint *sync_rows, GLOBAL accum_t *sync_sums, GLOBAL uint *dirty_count,
@@ -71,7 +71,7 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
         stop_row = tile_rows[tile + 1];
         accum_t products[WIDTH];
         // STEP 3
-        gather(products, lane, start, stop, alpha, cols, vals, x);
+        gather(products, lane, start, stop, cols, vals, x);
         if (first_row == stop_row)
         {
             // Fast path: the whole tile lies in one row, which goes on.

@@ -24,5 +24,5 @@ fn carry_apply()
     }
     // STEP 2
     sum = lane_sum(sum);
-    if (adds && lane == 0u) { y[p.row_base + row] += p.alpha * sum; }
+    if (adds && lane == 0u) { y[p.row_base + row] += scaled(p.alpha, sum); }
 }

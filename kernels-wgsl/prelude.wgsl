@@ -169,11 +169,13 @@ fn lane_scan(own_n: u32, own_sum: accum) -> Scan
 // lengths then read from different banks.
 fn held_at(entry: u32) -> u32 { return entry + entry / 32u; }
 
+// As in BLAS, a factor of zero does not read what it scales: a NaN in there must not spread.
+fn scaled(alpha: accum, sum: accum) -> accum { return select(alpha * sum, accum(0.0), alpha == accum(0.0)); }
+
 #if y
-// Beta = 0 does not read y: a NaN in it must not spread.
 fn store(row: u32, alpha: accum, sum: accum, beta: accum)
 {
-    if (beta == accum(0.0)) { y[row] = alpha * sum; } else { y[row] = alpha * sum + beta * y[row]; }
+    if (beta == accum(0.0)) { y[row] = scaled(alpha, sum); } else { y[row] = scaled(alpha, sum) + beta * y[row]; }
 }
 #end
 

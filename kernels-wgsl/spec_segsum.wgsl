@@ -1,5 +1,5 @@
 // kernel: spec_segsum
-// params: n_rows row_base nnz tiles turn alpha row_ptr tile_rows cols vals x y sync_rows sync_sums
+// params: n_rows row_base nnz tiles turn row_ptr tile_rows cols vals x y sync_rows sync_sums
 //         dirty_count speculator
 // steps:  1 take the rows of the tiles; 2 mark row starts, notice empty rows; 3 gather products; 4 segmented sum;
 //         5 store partial sums compactly; 6 carry the tail; 7 report a dirty tile
@@ -52,7 +52,7 @@ fn spec_segsum()
         let val_$i = load_vals(at_$i);
 #end
 #each i WIDTH
-        let product_$i = select(accum(0.0), p.alpha * (val_$i * load_x(col_$i)), entry_$i < stop);
+        let product_$i = select(accum(0.0), val_$i * load_x(col_$i), entry_$i < stop);
 #end
         if (first_row == stop_row)
         {

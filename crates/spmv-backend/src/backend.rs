@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Debug};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arg::{HostSlice, Scalar};
 use crate::caps::DeviceCaps;
@@ -154,44 +153,6 @@ impl<B: Backend> Debug for Args<'_, B> {
     }
 }
 
-/// Whether a buffer is mapped: [`Backend::map`] maps one once at a time.
-///
-/// ```
-/// use spmv_backend::MapState;
-/// let mapped = MapState::default();
-/// drop(mapped.begin());
-/// let _guard = mapped.begin();
-/// ```
-#[derive(Debug, Default)]
-pub struct MapState(AtomicBool);
-
-/// Until it is dropped, in a panic too, the buffer is mapped.
-///
-/// ```
-/// use spmv_backend::{MapState, MapGuard};
-/// let mapped = MapState::default();
-/// let guard: MapGuard<'_> = mapped.begin();
-/// ```
-#[derive(Debug)]
-pub struct MapGuard<'a>(&'a AtomicBool);
-
-impl MapState {
-    /// Maps the buffer until the guard is dropped.
-    ///
-    /// # Panics
-    /// If the buffer is mapped already.
-    pub fn begin(&self) -> MapGuard<'_> {
-        assert!(!self.0.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
-        MapGuard(&self.0)
-    }
-}
-
-impl Drop for MapGuard<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
-    }
-}
-
 /// Memory with an address that other libraries' calls can be given.
 ///
 /// ```
@@ -207,6 +168,10 @@ pub trait Addressed {
 
 /// One opened device: memory, streams, kernels, launches. Never a matrix format.
 ///
+/// A buffer that is written, zeroed or mapped is borrowed mutably, so that the host never races with itself; what kernels do
+/// with it meanwhile is for the caller of [`launch`](Self::launch) to promise. After verbs on several streams that nobody waited
+/// for, what a buffer holds is unspecified.
+///
 /// Implementations promise:
 /// - work on one stream happens in the order given; [`read`](Self::read), [`map`](Self::map) and
 ///   [`wait`](Self::wait) return after the stream's earlier work is done;
@@ -218,8 +183,8 @@ pub trait Addressed {
 ///
 /// fn round_trip<B: Backend>(device: &B, bytes: &[u8]) -> Result<Vec<u8>> {
 ///     let stream = device.open_stream(false)?;
-///     let buffer = device.alloc(bytes.len() as u64)?;
-///     device.write(&stream, &buffer, 0, bytes)?;
+///     let mut buffer = device.alloc(bytes.len() as u64)?;
+///     device.write(&stream, &mut buffer, 0, bytes)?;
 ///     let mut back = vec![0; bytes.len()];
 ///     device.read(&stream, &buffer, 0, &mut back)?;
 ///     Ok(back)
@@ -267,13 +232,19 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) and whatever the driver says.
-    fn zero(&self, stream: &Self::Stream, buffer: &Self::Buffer, bytes: u64) -> Result<()>;
+    fn zero(&self, stream: &Self::Stream, buffer: &mut Self::Buffer, bytes: u64) -> Result<()>;
 
     /// Copies to the device, in stream order; `bytes` may be reused at once.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) and whatever the driver says.
-    fn write(&self, stream: &Self::Stream, buffer: &Self::Buffer, offset: u64, bytes: &[u8]) -> Result<()>;
+    fn write(
+        &self,
+        stream: &Self::Stream,
+        buffer: &mut Self::Buffer,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<()>;
 
     /// Copies from the device after the stream's earlier work, and waits for it.
     ///
@@ -282,8 +253,8 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     fn read(&self, stream: &Self::Stream, buffer: &Self::Buffer, offset: u64, bytes: &mut [u8])
     -> Result<()>;
 
-    /// Maps the first `bytes` bytes in place, after the stream's earlier work. Calls may nest for
-    /// different buffers; for the same one they panic.
+    /// Maps the first `bytes` bytes in place, after the stream's earlier work. Calls may nest for different
+    /// buffers.
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) where memory is
@@ -291,7 +262,7 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     fn map<R>(
         &self,
         stream: &Self::Stream,
-        buffer: &Self::Buffer,
+        buffer: &mut Self::Buffer,
         bytes: u64,
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R>;

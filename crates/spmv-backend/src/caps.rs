@@ -177,6 +177,8 @@ pub struct DeviceCaps {
     pub max_tile: (u32, u32),
     /// Tilings of kernels that were built ahead of time; a kernel that is not listed is built for any.
     pub built: Vec<Built>,
+    /// What was found wanting when the device was opened, in words; plans repeat it.
+    pub notes: Vec<String>,
 }
 
 /// The tilings that a kernel was built for: every T in `lanes` with every W in `widths`.
@@ -262,6 +264,7 @@ impl DeviceCaps {
             max_buffer_bytes: u64::MAX,
             max_tile: (u32::MAX, u32::MAX),
             built: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -310,13 +313,41 @@ impl DeviceCaps {
     }
 }
 
-/// The device that a user names: by its index in the list, or by part of its name in any case of letters.
+/// Why a device lacks what a trial kernel tried; `None` if the trial gave the right results.
+///
+/// ```
+/// use spmv_backend::{Error, why_not};
+/// assert_eq!(why_not(Ok(true)), Ok(None));
+/// assert_eq!(why_not(Ok(false)), Ok(Some("a trial kernel gave wrong results".into())));
+/// let refused = Error::unsupported("a GPU", "shuffles", "use a newer driver");
+/// assert_eq!(why_not(Err(refused)), Ok(Some("a GPU has no shuffles; use a newer driver".into())));
+/// let full = Error::OutOfMemory { device: "a GPU".into(), bytes: 8 };
+/// assert_eq!(why_not(Err(full.clone())), Err(full), "another time it may be there");
+/// ```
+///
+/// # Errors
+/// What says nothing of what was tried: anything but a kernel that is refused, does not compile or does not run.
+pub fn why_not(trial: Result<bool>) -> Result<Option<String>> {
+    match trial {
+        Ok(true) => Ok(None),
+        Ok(false) => Ok(Some("a trial kernel gave wrong results".into())),
+        Err(e @ (Error::Unsupported { .. } | Error::Compile { .. } | Error::Launch { .. })) => {
+            Ok(Some(e.to_string()))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// The device that a user names: by its index in the list, or by part of its name in any case of letters. A number is an index
+/// and nothing else.
 ///
 /// ```
 /// use spmv_backend::find_device;
 /// let all = ["Iris Xe".to_string(), "H200".to_string()];
 /// assert_eq!(find_device(&all, "h2", String::clone), Ok(&all[1]));
 /// assert_eq!(find_device(&all, "0", String::clone), Ok(&all[0]));
+/// let e = find_device(&all, "2", String::clone).unwrap_err();
+/// assert_eq!(e, "no device '2'; there are 0: Iris Xe, 1: H200", "although a name contains it");
 /// let e = find_device(&all, "abacus", String::clone).unwrap_err();
 /// assert_eq!(e, "no device 'abacus'; there are 0: Iris Xe, 1: H200");
 /// ```
@@ -324,9 +355,14 @@ impl DeviceCaps {
 /// # Errors
 /// The devices there are, in words.
 pub fn find_device<'a, D>(all: &'a [D], asked: &str, name: impl Fn(&D) -> String) -> Result<&'a D, String> {
-    let lower = asked.to_lowercase();
-    let by_index = asked.parse::<usize>().ok().and_then(|i| all.get(i));
-    by_index.or_else(|| all.iter().find(|d| name(d).to_lowercase().contains(&lower))).ok_or_else(|| {
+    let asked = asked.trim();
+    let is_number = !asked.is_empty() && asked.bytes().all(|byte| byte.is_ascii_digit());
+    let found = match is_number {
+        // A number with more digits than an index is out of range too.
+        true => asked.parse::<usize>().ok().and_then(|i| all.get(i)),
+        false => all.iter().find(|d| name(d).to_lowercase().contains(&asked.to_lowercase())),
+    };
+    found.ok_or_else(|| {
         let list: Vec<String> = all.iter().enumerate().map(|(i, d)| format!("{i}: {}", name(d))).collect();
         format!("no device '{asked}'; there are {}", list.join(", "))
     })

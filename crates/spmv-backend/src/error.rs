@@ -96,8 +96,8 @@ impl Error {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`].
-    pub fn check_range(start: u64, bytes: usize, len: u64) -> Result<std::ops::Range<usize>> {
-        match start.checked_add(bytes as u64) {
+    pub fn check_range(start: u64, bytes: u64, len: u64) -> Result<std::ops::Range<usize>> {
+        match start.checked_add(bytes) {
             Some(end) if end <= len => Ok(start as usize..end as usize),
             end => Err(Self::OutOfBounds { start, end: end.unwrap_or(u64::MAX), len }),
         }

@@ -49,8 +49,7 @@ macro_rules! for_each_kernel {
             // banks) and one descriptor bit per entry (in 32-bit words, two more for the end and the dirty flag). Lanes
             // that cannot shuffle keep one sum more.
             SpecSegsum spec_segsum(
-                n_rows: u32, row_base: u32, nnz: u32, tiles: u32, turn: u32, alpha: accum, row_ptr: [u32],
-                tile_rows: [u32], cols: [column], vals: [value], x: [vector], y: [mut accum], sync_rows: [mut u32],
+                n_rows: u32, row_base: u32, nnz: u32, tiles: u32, turn: u32, row_ptr: [u32], tile_rows: [u32], cols: [column], vals: [value], x: [vector], y: [mut accum], sync_rows: [mut u32],
                 sync_sums: [mut accum], dirty_count: [counter], speculator: [shared u32],
             ) local |g| g.talk + g.kept + g.lanes * g.sum + g.bunches * (g.tile * g.sum + (g.tile / 32 + 2) * 4);
 

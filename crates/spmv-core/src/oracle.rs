@@ -27,7 +27,8 @@ pub struct Reference {
     pub roundings: Vec<usize>,
 }
 
-/// Multiplies in `f64`. `x` has `n_cols` values, `y` has `n_rows`; `y` is not read if `beta == 0`.
+/// Multiplies in `f64`. `x` has `n_cols` values, `y` has `n_rows`. As in BLAS, `y` is not read if `beta == 0`, nor are the
+/// entries and `x` if `alpha == 0`.
 ///
 /// # Panics
 /// If `x` or `y` has another length.
@@ -42,7 +43,8 @@ pub fn multiply<T: Value, O: Offset>(
     let mut reference = Reference { y: Vec::new(), magnitude: Vec::new(), roundings: Vec::new() };
     for (row, y_old) in y.iter().enumerate() {
         let (mut sum, mut magnitude) = (0.0, 0.0);
-        for (col, value) in a.row(row) {
+        let entries = a.row(row).filter(|_| alpha != 0.0);
+        for (col, value) in entries {
             let product = value.as_f64() * x[col as usize].as_f64();
             sum += product;
             magnitude += product.abs();

@@ -1,7 +1,7 @@
 //! Memory and launches.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::Range;
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -26,12 +26,10 @@ pub struct Buffer {
     /// First aligned byte.
     start: *mut u8,
     bytes: usize,
-    /// Set while `map` lends the memory out.
-    mapped: AtomicBool,
 }
 
-// SAFETY: the memory is plain bytes owned by the buffer; who may touch it when is the contract of
-// `Backend::launch`, and the other verbs hold the stream, of which there is one per workspace.
+// SAFETY: the memory is plain bytes owned by the buffer. The verbs borrow the buffer as they use it, and who else may touch it
+// is the contract of `Backend::launch`, whose work is over when it returns.
 unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
@@ -49,19 +47,18 @@ impl Buffer {
         let words = Box::into_raw(vec![0u64; n_words].into_boxed_slice());
         let base = words.cast::<u8>();
         let start = base.wrapping_add(base.align_offset(ALIGN));
-        Ok(Self { words, start, bytes: len, mapped: AtomicBool::new(false) })
+        Ok(Self { words, start, bytes: len })
     }
 
-    /// The first `bytes` bytes.
-    ///
-    /// # Safety
-    /// Nothing else uses the buffer meanwhile.
-    #[allow(clippy::mut_from_ref)]
-    unsafe fn bytes_mut(&self, bytes: usize) -> &mut [u8] {
-        debug_assert!(bytes <= self.bytes);
-        // SAFETY: `new` allocated `bytes + ALIGN` zeroed bytes from `words` on and `start` is at most
-        // `ALIGN` bytes into them; exclusive by this function's contract.
-        unsafe { std::slice::from_raw_parts_mut(self.start, bytes) }
+    fn as_slice(&self) -> &[u8] {
+        // SAFETY: `new` allocated `bytes + ALIGN` zeroed bytes from `words` on and `start` is at most `ALIGN` bytes into
+        // them. Nobody writes: that takes a mutable borrow, or a launch, whose caller promises it.
+        unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as in `as_slice`, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 }
 
@@ -111,17 +108,15 @@ impl Backend for Cpu {
         Ok(Kernel { spec: *spec, isa: self.isa })
     }
 
-    fn zero(&self, _: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
-        let range = Error::check_range(0, usize::try_from(bytes).unwrap_or(usize::MAX), buffer.bytes as u64)?;
-        // SAFETY: in range; this stream's earlier work is done and the buffer is used by no other stream.
-        unsafe { buffer.bytes_mut(range.end) }.fill(0);
+    fn zero(&self, _: &Stream, buffer: &mut Buffer, bytes: u64) -> Result<()> {
+        let range = range(buffer, 0, bytes)?;
+        buffer.as_mut_slice()[range].fill(0);
         Ok(())
     }
 
-    fn write(&self, _: &Stream, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
-        let range = Error::check_range(offset, bytes.len(), buffer.bytes as u64)?;
-        // SAFETY: as in `zero`.
-        let target = &mut unsafe { buffer.bytes_mut(range.end) }[range.start..];
+    fn write(&self, _: &Stream, buffer: &mut Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+        let range = range(buffer, offset, bytes.len() as u64)?;
+        let target = &mut buffer.as_mut_slice()[range];
         self.run(bytes.len() > PARALLEL_COPY, || {
             if bytes.len() <= PARALLEL_COPY {
                 return target.copy_from_slice(bytes);
@@ -136,24 +131,24 @@ impl Backend for Cpu {
     }
 
     fn read(&self, _: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        let range = Error::check_range(offset, bytes.len(), buffer.bytes as u64)?;
-        // SAFETY: as in `zero`.
-        bytes.copy_from_slice(&unsafe { buffer.bytes_mut(range.end) }[range.start..]);
+        let range = range(buffer, offset, bytes.len() as u64)?;
+        bytes.copy_from_slice(&buffer.as_slice()[range]);
         Ok(())
     }
 
-    fn map<R>(&self, _: &Stream, buffer: &Buffer, bytes: u64, f: impl FnOnce(&mut [u8]) -> R) -> Result<R> {
+    fn map<R>(
+        &self,
+        _: &Stream,
+        buffer: &mut Buffer,
+        bytes: u64,
+        f: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R> {
         if !self.caps.memory.host_can_map() {
             let way_out = "read it, or let the device repair (Fixup::Device)";
             return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
         }
-        let range = Error::check_range(0, usize::try_from(bytes).unwrap_or(usize::MAX), buffer.bytes as u64)?;
-        assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
-        // SAFETY: as in `zero`; nested calls are for other buffers, as was just checked.
-        let result = f(unsafe { buffer.bytes_mut(range.end) });
-        // After a panic in `f` the buffer stays unusable, not aliased.
-        buffer.mapped.store(false, Ordering::Release);
-        Ok(result)
+        let range = range(buffer, 0, bytes)?;
+        Ok(f(&mut buffer.as_mut_slice()[range]))
     }
 
     unsafe fn launch(&self, _: &Stream, kernel: &Kernel, groups: u32, args: &Args<'_, Self>) -> Result<()> {
@@ -190,6 +185,11 @@ impl Backend for Cpu {
     fn elapsed_s(&self, from: &Instant, to: &Instant) -> Result<f64> {
         Ok(to.duration_since(*from).as_secs_f64())
     }
+}
+
+/// Bytes of a buffer, if they are in range.
+fn range(buffer: &Buffer, offset: u64, bytes: u64) -> Result<Range<usize>> {
+    Error::check_range(offset, bytes, buffer.bytes as u64)
 }
 
 /// An argument as kernels read it.

@@ -7,9 +7,7 @@ use std::ptr;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
-use spmv_backend::{
-    Arg, Args, Backend, DeviceCaps, Error, KernelSpec, Memory as Argument, MemoryModel, Result, Scalar,
-};
+use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, KernelSpec, Memory as Argument, Result, Scalar};
 
 use crate::device_driver::{self as sys, Answer, CUevent, CUgraph, CUgraphExec, CUstream};
 use crate::device_memory::{Buffer, Staging};
@@ -28,9 +26,9 @@ const MAX_PARAMS: usize = 20;
 /// use spmv_backend::Backend;
 /// use spmv_cuda::{Cuda, Options};
 /// if let Ok(device) = Cuda::open(Options::default()) {
-///     let buffer = device.alloc(16)?;
+///     let mut buffer = device.alloc(16)?;
 ///     let stream = device.open_stream(false)?;
-///     device.write(&stream, &buffer, 4, &[1, 2, 3])?;
+///     device.write(&stream, &mut buffer, 4, &[1, 2, 3])?;
 ///     let mut back = [0; 3];
 ///     device.read(&stream, &buffer, 4, &mut back)?;
 ///     assert_eq!(back, [1, 2, 3]);
@@ -83,6 +81,29 @@ impl<'a> HostAccess<'a> {
         shared.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })?;
         *manners.looking.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current().id());
         Ok(Self { manners, _alone })
+    }
+}
+
+/// Launches of a stream that are captured; ends when it is dropped, in a panic too.
+struct Capture<'a>(Option<&'a Stream>);
+
+impl Capture<'_> {
+    /// What was captured, where all is well.
+    fn end(&mut self) -> Result<Option<Owned<CUgraph>>> {
+        let Some(stream) = self.0.take() else { return Ok(None) };
+        let mut graph = CUgraph::NULL;
+        // SAFETY: ends what was begun before this was made, once; writes a new graph, or null, to `graph`.
+        let answer = unsafe { sys::cuStreamEndCapture(stream.get(), &mut graph) };
+        let graph = (graph != CUgraph::NULL).then(|| Owned::new(graph, sys::cuGraphDestroy, stream.shared()));
+        stream.shared().check(During::Other("capture"), answer)?;
+        Ok(graph)
+    }
+}
+
+impl Drop for Capture<'_> {
+    fn drop(&mut self) {
+        // Where an error can be returned, `end` was called before.
+        let _ = self.end();
     }
 }
 
@@ -142,7 +163,7 @@ impl Cuda {
         found.check_compute()?;
         let memory = found.memory(options.memory)?;
         let caps = found.caps(memory, options.mask);
-        let concurrent = caps.memory == MemoryModel::UnifiedCoherent;
+        let concurrent = found.concurrent_access && !options.mask.no_concurrent_access;
         let shared = Shared::new(found.device, &found.info.name, memory, concurrent, callers)?;
         let oldest = spmv_kernels_cuda::TARGETS[0].compute;
         let compute = if options.mask.baseline { oldest } else { found.info.compute };
@@ -177,7 +198,7 @@ impl Cuda {
     /// While it lives the host does not access memory that it must not share with a device at work.
     fn working(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
         let shared = self.shared();
-        if !shared.is_exclusive() {
+        if !shared.manners.is_exclusive() {
             return Ok(None);
         }
         if shared.manners.is_accessing() {
@@ -254,28 +275,29 @@ impl Backend for Cuda {
         self.modules.kernel(spec)
     }
 
-    fn zero(&self, stream: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
+    fn zero(&self, stream: &Stream, buffer: &mut Buffer, bytes: u64) -> Result<()> {
         self.own(stream, &[buffer]);
-        let len = Error::check_range(0, bytes as usize, buffer.bytes)?.len();
+        let len = Error::check_range(0, bytes, buffer.bytes)?.len();
         if len == 0 {
             return Ok(());
         }
+        buffer.zeroed = true;
         // SAFETY: the range lies in the buffer; stream and buffer live, and freeing a buffer waits.
         self.work(During::Kernel("zero"), || unsafe {
             sys::cuMemsetD8Async(buffer.start(), 0, len, stream.get())
         })
     }
 
-    fn write(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+    fn write(&self, stream: &Stream, buffer: &mut Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
         self.own(stream, &[buffer]);
-        Error::check_range(offset, bytes.len(), buffer.bytes)?;
+        Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
         // SAFETY: the range lies in the buffer.
         self.staged(stream, |staging| unsafe { staging.write(stream.get(), buffer.start() + offset, bytes) })
     }
 
     fn read(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
         self.own(stream, &[buffer]);
-        Error::check_range(offset, bytes.len(), buffer.bytes)?;
+        Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
         // SAFETY: the range lies in the buffer.
         self.staged(stream, |staging| unsafe { staging.read(stream.get(), buffer.start() + offset, bytes) })?;
         stream.finish()
@@ -284,37 +306,38 @@ impl Backend for Cuda {
     fn map<R>(
         &self,
         stream: &Stream,
-        buffer: &Buffer,
+        buffer: &mut Buffer,
         bytes: u64,
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
         self.own(stream, &[buffer]);
-        let len = Error::check_range(0, bytes as usize, buffer.bytes)?.len();
+        let len = Error::check_range(0, bytes, buffer.bytes)?.len();
         let shared = self.shared();
         if shared.memory != Memory::Managed {
             let way_out = "read it, or let the device repair (Fixup::Device)";
             return Err(self.unsupported("memory that the host can map", way_out));
         }
-        let mapping = buffer.mapped.begin();
         let _current = shared.enter()?;
         // An access within another of this thread finds the device idle.
-        let alone = (shared.is_exclusive() && !shared.manners.is_accessing())
-            .then(|| HostAccess::begin(shared))
-            .transpose()?;
-        if !shared.is_exclusive() {
+        let exclusive = shared.manners.is_exclusive();
+        let alone =
+            (exclusive && !shared.manners.is_accessing()).then(|| HostAccess::begin(shared)).transpose()?;
+        if std::mem::take(&mut buffer.zeroed) {
+            // On whichever stream that was.
+            shared.wait_for_all()?;
+        } else if !exclusive {
             // SAFETY: the stream lives.
             let answer = unsafe { sys::cuStreamSynchronize(stream.get()) };
             shared.check(During::Kernel("stream"), answer)?;
         }
-        // SAFETY: managed memory is at the same address for the host, which may access it: the stream's work is done, no
-        // other stream uses the buffer, and where no kernel at all may be at work, none is. Bytes may have any value.
-        // A nested call is for another buffer (asserted).
+        // SAFETY: managed memory is at the same address for the host, which may access it: the stream's work is done and
+        // what zeroed the buffer on another one, no kernel uses it (contract of `launch`), and where no kernel at all may
+        // be at work, none is. The borrow is exclusive. Bytes may have any value.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(buffer.start() as usize), len)
         };
         let result = f(bytes);
         drop(alone);
-        drop(mapping);
         self.bring_back(stream, buffer, len);
         Ok(result)
     }
@@ -387,14 +410,11 @@ impl Backend for Cuda {
         const BY_THREAD: i32 = 1;
         // SAFETY: the stream lives; other threads' calls are no part of this, and none waits for the whole context.
         check(unsafe { sys::cuStreamBeginCapture_v2(stream.get(), BY_THREAD) })?;
+        let mut capture = Capture(Some(stream));
         let worked = work();
-        let mut graph = CUgraph::NULL;
-        // SAFETY: ends what was begun above; writes a new graph, or null, to `graph`.
-        let answer = unsafe { sys::cuStreamEndCapture(stream.get(), &mut graph) };
-        let graph = (graph != CUgraph::NULL).then(|| Owned::new(graph, sys::cuGraphDestroy, shared));
+        let captured = capture.end();
         worked?;
-        check(answer)?;
-        let Some(graph) = graph else { unreachable!("a capture that succeeds gives a graph") };
+        let Some(graph) = captured? else { unreachable!("a capture that succeeds gives a graph") };
         let mut ready = CUgraphExec::NULL;
         // SAFETY: the graph lives; writes a new executable one, which needs it no longer, to `ready`.
         check(unsafe { sys::cuGraphInstantiateWithFlags(&mut ready, graph.get(), 0) })?;

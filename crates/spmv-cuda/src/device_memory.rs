@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ptr;
 use std::sync::Arc;
 
-use spmv_backend::{Addressed, Error, MapState, Result};
+use spmv_backend::{Addressed, Error, Result};
 
 use crate::device_driver::{self as sys, Answer, CUdeviceptr, CUevent, CUstream, Pinned};
 use crate::device_owned::{Owned, Shared};
@@ -21,8 +21,8 @@ pub struct Buffer {
     owner: Option<Owner>,
     memory: Owned<CUdeviceptr>,
     pub(crate) bytes: u64,
-    /// Set while `map` lends the memory out.
-    pub(crate) mapped: MapState,
+    /// Whether a `zero` may be under way, on any stream.
+    pub(crate) zeroed: bool,
 }
 
 /// What keeps memory of the caller alive.
@@ -54,13 +54,13 @@ impl Buffer {
             // SAFETY: the range was allocated above.
             let _ = unsafe { sys::cuMemAdvise(start, size, HOME, shared.device) };
         }
-        Ok(Self { memory, bytes, mapped: MapState::default(), owner: None })
+        Ok(Self { memory, bytes, zeroed: false, owner: None })
     }
 
     /// Memory of the caller, which is not released here.
     pub(crate) fn of_caller(shared: &Arc<Shared>, start: CUdeviceptr, bytes: u64, owner: Owner) -> Self {
         let memory = Owned::borrowed(start, shared);
-        Self { memory, bytes, mapped: MapState::default(), owner: Some(owner) }
+        Self { memory, bytes, zeroed: false, owner: Some(owner) }
     }
 
     /// Gives back what was handed over with memory of the caller; `None` for memory of this crate, which is freed.

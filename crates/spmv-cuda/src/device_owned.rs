@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, ThreadId};
 
@@ -23,6 +24,8 @@ pub(crate) struct Manners {
     pub(crate) working: RwLock<()>,
     /// The thread that accesses it.
     pub(crate) looking: Mutex<Option<ThreadId>>,
+    /// Whether the two must not meet: then work of every opening waits for accesses of any, whatever memory it uses itself.
+    exclusive: AtomicBool,
 }
 
 impl Manners {
@@ -36,6 +39,10 @@ impl Manners {
         let manners = Arc::<Self>::default();
         all.push((device, Arc::clone(&manners)));
         manners
+    }
+
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.exclusive.load(Ordering::Acquire)
     }
 
     /// Whether the calling thread is in the middle of an access.
@@ -103,6 +110,10 @@ impl Shared {
         concurrent_access: bool,
         callers: Option<CallersStream>,
     ) -> Result<Arc<Self>> {
+        let manners = Manners::of(device);
+        if !concurrent_access {
+            manners.exclusive.store(true, Ordering::Release);
+        }
         let mut context = CUcontext::NULL;
         // SAFETY: writes a context to `context`; the driver checks the device.
         unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) }
@@ -112,7 +123,7 @@ impl Shared {
             device,
             memory,
             concurrent_access,
-            manners: Manners::of(device),
+            manners,
             idle: Default::default(),
             callers,
             context: Primary { device, context },
@@ -140,11 +151,6 @@ impl Shared {
         let _nothing_captured = self.manners.capturing.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: waits, and changes nothing.
         self.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })
-    }
-
-    /// Whether the host must not access managed memory while the device is at work.
-    pub(crate) fn is_exclusive(&self) -> bool {
-        self.memory == Memory::Managed && !self.concurrent_access
     }
 
     /// An event of earlier use, or a new one. The context is the thread's.

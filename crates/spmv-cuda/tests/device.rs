@@ -1,7 +1,9 @@
 //! What a device, its driver and its kernels may do wrong, and what is repaired where.
 
-use std::fs;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use std::{fs, thread};
 
 use libtest_mimic::Failed;
 use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
@@ -40,6 +42,8 @@ fn main() {
         a_buffer_may_be_dropped_while_a_command_uses_it
         a_forgotten_run_overwrites_nothing_later
         a_panic_while_memory_is_mapped_harms_no_other
+        a_panic_while_launches_are_captured_ends_the_capture
+        work_of_any_opening_waits_until_the_host_has_left_managed_memory
         a_timed_workspace_reports_device_times
         runs_are_captured
         every_run_has_the_same_bits
@@ -132,10 +136,10 @@ fn replaced(stem: &str, ptx: &str) -> Result<(tempfile::TempDir, Device<Cuda>), 
 /// A `spec_segsum` that reports one dirty tile of this number, or this many of them, and no sums.
 fn reporting(count: u32, tile: u32) -> String {
     let body = format!(
-        "ld.param.u64 %rd0, [p14];\nmov.u32 %r0, {count};\nst.global.u32 [%rd0], %r0;\nld.param.u64 %rd1, [p15];\n\
+        "ld.param.u64 %rd0, [p13];\nmov.u32 %r0, {count};\nst.global.u32 [%rd0], %r0;\nld.param.u64 %rd1, [p14];\n\
          mov.u32 %r1, {tile};\nst.global.u32 [%rd1], %r1;"
     );
-    ptx("spec_segsum_32x1", "uuuuufpppppppppp", &body)
+    ptx("spec_segsum_32x1", "uuuuupppppppppp", &body)
 }
 
 fn an_index_that_a_kernel_corrupted_is_an_error() -> Outcome {
@@ -230,10 +234,10 @@ fn a_tiling_that_is_not_built_is_refused() -> Outcome {
 }
 
 fn an_unknown_device_is_named_with_those_there_are() -> Outcome {
-    let e = open(|o| o.device = Some("abacus".into())).expect_err("no such device").to_string();
-    assert!(e.contains("no device 'abacus'; there are 0: "), "{e}");
-    assert!(open(|o| o.device = Some("0".into())).is_ok());
-    Ok(())
+    let n_devices = devices()?.len();
+    shared::an_unknown_device_is_named_with_those_there_are(n_devices, |asked| {
+        open(|o| o.device = Some(asked.to_owned()))
+    })
 }
 
 fn more_than_the_largest_buffer_is_out_of_memory() -> Outcome {
@@ -259,13 +263,13 @@ fn copies_of_any_size_come_back() -> Outcome {
         let backend = device.backend();
         let stream = backend.open_stream(false)?;
         for bytes in [0, 1, 5, MIB - 1, MIB, MIB + 1, 2 * MIB, 7 * MIB + 3] {
-            let buffer = backend.alloc(bytes as u64 + 3)?;
+            let mut buffer = backend.alloc(bytes as u64 + 3)?;
             let sent: Vec<u8> = (0..bytes).map(|i| (i * 31 + i / 4099) as u8).collect();
-            backend.write(&stream, &buffer, 3, &sent)?;
+            backend.write(&stream, &mut buffer, 3, &sent)?;
             let mut back = vec![0; bytes];
             backend.read(&stream, &buffer, 3, &mut back)?;
             assert!(sent == back, "{memory:?} {bytes}");
-            let e = backend.write(&stream, &buffer, 4, &sent).err();
+            let e = backend.write(&stream, &mut buffer, 4, &sent).err();
             assert!(bytes == 0 || matches!(e, Some(DeviceError::OutOfBounds { .. })), "{bytes}");
         }
     }
@@ -296,6 +300,33 @@ fn a_panic_while_memory_is_mapped_harms_no_other() -> Outcome {
         assert!(device.caps().memory.host_can_map());
         shared::a_panic_while_memory_is_mapped_is_passed_on(&device)?;
         check(&device, Fixup::Auto)?;
+    }
+    Ok(())
+}
+
+fn a_panic_while_launches_are_captured_ends_the_capture() -> Outcome {
+    shared::a_panic_while_launches_are_captured_ends_the_capture(&open(|_| ())?)
+}
+
+/// Where a device at work must not meet the host in managed memory, it is no matter who gave it the work.
+fn work_of_any_opening_waits_until_the_host_has_left_managed_memory() -> Outcome {
+    let mask = Mask { no_concurrent_access: true, ..Mask::default() };
+    let one = open(|o| (o.memory, o.mask) = (Some(Memory::Managed), mask))?;
+    for memory in Memory::ALL {
+        let other = in_memory(memory)?;
+        let mut vec = one.upload(&[1.0f32; 8])?;
+        let zeroed = AtomicBool::new(false);
+        thread::scope(|scope| -> Result<(), Error> {
+            vec.map(|_| {
+                scope.spawn(|| {
+                    other.zeros::<f32>(8).expect("eight zeros");
+                    zeroed.store(true, Ordering::SeqCst);
+                });
+                thread::sleep(Duration::from_millis(200));
+                assert!(!zeroed.load(Ordering::SeqCst), "{memory:?}: it did not wait");
+            })
+        })?;
+        assert!(zeroed.load(Ordering::SeqCst), "and then it ran");
     }
     Ok(())
 }

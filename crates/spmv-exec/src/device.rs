@@ -71,8 +71,8 @@ impl<B: Backend> Device<B> {
     }
 
     /// Scratch memory for `n` elements.
-    pub(crate) fn scratch<E>(&self, n: u64) -> Result<B::Buffer> {
-        Ok(self.backend().alloc(n * size_of::<E>() as u64)?)
+    pub(crate) fn scratch<E>(&self, n: usize) -> Result<B::Buffer> {
+        Ok(self.backend().alloc(bytes_of::<E>(n))?)
     }
 
     /// The backend.
@@ -85,8 +85,9 @@ impl<B: Backend> Device<B> {
     /// # Errors
     /// Out of memory.
     pub fn zeros<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
-        let vec = self.uninit(len)?;
-        self.copies(|s| self.backend().zero(s, &vec.buffer, (len * size_of::<T>()) as u64))?;
+        let mut vec = self.uninit(len)?;
+        let bytes = vec.bytes();
+        self.copies(|s| self.backend().zero(s, &mut vec.buffer, bytes))?;
         Ok(vec)
     }
 
@@ -118,17 +119,15 @@ impl<B: Backend> Device<B> {
     /// let buffer = x.into_buffer()?;
     /// # Ok(()) }
     /// ```
-    pub fn adopt<T: Value>(&self, buffer: B::Buffer, len: usize) -> Result<DeviceVec<B, T>> {
-        // Too long for any buffer, if the product overflows.
-        let bytes = len.checked_mul(size_of::<T>()).map_or(u64::MAX, |bytes| bytes as u64);
+    pub fn adopt<T: Value>(&self, mut buffer: B::Buffer, len: usize) -> Result<DeviceVec<B, T>> {
         // Copies nothing; the backend checks that the end lies in the buffer.
-        self.copies(|s| self.backend().write(s, &buffer, bytes, &[]))?;
+        self.copies(|s| self.backend().write(s, &mut buffer, bytes_of::<T>(len), &[]))?;
         let in_use = AtomicU32::new(0);
         Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, in_use, values: PhantomData })
     }
 
     fn uninit<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
-        let buffer = self.backend().alloc((len * size_of::<T>()) as u64)?;
+        let buffer = self.backend().alloc(bytes_of::<T>(len))?;
         let in_use = AtomicU32::new(0);
         Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, in_use, values: PhantomData })
     }
@@ -158,10 +157,22 @@ impl<B: Backend> Device<B> {
         // Not held while `f` runs: it may copy too.
         let taken = idle().pop();
         let stream = taken.map_or_else(|| self.backend().open_stream(false), Ok)?;
-        let result = f(&stream)?;
-        self.backend().wait(&self.backend().record(&stream)?)?;
-        idle().push(stream);
-        Ok(result)
+        let result = f(&stream).and_then(|result| self.wait_for(&stream).map(|()| result));
+        // An error may leave a copy on its way, and the next use of the memory is on another stream.
+        if result.is_ok() || self.settle(&stream) {
+            idle().push(stream);
+        }
+        result
+    }
+
+    fn wait_for(&self, stream: &B::Stream) -> spmv_backend::Result<()> {
+        self.backend().wait(&self.backend().record(stream)?)
+    }
+
+    /// After an error: waits for what is on its way on a stream, or else on all of them. Whether that worked; the error is the
+    /// one to report.
+    pub(crate) fn settle(&self, stream: &B::Stream) -> bool {
+        self.wait_for(stream).or_else(|_| self.backend().wait_all()).is_ok()
     }
 }
 
@@ -185,6 +196,11 @@ pub struct DeviceVec<B: Backend, T> {
     /// vector; so whoever has it mutably and finds one knows that it was forgotten.
     pub(crate) in_use: AtomicU32,
     values: PhantomData<T>,
+}
+
+/// Bytes of `n` elements; more than any buffer has, where they cannot be counted.
+fn bytes_of<E>(n: usize) -> u64 {
+    (n as u64).saturating_mul(size_of::<E>() as u64)
 }
 
 impl<B: Backend, T: Value> DeviceVec<B, T> {
@@ -242,8 +258,8 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
             return Err(Error::Length { what, found, expected: self.len });
         }
         self.wait_for_forgotten()?;
-        let (at, bytes) = ((first * size_of::<T>()) as u64, bytemuck::cast_slice(values));
-        Ok(self.device.copies(|s| self.device.backend().write(s, &self.buffer, at, bytes))?)
+        let (at, bytes) = (bytes_of::<T>(first), bytemuck::cast_slice(values));
+        Ok(self.device.copies(|s| self.device.backend().write(s, &mut self.buffer, at, bytes))?)
     }
 
     /// Copies all values to the host.
@@ -274,9 +290,13 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     pub fn map<R>(&mut self, f: impl FnOnce(&mut [T]) -> R) -> Result<R> {
         self.check_repaired()?;
         self.wait_for_forgotten()?;
-        let bytes = (self.len * size_of::<T>()) as u64;
+        let bytes = self.bytes();
         let f = |bytes: &mut [u8]| f(bytemuck::cast_slice_mut(bytes));
-        Ok(self.device.copies(|s| self.device.backend().map(s, &self.buffer, bytes, f))?)
+        Ok(self.device.copies(|s| self.device.backend().map(s, &mut self.buffer, bytes, f))?)
+    }
+
+    fn bytes(&self) -> u64 {
+        bytes_of::<T>(self.len)
     }
 
     /// Waits for runs that still use the vector although nobody can wait for them any more.

@@ -40,7 +40,7 @@ impl Fixture {
     /// Runs with something overwritten between stage 1 and stage 2.
     fn corrupted(&mut self, scratch: &str, value: u32) -> Error {
         let (backend, workspace) = (self.device.backend(), &mut self.workspace);
-        let pending = self.prepared.enqueue(workspace, 1.0, &self.x, 0.0, &mut self.y).unwrap();
+        let mut pending = self.prepared.enqueue(workspace, 1.0, &self.x, 0.0, &mut self.y).unwrap();
         let stream = backend.open_stream(false).unwrap();
         backend.write(&stream, pending.scratch(scratch), 0, &value.to_ne_bytes()).unwrap();
         pending.wait().unwrap_err()
@@ -82,10 +82,10 @@ fn the_papers_example_before_and_after_repair() {
     let prepared = device.prepare(a.view(), &options).unwrap();
     let mut workspace = prepared.workspace().unwrap();
     let (x, mut y) = (device.upload(&[1.0]).unwrap(), device.upload(&[-1.0; 12]).unwrap());
-    let pending = prepared.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y).unwrap();
+    let mut pending = prepared.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y).unwrap();
 
     let stream = device.backend().open_stream(false).unwrap();
-    let read = |buffer, bytes: &mut [u8]| device.backend().read(&stream, buffer, 0, bytes).unwrap();
+    let read = |buffer: &_, bytes: &mut [u8]| device.backend().read(&stream, buffer, 0, bytes).unwrap();
     let (mut before, mut sum, mut row, mut tile, mut count) =
         ([0.0f64; 12], [0.0f64], [9u32], [9u32], [9u32]);
     read(pending.unrepaired_y(), bytemuck::cast_slice_mut(&mut before));
@@ -126,7 +126,7 @@ fn a_run_that_failed_leaves_no_arrivals_behind() {
     let prepared = f.device.prepare(a.view(), &options).unwrap();
     let mut workspace = prepared.workspace().unwrap();
     let (backend, stream) = (f.device.backend(), f.device.backend().open_stream(false).unwrap());
-    let arrivals = |workspace: &Workspace<Cpu, f32>| {
+    let arrivals = |workspace: &mut Workspace<Cpu, f32>| {
         let mut counts = [9u32; 4];
         backend
             .read(
@@ -138,12 +138,12 @@ fn a_run_that_failed_leaves_no_arrivals_behind() {
             .unwrap();
         counts
     };
-    assert_eq!(arrivals(&workspace), [0; 4]);
+    assert_eq!(arrivals(&mut workspace), [0; 4]);
     backend.write(&stream, workspace.parts[0].scratch("arrivals").unwrap(), 0, &[7; 16]).unwrap();
     workspace.in_use = true;
     let (x, mut y) = (f.device.upload(&[1.0]).unwrap(), f.device.zeros(1).unwrap());
     prepared.apply(&mut workspace, 1.0, &x, 0.0, &mut y).unwrap();
-    assert_eq!((arrivals(&workspace), y.to_vec().unwrap()), ([0; 4], vec![8.0]));
+    assert_eq!((arrivals(&mut workspace), y.to_vec().unwrap()), ([0; 4], vec![8.0]));
 }
 
 #[test]
@@ -171,6 +171,15 @@ fn what_belongs_elsewhere_is_refused() {
     assert_eq!(e, Error::Foreign { what: "the workspace", to: "prepared matrix" });
     let e = f.prepared.apply(&mut f.workspace, 1.0, &f.x, 0.0, &mut f.device.zeros(5).unwrap()).unwrap_err();
     assert_eq!(e, Error::Length { what: "y", found: 5, expected: N });
+}
+
+#[test]
+fn bytes_that_64_bits_do_not_count_are_out_of_memory() {
+    let f = fixture(false);
+    let e = f.device.zeros::<f64>(1 << 61).unwrap_err();
+    assert!(matches!(e, Error::Device(DeviceError::OutOfMemory { .. })), "{e}");
+    let e = f.device.adopt::<f64>(f.device.backend().alloc(8).unwrap(), 1 << 61).unwrap_err();
+    assert!(matches!(e, Error::Device(DeviceError::OutOfBounds { .. })), "{e}");
 }
 
 #[test]

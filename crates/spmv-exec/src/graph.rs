@@ -9,7 +9,7 @@ use spmv_core::Value;
 
 use crate::device::DeviceVec;
 use crate::error::{Error, Result};
-use crate::launch::Run;
+use crate::launch::{Run, Scaling};
 use crate::method::Repair;
 use crate::part::Target;
 use crate::prepared::Prepared;
@@ -36,8 +36,7 @@ pub struct Graph<'a, B: Backend, T: Value> {
     workspace: &'a mut Workspace<B, T>,
     x: &'a DeviceVec<B, T>,
     y: &'a mut DeviceVec<B, T::Accum>,
-    alpha: T::Accum,
-    beta: T::Accum,
+    scaling: Scaling<T::Accum>,
     runs: u32,
     /// Used alternately: where the device repairs, a run resets the counter that the next one uses, so that an odd number
     /// of runs is captured once for each counter to begin with.
@@ -70,6 +69,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             return Err(DeviceError::unsupported(device, what, "capture one, or repair on the device").into());
         }
         y.wait_for_forgotten()?;
+        let scaling = Scaling { alpha, beta };
         let on_device = self.plan.repair == Repair::Device;
         let n = if on_device && runs % 2 == 1 { 2 } else { 1 };
         let mut graphs = Vec::with_capacity(n);
@@ -80,7 +80,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
                     let turn = if on_device { k % 2 } else { 0 };
                     let (x, y) = vectors;
                     let Workspace { stream, parts, .. } = &*workspace;
-                    let run = Run { device: &self.device, stream, x, y, alpha, beta, turn };
+                    let run = Run { device: &self.device, stream, x, y, scaling, turn };
                     parts.iter().try_for_each(|part| part.stage1(&run))?;
                     if on_device {
                         parts.iter().try_for_each(|part| part.stage2(&run))?;
@@ -95,7 +95,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.begin(workspace)?;
         x.in_use.fetch_add(1, Ordering::Relaxed);
         let (next, in_use) = (0, false);
-        Ok(Graph { prepared: self, workspace, x, y, alpha, beta, runs, graphs, next, in_use })
+        Ok(Graph { prepared: self, workspace, x, y, scaling, runs, graphs, next, in_use })
     }
 }
 
@@ -107,7 +107,7 @@ impl<B: Backend, T: Value> Graph<'_, B, T> {
     /// # Errors
     /// As [`Pending::wait`](crate::Pending::wait).
     pub fn replay(&mut self) -> Result<RunStats> {
-        if !self.beta.is_zero() {
+        if !self.scaling.beta.is_zero() {
             self.y.check_repaired()?;
         }
         if std::mem::replace(&mut self.in_use, true) {
@@ -121,14 +121,14 @@ impl<B: Backend, T: Value> Graph<'_, B, T> {
     }
 
     fn run(&mut self) -> Result<RunStats> {
-        let Self { prepared, workspace, alpha, beta, .. } = self;
+        let Self { prepared, workspace, scaling, .. } = self;
         let backend = prepared.device.backend();
         let stream = &workspace.stream;
         let since = Instant::now();
         let begin = backend.record(stream)?;
         let (x, y) = (Memory::Device(&self.x.buffer), Memory::Device(&self.y.buffer));
-        let (device, alpha, beta) = (&prepared.device, *alpha, *beta);
-        let run = Run::<B, T> { device, stream, x, y, alpha, beta, turn: 0 };
+        let (device, scaling) = (&prepared.device, *scaling);
+        let run = Run::<B, T> { device, stream, x, y, scaling, turn: 0 };
         run.replay(&self.graphs[self.next])?;
         let last_turn = ((self.next as u32 + 1) * self.runs - 1) % 2;
         self.next = (self.next + 1) % self.graphs.len();
@@ -145,8 +145,8 @@ impl<B: Backend, T: Value> Graph<'_, B, T> {
         let mut stats = RunStats { stage1_s: seconds / f64::from(self.runs), ..prepared.stats() };
         if prepared.plan.repair == Repair::Host {
             let start = Instant::now();
-            let mut y = Target::Device(&self.y.buffer);
-            prepared.repair_on_host(workspace, alpha, beta, &mut y, &mut stats)?;
+            let mut y = Target::Device(&mut self.y.buffer);
+            prepared.repair_on_host(workspace, scaling, &mut y, &mut stats)?;
             stats.stage2_s = start.elapsed().as_secs_f64();
         }
         Ok(stats)

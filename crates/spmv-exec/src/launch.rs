@@ -30,10 +30,16 @@ pub(crate) struct Run<'a, B: Backend, T: Value> {
     pub(crate) stream: &'a B::Stream,
     pub(crate) x: Memory<'a, B>,
     pub(crate) y: Memory<'a, B>,
-    pub(crate) alpha: T::Accum,
-    pub(crate) beta: T::Accum,
+    pub(crate) scaling: Scaling<T::Accum>,
     /// Which dirty counter to use.
     pub(crate) turn: u32,
+}
+
+/// The factors of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scaling<A> {
+    pub(crate) alpha: A,
+    pub(crate) beta: A,
 }
 
 /// A scalar as launches take it.
@@ -46,7 +52,7 @@ pub(crate) fn scalar<A: Accum>(value: A) -> Scalar {
 
 impl<B: Backend, T: Value> Run<'_, B, T> {
     pub(crate) fn alpha(&self) -> Scalar {
-        scalar(self.alpha)
+        scalar(self.scaling.alpha)
     }
 
     /// Starts a kernel, unless there is nothing for it to do.

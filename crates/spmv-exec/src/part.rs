@@ -6,13 +6,13 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use spmv_backend::{Backend, KernelId, KernelSpec};
+use spmv_backend::{Backend, HostSlice, KernelId, KernelSpec, Memory};
 use spmv_core::format::Cost;
-use spmv_core::{CsrView, Offset, Tiling, Value};
+use spmv_core::{Accum, CsrView, Offset, Tiling, Value};
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run};
+use crate::launch::{Compiled, Run, Scaling};
 use crate::method::{Limits, Repair};
 
 /// Rows of the matrix that one launch multiplies.
@@ -33,7 +33,7 @@ impl Span {
 
     /// The factor of what stands in `y`.
     pub(crate) fn beta<B: Backend, T: Value>(&self, run: &Run<'_, B, T>) -> T::Accum {
-        if self.continues { num_traits::one() } else { run.beta }
+        if self.continues { num_traits::one() } else { run.scaling.beta }
     }
 }
 
@@ -63,8 +63,8 @@ impl<B: Backend> Prepare<'_, B> {
     /// A copy on the device.
     pub(crate) fn copy<E: bytemuck::Pod>(&self, elements: &[E]) -> Result<B::Buffer> {
         let backend = self.device.backend();
-        let buffer = backend.alloc(size_of_val(elements) as u64)?;
-        self.device.copies(|s| backend.write(s, &buffer, 0, bytemuck::cast_slice(elements)))?;
+        let mut buffer = backend.alloc(size_of_val(elements) as u64)?;
+        self.device.copies(|s| backend.write(s, &mut buffer, 0, bytemuck::cast_slice(elements)))?;
         Ok(buffer)
     }
 
@@ -123,8 +123,26 @@ pub(crate) trait Build {
 
 /// `y` as the host may repair it.
 pub(crate) enum Target<'a, B: Backend, A> {
-    Device(&'a B::Buffer),
+    Device(&'a mut B::Buffer),
     Host(&'a mut [A]),
+}
+
+impl<B: Backend, A: Accum> Target<'_, B, A> {
+    /// The same for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> Target<'_, B, A> {
+        match self {
+            Target::Device(buffer) => Target::Device(&mut **buffer),
+            Target::Host(y) => Target::Host(y),
+        }
+    }
+
+    /// As a launch takes it.
+    pub(crate) fn memory(&mut self) -> Memory<'_, B> {
+        match self {
+            Target::Device(buffer) => Memory::Device(&**buffer),
+            Target::Host(y) => Memory::Host(HostSlice::of_mut(bytemuck::cast_slice_mut(y))),
+        }
+    }
 }
 
 /// What the host repaired.
@@ -142,7 +160,7 @@ pub(crate) trait Runner<B: Backend, T: Value>: Debug + Send {
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()>;
 
     /// Zeroes what runs count in and leave at zero, unless they fail.
-    fn reset(&self, _: &B, _: &B::Stream) -> Result<()> {
+    fn reset(&mut self, _: &B, _: &B::Stream) -> Result<()> {
         Ok(())
     }
 
@@ -151,12 +169,12 @@ pub(crate) trait Runner<B: Backend, T: Value>: Debug + Send {
         Ok(())
     }
 
-    /// Does stage 2 of a run with that beta, where the host repairs; stage 1 is over.
+    /// Does stage 2 of a run with those factors, where the host repairs; stage 1 is over.
     fn repair(
         &mut self,
         _: &Device<B>,
         _: &B::Stream,
-        _beta: T::Accum,
+        _scaling: Scaling<T::Accum>,
         _: Target<'_, B, T::Accum>,
     ) -> Result<Repaired> {
         Ok(Repaired::default())
@@ -174,7 +192,7 @@ pub(crate) trait Runner<B: Backend, T: Value>: Debug + Send {
 
     /// Scratch memory by name, to be corrupted.
     #[cfg(test)]
-    fn scratch(&self, _: &str) -> Option<&B::Buffer> {
+    fn scratch(&mut self, _: &str) -> Option<&mut B::Buffer> {
         None
     }
 }

@@ -120,6 +120,7 @@ pub fn plan(
     if repair != Repair::None {
         why.push(format!("stage 2 on the {repair:?}; memory is {:?}", caps.memory).to_lowercase());
     }
+    why.extend(caps.notes.iter().map(|note| format!("the device: {note}")));
     let Limits { max_entries, max_rows } = limits(known, &kernel, rows, caps);
     Ok(Plan { algorithm, kernel, repair, max_entries, max_rows, candidates, known, rows: *rows, why })
 }

@@ -9,7 +9,7 @@ use spmv_core::Value;
 
 use crate::device::DeviceVec;
 use crate::error::{Error, Result};
-use crate::launch::Run;
+use crate::launch::{Run, Scaling};
 use crate::method::Repair;
 use crate::part::Target;
 use crate::prepared::Prepared;
@@ -72,8 +72,7 @@ struct Started<B: Backend, A> {
     stage1: B::Event,
     /// Where the device does stage 2.
     stage2: Option<B::Event>,
-    alpha: A,
-    beta: A,
+    scaling: Scaling<A>,
 }
 
 impl<B: Backend, T: Value> Pending<'_, B, T> {
@@ -88,7 +87,7 @@ impl<B: Backend, T: Value> Pending<'_, B, T> {
 
     /// Scratch memory of the first part, to be corrupted.
     #[cfg(test)]
-    pub(crate) fn scratch(&self, name: &str) -> &B::Buffer {
+    pub(crate) fn scratch(&mut self, name: &str) -> &mut B::Buffer {
         self.workspace.parts[0].scratch(name).expect("scratch memory of that name")
     }
 
@@ -100,7 +99,7 @@ impl<B: Backend, T: Value> Pending<'_, B, T> {
 
     fn finish(&mut self) -> Result<RunStats> {
         let Some(started) = self.started.take() else { return Ok(RunStats::default()) };
-        let target = Target::Device(&self.y.buffer);
+        let target = Target::Device(&mut self.y.buffer);
         let finished = self.prepared.finish(self.workspace, started, target);
         self.x.in_use.fetch_sub(1, Ordering::Relaxed);
         let stats = finished?;
@@ -117,8 +116,9 @@ impl<B: Backend, T: Value> Drop for Pending<'_, B, T> {
 }
 
 impl<B: Backend, T: Value> Prepared<B, T> {
-    /// Starts `y <- alpha*A*x + beta*y`. `x` has `n_cols` values, `y` has `n_rows` sums, which are not
-    /// read if `beta == 0`. Allocates and compiles nothing.
+    /// Starts `y <- alpha*A*x + beta*y`. `x` has `n_cols` values, `y` has `n_rows` sums. As in BLAS, `beta == 0` does not read
+    /// `y`, and with `alpha == 0` no value of the matrix or of `x` reaches it. Allocates no memory of the device, and compiles
+    /// nothing.
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Foreign`], [`Error::Unrepaired`], and failures of the device.
@@ -135,7 +135,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         y.wait_for_forgotten()?;
         y.unrepaired = true;
         let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer));
-        let started = Some(self.start(workspace, alpha, beta, vectors)?);
+        let started = Some(self.start(workspace, Scaling { alpha, beta }, vectors)?);
         x.in_use.fetch_add(1, Ordering::Relaxed);
         Ok(Pending { prepared: self, workspace, x, y, started })
     }
@@ -173,20 +173,35 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         if self.device.caps().host_pointers {
             let in_use = HostSlice::of_mut(bytemuck::cast_slice_mut(y));
             let vectors = (Memory::Host(HostSlice::of(bytemuck::cast_slice(x))), Memory::Host(in_use));
-            let started = self.start(workspace, alpha, beta, vectors)?;
+            let started = self.start(workspace, Scaling { alpha, beta }, vectors)?;
             return self.finish(workspace, started, Target::Host(y));
         }
         let mut staged = match workspace.staged.take() {
             Some(staged) => staged,
             None => Staged { x: self.device.zeros(x.len())?, y: self.device.zeros(y.len())? },
         };
+        let stats = self.apply_staged(workspace, &mut staged, alpha, x, beta, y);
+        // After an error too: a later run allocates nothing, and what it reads of them is written first.
+        workspace.staged = Some(staged);
+        stats
+    }
+
+    /// Through device copies.
+    fn apply_staged(
+        &self,
+        workspace: &mut Workspace<B, T>,
+        staged: &mut Staged<B, T>,
+        alpha: T::Accum,
+        x: &[T],
+        beta: T::Accum,
+        y: &mut [T::Accum],
+    ) -> Result<RunStats> {
         staged.x.write(x)?;
         if !beta.is_zero() {
             staged.y.write(y)?;
         }
         let stats = self.apply(workspace, alpha, &staged.x, beta, &mut staged.y)?;
         staged.y.read(y)?;
-        workspace.staged = Some(staged);
         Ok(stats)
     }
 
@@ -216,38 +231,31 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     /// After an error in the middle of a run: what was started before it must not outlive the vectors' loan.
     pub(crate) fn abandon<R>(&self, workspace: &Workspace<B, T>, e: Error) -> Result<R> {
-        let backend = self.device.backend();
-        let waited = backend.record(&workspace.stream).and_then(|event| backend.wait(&event));
-        if waited.is_err() {
-            // The first error is the one to report.
-            let _ = backend.wait_all();
-        }
+        self.device.settle(&workspace.stream);
         Err(e)
     }
 
     fn start(
         &self,
         workspace: &mut Workspace<B, T>,
-        alpha: T::Accum,
-        beta: T::Accum,
+        scaling: Scaling<T::Accum>,
         vectors: (Memory<'_, B>, Memory<'_, B>),
     ) -> Result<Started<B, T::Accum>> {
         self.check_owner(workspace)?;
-        self.launch_all(workspace, alpha, beta, vectors).or_else(|e| self.abandon(workspace, e))
+        self.launch_all(workspace, scaling, vectors).or_else(|e| self.abandon(workspace, e))
     }
 
     fn launch_all(
         &self,
         workspace: &mut Workspace<B, T>,
-        alpha: T::Accum,
-        beta: T::Accum,
+        scaling: Scaling<T::Accum>,
         (x, y): (Memory<'_, B>, Memory<'_, B>),
     ) -> Result<Started<B, T::Accum>> {
         let backend = self.device.backend();
         let since = Instant::now();
         self.begin(workspace)?;
         let Workspace { stream, parts, turn, .. } = &*workspace;
-        let run = Run { device: &self.device, stream, x, y, alpha, beta, turn: *turn };
+        let run = Run { device: &self.device, stream, x, y, scaling, turn: *turn };
         let begin = backend.record(stream)?;
         parts.iter().try_for_each(|part| part.stage1(&run))?;
         let stage1 = backend.record(stream)?;
@@ -257,7 +265,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             stage2 = Some(backend.record(stream)?);
         }
         backend.submit(stream)?;
-        Ok(Started { since, begin, stage1, stage2, alpha, beta })
+        Ok(Started { since, begin, stage1, stage2, scaling })
     }
 
     /// Marks the workspace as in use and takes the counter that the last run has reset; after a run that
@@ -268,7 +276,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         }
         if std::mem::replace(&mut workspace.in_use, true) {
             let backend = self.device.backend();
-            workspace.parts.iter().try_for_each(|part| part.reset(backend, &workspace.stream))?;
+            let Workspace { stream, parts, .. } = workspace;
+            parts.iter_mut().try_for_each(|part| part.reset(backend, stream))?;
         }
         Ok(())
     }
@@ -289,7 +298,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         mut y: Target<'_, B, T::Accum>,
     ) -> Result<RunStats> {
         let backend = self.device.backend();
-        let Started { since, begin, stage1, stage2, alpha, beta } = started;
+        let Started { since, begin, stage1, stage2, scaling } = started;
         let mut stats = self.stats();
         backend.wait(stage2.as_ref().unwrap_or(&stage1))?;
         stats.stage1_s = since.elapsed().as_secs_f64();
@@ -301,7 +310,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         }
         if self.plan.repair == Repair::Host {
             let start = Instant::now();
-            self.repair_on_host(workspace, alpha, beta, &mut y, &mut stats)?;
+            self.repair_on_host(workspace, scaling, &mut y, &mut stats)?;
             stats.stage2_s = start.elapsed().as_secs_f64();
         }
         workspace.in_use = false;
@@ -311,8 +320,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     pub(crate) fn repair_on_host(
         &self,
         workspace: &mut Workspace<B, T>,
-        alpha: T::Accum,
-        beta: T::Accum,
+        scaling: Scaling<T::Accum>,
         y: &mut Target<'_, B, T::Accum>,
         stats: &mut RunStats,
     ) -> Result<()> {
@@ -321,19 +329,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let stream = &*stream;
         let (mut unfinished, mut n_dirty) = (false, 0);
         for part in parts {
-            let target = match &mut *y {
-                Target::Device(buffer) => Target::Device(*buffer),
-                Target::Host(y) => Target::Host(y),
-            };
-            let repaired = part.repair(&self.device, stream, beta, target)?;
+            let repaired = part.repair(&self.device, stream, scaling, y.reborrow())?;
             n_dirty += repaired.dirty_tiles;
             stats.y_bytes_copied += repaired.y_bytes_copied;
-            let y = match &mut *y {
-                Target::Device(buffer) => Memory::Device(*buffer),
-                Target::Host(y) => Memory::Host(HostSlice::of_mut(bytemuck::cast_slice_mut(y))),
-            };
+            let y = y.memory();
             // Stage 2 does not read x.
-            let run = Run { device: &self.device, stream, x: y, y, alpha, beta, turn: 0 };
+            let run = Run { device: &self.device, stream, x: y, y, scaling, turn: 0 };
             unfinished |= repaired.unfinished | part.combine(&run)?;
         }
         if unfinished {

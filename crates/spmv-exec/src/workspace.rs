@@ -63,8 +63,9 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let backend = self.device.backend();
         let timed = timed && self.device.caps().timestamps;
         let stream = backend.open_stream(timed)?;
-        let parts = self.parts.iter().map(|part| part.runner(&self.device)).collect::<Result<Vec<_>>>()?;
-        parts.iter().try_for_each(|part| part.reset(backend, &stream))?;
+        let mut parts =
+            self.parts.iter().map(|part| part.runner(&self.device)).collect::<Result<Vec<_>>>()?;
+        parts.iter_mut().try_for_each(|part| part.reset(backend, &stream))?;
         Ok(Workspace { stream, timed, parts, staged: None, turn: 0, in_use: false, owner: self.id })
     }
 }

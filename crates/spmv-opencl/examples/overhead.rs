@@ -57,12 +57,12 @@ fn call_us(prepared: &Prepared<OpenCl, f32>, mut workspace: Workspace<OpenCl, f3
 /// Best of five copies to the device and back.
 fn copies(device: &OpenCl) -> Result<(f64, f64), Error> {
     let mut bytes = vec![1u8; COPY_BYTES];
-    let (stream, buffer) = (device.open_stream(false)?, device.alloc(COPY_BYTES as u64)?);
+    let (stream, mut buffer) = (device.open_stream(false)?, device.alloc(COPY_BYTES as u64)?);
     let gbs = |start: Instant| COPY_BYTES as f64 / start.elapsed().as_secs_f64() / 1e9;
     let (mut write, mut read) = (0f64, 0f64);
     for _ in 0..5 {
         let start = Instant::now();
-        device.write(&stream, &buffer, 0, &bytes)?;
+        device.write(&stream, &mut buffer, 0, &bytes)?;
         write = write.max(gbs(start));
         let start = Instant::now();
         device.read(&stream, &buffer, 0, &mut bytes)?;

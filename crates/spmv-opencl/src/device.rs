@@ -4,12 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use opencl3::command_queue::{
-    enqueue_fill_buffer, enqueue_nd_range_kernel, enqueue_read_buffer, enqueue_svm_map, enqueue_svm_mem_fill,
-    enqueue_svm_unmap, enqueue_write_buffer, finish, flush,
+    enqueue_fill_buffer, enqueue_nd_range_kernel, enqueue_read_buffer, enqueue_svm_mem_fill,
+    enqueue_write_buffer, finish, flush,
 };
 use opencl3::error_codes::{CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CL_MEM_OBJECT_ALLOCATION_FAILURE};
 use opencl3::event::{
@@ -21,10 +20,10 @@ use opencl3::kernel::{
     get_kernel_sub_group_info, get_kernel_work_group_info, set_kernel_arg, set_kernel_arg_svm_pointer,
 };
 use opencl3::memory::{CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION};
-use opencl3::types::{CL_TRUE, cl_event, cl_kernel, cl_map_flags};
+use opencl3::types::{CL_TRUE, cl_event, cl_kernel};
 use spmv_backend::{
     Arg, Args, Backend, Cache, DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Lanes,
-    Memory as Argument, Result, Scalar,
+    Memory as Argument, Result, Scalar, why_not,
 };
 use spmv_core::{Dtype, Tiling};
 
@@ -58,9 +57,9 @@ type Command = Arc<Owned<cl_event>>;
 /// use spmv_backend::Backend;
 /// use spmv_opencl::{OpenCl, Options};
 /// if let Ok(device) = OpenCl::open(Options::default()) {
-///     let buffer = device.alloc(16)?;
+///     let mut buffer = device.alloc(16)?;
 ///     let stream = device.open_stream(false)?;
-///     device.write(&stream, &buffer, 4, &[1, 2, 3])?;
+///     device.write(&stream, &mut buffer, 4, &[1, 2, 3])?;
 ///     let mut back = [0; 3];
 ///     device.read(&stream, &buffer, 4, &mut back)?;
 ///     assert_eq!(back, [1, 2, 3]);
@@ -87,8 +86,8 @@ pub struct Kernel {
 /// A queue, and what is known of its commands.
 #[derive(Debug)]
 pub struct Stream {
-    queue: Arc<Queue>,
-    shared: Arc<Shared>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) shared: Arc<Shared>,
     /// The last command.
     last: RefCell<Option<Command>>,
     /// Whether the queue keeps time.
@@ -98,7 +97,7 @@ pub struct Stream {
     /// Whether commands may be on their way.
     busy: Cell<bool>,
     /// Nested maps.
-    n_mapped: Cell<u32>,
+    pub(crate) n_mapped: Cell<u32>,
 }
 
 /// A point between two commands of a stream.
@@ -130,10 +129,15 @@ impl OpenCl {
         let mut opened = Self { caps, builder, options };
         // Lanes of a CPU are iterations of a loop: they have nothing to shuffle.
         if !opened.options.mask.no_subgroups && found.info.kind != DeviceKind::Cpu {
-            let works = |(shuffle, size): &(Shuffle, u16)| opened.shuffles(*shuffle, *size);
-            if let Some((shuffle, size)) = found.shuffles().into_iter().find(works) {
-                opened.builder.shuffle = Some(shuffle);
-                opened.caps.subgroup = Some((size, size));
+            for (shuffle, size) in found.shuffles() {
+                match opened.shuffles(shuffle, size)? {
+                    None => {
+                        opened.builder.shuffle = Some(shuffle);
+                        opened.caps.subgroup = Some((size, size));
+                        break;
+                    }
+                    Some(why) => opened.caps.notes.push(format!("no subgroups of {size} lanes: {why}")),
+                }
             }
         }
         Ok(opened)
@@ -144,9 +148,12 @@ impl OpenCl {
         self.builder.shared.memory
     }
 
-    /// Whether a trial kernel with subgroups of this size compiles and does what it should, in a context of its
-    /// own, so that whatever it does has no consequences.
-    fn shuffles(&self, shuffle: Shuffle, size: u16) -> bool {
+    /// Why lanes of subgroups of this size do not shuffle in this way, by a trial kernel; `None` if they do. The trial has
+    /// a context of its own, so that whatever it does has no consequences.
+    ///
+    /// # Errors
+    /// What has nothing to do with subgroups, such as memory that is full.
+    fn shuffles(&self, shuffle: Shuffle, size: u16) -> Result<Option<String>> {
         let lanes = u32::from(size);
         let trial = || -> Result<bool> {
             let builder = Builder {
@@ -165,8 +172,8 @@ impl OpenCl {
             device.check_kernel(&spec, &kernel)?;
             let (label, group_lanes) = ("trial", 2 * lanes as usize);
             let kernel = Kernel { id: spec.id, label, group_lanes, kernel: Mutex::new(kernel) };
-            let (stream, buffer) = (device.open_stream(false)?, device.alloc(8 * u64::from(lanes))?);
-            device.zero(&stream, &buffer, 8 * u64::from(lanes))?;
+            let (stream, mut buffer) = (device.open_stream(false)?, device.alloc(8 * u64::from(lanes))?);
+            device.zero(&stream, &mut buffer, 8 * u64::from(lanes))?;
             // SAFETY: the trial takes one buffer and writes at most the two words that each lane has room for.
             unsafe { device.start(&stream, &kernel, 1, &[Arg::Memory(Argument::Device(&buffer))])? };
             let mut words = vec![0; 8 * lanes as usize];
@@ -174,7 +181,7 @@ impl OpenCl {
             let words = words.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word));
             Ok(words.eq((0..2 * lanes).map(|i| 1000 * (i / lanes) + (i + 1) % lanes)))
         };
-        trial().unwrap_or(false)
+        why_not(trial())
     }
 
     /// Starts a kernel.
@@ -195,7 +202,10 @@ impl OpenCl {
                 _ => None,
             })
         };
-        buffers().for_each(|buffer| self.own(stream, &[buffer]));
+        for buffer in buffers() {
+            self.own(stream, &[buffer]);
+            buffer.used_on(&stream.queue);
+        }
         let failed = |code| match code {
             // Drivers may put off allocating until a kernel needs the buffers.
             CL_MEM_OBJECT_ALLOCATION_FAILURE => {
@@ -219,7 +229,7 @@ impl OpenCl {
         Ok(())
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.builder.shared
     }
 
@@ -230,7 +240,7 @@ impl OpenCl {
         assert!(buffers.iter().all(|buffer| own(&buffer.shared)), "a buffer of another device");
     }
 
-    fn unsupported(&self, what: String, way_out: &str) -> Error {
+    pub(crate) fn unsupported(&self, what: String, way_out: &str) -> Error {
         Error::unsupported(&*self.caps.name, what, way_out)
     }
 
@@ -269,7 +279,7 @@ impl OpenCl {
 
 impl Stream {
     /// Takes note of a command that was put into the queue.
-    fn queued(&self, event: cl_event) {
+    pub(crate) fn queued(&self, event: cl_event) {
         let event = Arc::new(Owned::new(event, release_event));
         for mark in self.marks.borrow_mut().drain(..) {
             let _ = mark.set(Arc::clone(&event));
@@ -278,7 +288,7 @@ impl Stream {
         self.busy.set(true);
     }
 
-    fn finish(&self) -> Result<()> {
+    pub(crate) fn finish(&self) -> Result<()> {
         if self.busy.get() {
             finish(self.queue.get()).map_err(|code| self.shared.error(During::Kernel("queue"), code))?;
             self.busy.set(false);
@@ -295,7 +305,7 @@ impl Drop for Stream {
 }
 
 impl Buffer {
-    fn range(&self, offset: u64, bytes: usize) -> Result<std::ops::Range<usize>> {
+    fn range(&self, offset: u64, bytes: u64) -> Result<std::ops::Range<usize>> {
         Error::check_range(offset, bytes, self.bytes)
     }
 }
@@ -347,12 +357,14 @@ impl Backend for OpenCl {
         Ok(Kernel { id: spec.id, label: spec.id.stem(), group_lanes, kernel: Mutex::new(kernel) })
     }
 
-    fn zero(&self, stream: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
+    fn zero(&self, stream: &Stream, buffer: &mut Buffer, bytes: u64) -> Result<()> {
         self.own(stream, &[buffer]);
-        let range = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        let range = buffer.range(0, bytes)?;
         if range.is_empty() {
             return Ok(());
         }
+        buffer.zeroed_on = Some(Arc::clone(&stream.queue));
+        buffer.used_on(&stream.queue);
         let zero = [0u8];
         let queue = stream.queue.get();
         // SAFETY: `range` lies in the buffer; the pattern is copied by the call.
@@ -373,9 +385,9 @@ impl Backend for OpenCl {
         Ok(())
     }
 
-    fn write(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+    fn write(&self, stream: &Stream, buffer: &mut Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
         self.own(stream, &[buffer]);
-        let range = buffer.range(offset, bytes.len())?;
+        let range = buffer.range(offset, bytes.len() as u64)?;
         if range.is_empty() {
             return Ok(());
         }
@@ -383,7 +395,10 @@ impl Backend for OpenCl {
             Storage::Mem(mem) => mem.get(),
             Storage::Svm(start) => {
                 let (from, flags) = (at(*start, range.start), CL_MAP_WRITE_INVALIDATE_REGION);
-                return self.reach(stream, from, range.len(), flags, |memory| memory.copy_from_slice(bytes));
+                let zeroed_on = buffer.zeroed_on.take();
+                return self.reach(stream, zeroed_on.as_deref(), from, range.len(), flags, |memory| {
+                    memory.copy_from_slice(bytes);
+                });
             }
         };
         let (queue, start, from) = (stream.queue.get(), range.start, bytes.as_ptr().cast());
@@ -399,7 +414,7 @@ impl Backend for OpenCl {
 
     fn read(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
         self.own(stream, &[buffer]);
-        let range = buffer.range(offset, bytes.len())?;
+        let range = buffer.range(offset, bytes.len() as u64)?;
         if range.is_empty() {
             return stream.finish();
         }
@@ -407,7 +422,10 @@ impl Backend for OpenCl {
             Storage::Mem(mem) => mem.get(),
             Storage::Svm(start) => {
                 let (from, flags) = (at(*start, range.start), CL_MAP_READ);
-                return self.reach(stream, from, range.len(), flags, |memory| bytes.copy_from_slice(memory));
+                let zeroed_on = buffer.zeroed_on.as_deref();
+                return self.reach(stream, zeroed_on, from, range.len(), flags, |memory| {
+                    bytes.copy_from_slice(memory);
+                });
             }
         };
         let (queue, start, to) = (stream.queue.get(), range.start, bytes.as_mut_ptr().cast());
@@ -423,7 +441,7 @@ impl Backend for OpenCl {
     fn map<R>(
         &self,
         stream: &Stream,
-        buffer: &Buffer,
+        buffer: &mut Buffer,
         bytes: u64,
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
@@ -432,12 +450,9 @@ impl Backend for OpenCl {
         if !self.caps.memory.host_can_map() {
             return Err(self.cannot_map());
         }
-        let range = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        assert!(!buffer.mapped.swap(true, Ordering::Acquire), "a buffer is mapped once at a time");
-        let result = self.reach(stream, start, range.len(), CL_MAP_READ | CL_MAP_WRITE, f);
-        // After a panic in `f` the buffer stays unusable, not aliased.
-        buffer.mapped.store(false, Ordering::Release);
-        result
+        let range = buffer.range(0, bytes)?;
+        let zeroed_on = buffer.zeroed_on.take();
+        self.reach(stream, zeroed_on.as_deref(), start, range.len(), CL_MAP_READ | CL_MAP_WRITE, f)
     }
 
     unsafe fn launch(
@@ -501,69 +516,6 @@ impl Backend for OpenCl {
             }
         }
         Ok(ns(last, CL_PROFILING_COMMAND_END)?.saturating_sub(start) as f64 * 1e-9)
-    }
-}
-
-impl OpenCl {
-    /// Gives the host access to shared virtual memory, after the stream's earlier work: at once where it is
-    /// fine-grained, else between map and unmap. The `bytes` bytes from `start` on lie in one buffer.
-    fn reach<R>(
-        &self,
-        stream: &Stream,
-        start: *mut c_void,
-        bytes: usize,
-        flags: cl_map_flags,
-        f: impl FnOnce(&mut [u8]) -> R,
-    ) -> Result<R> {
-        if self.memory() != Memory::Coarse || bytes == 0 {
-            stream.finish()?;
-            // SAFETY: shared virtual memory is at the same address for the host; fine-grained, it may be looked at
-            // whenever no command is at work, and all of the stream are done. Bytes may have any value. No other
-            // stream uses the buffer, and a nested call is for another one (`map` checks).
-            return Ok(f(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) }));
-        }
-        // SAFETY: the range lies in shared virtual memory of this context; the call returns when earlier commands
-        // are done and the host sees their writes.
-        let event =
-            unsafe { enqueue_svm_map(stream.queue.get(), CL_TRUE, flags, start, bytes, 0, ptr::null()) };
-        stream.queued(event.map_err(|code| self.shared().error(During::Kernel("map"), code))?);
-        stream.n_mapped.set(stream.n_mapped.get() + 1);
-        let mut mapping = Mapping { stream, start: Some(start) };
-        // SAFETY: as above, and mapped until `mapping` ends.
-        let result = f(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) });
-        mapping.end()?;
-        Ok(result)
-    }
-
-    fn cannot_map(&self) -> Error {
-        let way_out = "read it, or let the device repair (Fixup::Device)";
-        self.unsupported("memory that the host can map".into(), way_out)
-    }
-}
-
-/// A map of coarse-grained memory; ends when it is dropped, in a panic too.
-struct Mapping<'a> {
-    stream: &'a Stream,
-    start: Option<*mut c_void>,
-}
-
-impl Mapping<'_> {
-    fn end(&mut self) -> Result<()> {
-        let Some(start) = self.start.take() else { return Ok(()) };
-        let Stream { queue, shared, n_mapped, .. } = self.stream;
-        n_mapped.set(n_mapped.get() - 1);
-        // SAFETY: mapped when this was made, and unmapped only here, once.
-        let event = unsafe { enqueue_svm_unmap(queue.get(), start, 0, ptr::null()) };
-        self.stream.queued(event.map_err(|code| shared.error(During::Kernel("unmap"), code))?);
-        // Other streams may use the buffers as soon as the outermost call returns.
-        if n_mapped.get() == 0 { self.stream.finish() } else { Ok(()) }
-    }
-}
-
-impl Drop for Mapping<'_> {
-    fn drop(&mut self) {
-        // Where an error can be returned, `end` was called before.
-        let _ = self.end();
     }
 }
 

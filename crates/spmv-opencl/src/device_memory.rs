@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use opencl3::command_queue::{create_command_queue, finish, release_command_queue};
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Queues that may still use a buffer.
     queues: Mutex<Vec<Weak<Queue>>>,
+    /// Queues ever opened.
+    n_queues: AtomicU32,
     /// Held while shared virtual memory is allocated or freed: NVIDIA's driver 580 refuses allocations at
     /// random when several threads ask at once.
     allocating: Mutex<()>,
@@ -39,11 +41,15 @@ pub(crate) struct Shared {
 
 /// An in-order queue of commands.
 #[derive(Debug)]
-pub(crate) struct Queue(Owned<cl_command_queue>);
+pub(crate) struct Queue {
+    queue: Owned<cl_command_queue>,
+    /// A bit for buffers to know it by, which it may share with other queues.
+    slot: u64,
+}
 
 impl Queue {
     pub(crate) fn get(&self) -> cl_command_queue {
-        self.0.get()
+        self.queue.get()
     }
 }
 
@@ -58,6 +64,7 @@ impl Shared {
             context,
             memory,
             queues: Mutex::default(),
+            n_queues: AtomicU32::new(0),
             allocating: Mutex::default(),
         }))
     }
@@ -72,7 +79,9 @@ impl Shared {
         // SAFETY: the device is the one that the context was made for.
         let queue = unsafe { create_command_queue(self.context.get(), self.device.id(), properties) }
             .map_err(|code| self.error(During::Other("queue"), code))?;
-        let queue = Arc::new(Queue(Owned::new(queue, release_command_queue)));
+        let serial = self.n_queues.fetch_add(1, Ordering::Relaxed);
+        let slot = 1 << (serial % u64::BITS);
+        let queue = Arc::new(Queue { queue: Owned::new(queue, release_command_queue), slot });
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.retain(|queue| queue.strong_count() > 0);
         queues.push(Arc::downgrade(&queue));
@@ -81,8 +90,16 @@ impl Shared {
 
     /// Waits for the work of every queue.
     pub(crate) fn finish_all(&self) -> Result<(), i32> {
-        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        queues.iter().filter_map(Weak::upgrade).try_for_each(|queue| finish(queue.get()))
+        self.finish(u64::MAX)
+    }
+
+    /// Waits for the work of the queues in these slots; others may be opened meanwhile.
+    fn finish(&self, slots: u64) -> Result<(), i32> {
+        let queues: Vec<_> = {
+            let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+            queues.iter().filter_map(Weak::upgrade).filter(|queue| queue.slot & slots != 0).collect()
+        };
+        queues.iter().try_for_each(|queue| finish(queue.get()))
     }
 
     pub(crate) fn alloc(self: &Arc<Self>, bytes: u64) -> Result<Buffer> {
@@ -109,7 +126,7 @@ impl Shared {
                 Storage::Svm(start)
             }
         };
-        Ok(Buffer { storage, bytes, mapped: AtomicBool::new(false), shared: Arc::clone(self) })
+        Ok(Buffer { storage, bytes, zeroed_on: None, used: AtomicU64::new(0), shared: Arc::clone(self) })
     }
 }
 
@@ -118,8 +135,10 @@ impl Shared {
 pub struct Buffer {
     pub(crate) storage: Storage,
     pub(crate) bytes: u64,
-    /// Set while `map` lends the memory out.
-    pub(crate) mapped: AtomicBool,
+    /// The queue that zeroed it last, perhaps not yet.
+    pub(crate) zeroed_on: Option<Arc<Queue>>,
+    /// Queues whose commands used it, by their [`slot`](Queue::slot).
+    used: AtomicU64,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -136,12 +155,21 @@ unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
 
+impl Buffer {
+    /// Takes note that a command of the queue uses the memory.
+    pub(crate) fn used_on(&self, queue: &Queue) {
+        if self.used.load(Ordering::Relaxed) & queue.slot == 0 {
+            self.used.fetch_or(queue.slot, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
         let Storage::Svm(start) = self.storage else { return };
         // Unlike buffer objects, this memory is not kept by commands that use it. A stream that is no more waited
         // for its commands before it let go of its queue.
-        let _ = self.shared.finish_all();
+        let _ = self.shared.finish(*self.used.get_mut());
         let _one_at_a_time = self.shared.allocating.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: `alloc` got it from the same context, no command uses it any more, and it is freed only here.
         let _ = unsafe { svm_free(self.shared.context.get(), start) };

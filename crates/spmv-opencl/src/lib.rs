@@ -27,6 +27,8 @@
 #[allow(unsafe_code)]
 mod device;
 #[allow(unsafe_code)]
+mod device_map;
+#[allow(unsafe_code)]
 mod device_memory;
 #[allow(unsafe_code)]
 mod device_owned;

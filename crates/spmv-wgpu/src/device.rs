@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spmv_backend::arguments::{Arguments, Axpby};
 use spmv_backend::{
     Arg, Args, Backend, Cache, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory as Argument,
-    MemoryModel, Result, Scalar,
+    MemoryModel, Result, Scalar, why_not,
 };
 use spmv_core::{Dtype, Tiling};
 use wgpu::{DeviceDescriptor, Features};
@@ -36,9 +36,9 @@ fn axpby()
 /// use spmv_backend::Backend;
 /// use spmv_wgpu::{Options, Wgpu};
 /// if let Ok(device) = Wgpu::open(Options::default()) {
-///     let buffer = device.alloc(16)?;
+///     let mut buffer = device.alloc(16)?;
 ///     let stream = device.open_stream(false)?;
-///     device.write(&stream, &buffer, 4, &[1, 2, 3])?;
+///     device.write(&stream, &mut buffer, 4, &[1, 2, 3])?;
 ///     let mut back = [0; 3];
 ///     device.read(&stream, &buffer, 4, &mut back)?;
 ///     assert_eq!(back, [1, 2, 3]);
@@ -68,11 +68,12 @@ impl Wgpu {
         let mut opened = Self { caps, shared, streams: Arc::default(), options };
         // Lanes of a CPU may shuffle too, which is how that is tested.
         let lanes = if opened.options.mask.no_subgroups { None } else { found.subgroup_lanes() };
-        if let Some(lanes) = lanes
-            && opened.shuffles(lanes)
-        {
-            // A bunch may be part of a subgroup.
-            opened.caps.subgroup = Some((2, lanes));
+        if let Some(lanes) = lanes {
+            match opened.shuffles(lanes)? {
+                // A bunch may be part of a subgroup.
+                None => opened.caps.subgroup = Some((2, lanes)),
+                Some(why) => opened.caps.notes.push(format!("no subgroups of {lanes} lanes: {why}")),
+            }
         }
         Ok(opened)
     }
@@ -87,8 +88,11 @@ impl Wgpu {
         (&self.shared.device, &self.shared.queue)
     }
 
-    /// Whether a trial kernel with subgroups of this many lanes compiles and does what it should.
-    fn shuffles(&self, lanes: u16) -> bool {
+    /// Why lanes of subgroups of this size do not shuffle, by a trial kernel; `None` if they do.
+    ///
+    /// # Errors
+    /// What has nothing to do with subgroups, such as memory that is full.
+    fn shuffles(&self, lanes: u16) -> Result<Option<String>> {
         let lanes = u32::from(lanes);
         let trial = || -> Result<bool> {
             let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
@@ -107,7 +111,7 @@ impl Wgpu {
             let words = words.as_chunks().0.iter().map(|word| f32::from_ne_bytes(*word));
             Ok(words.eq((0..2 * lanes).map(|i| (1000 * (i / lanes) + (i + 1) % lanes) as f32)))
         };
-        trial().unwrap_or(false)
+        why_not(trial())
     }
 
     /// Buffers and streams are good for the device that made them alone.
@@ -185,38 +189,37 @@ impl Backend for Wgpu {
         Kernel::new(&self.shared, spec, &text::text(spec, self.options.kernels.as_deref())?)
     }
 
-    fn zero(&self, stream: &Stream, buffer: &Buffer, bytes: u64) -> Result<()> {
+    fn zero(&self, stream: &Stream, buffer: &mut Buffer, bytes: u64) -> Result<()> {
         self.own(stream, &[buffer]);
-        let len = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?.len() as u64;
+        let len = buffer.range(0, bytes)?.len() as u64;
         stream.work().zero(buffer, len)
     }
 
-    fn write(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
+    fn write(&self, stream: &Stream, buffer: &mut Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
         self.own(stream, &[buffer]);
-        buffer.range(offset, bytes.len())?;
+        buffer.range(offset, bytes.len() as u64)?;
         stream.work().write(buffer, offset, bytes)
     }
 
     fn read(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
         self.own(stream, &[buffer]);
-        buffer.range(offset, bytes.len())?;
+        buffer.range(offset, bytes.len() as u64)?;
         stream.work().read(buffer, offset, bytes)
     }
 
     fn map<R>(
         &self,
         stream: &Stream,
-        buffer: &Buffer,
+        buffer: &mut Buffer,
         bytes: u64,
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
         self.own(stream, &[buffer]);
-        let len = buffer.range(0, usize::try_from(bytes).unwrap_or(usize::MAX))?.len() as u64;
+        let len = buffer.range(0, bytes)?.len() as u64;
         if self.caps.memory == MemoryModel::Discrete {
             let way_out = "read it, or let the device repair (Fixup::Device)";
             return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
         }
-        let _look = buffer.mapped.begin();
         stream.work().map(buffer, len.max(4).next_multiple_of(4))?;
         buffer.lend(len, f)
     }

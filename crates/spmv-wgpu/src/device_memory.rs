@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use spmv_backend::{Error, MapState, Result};
+use spmv_backend::{Error, Result};
 use wgpu::{BufferDescriptor, BufferUsages};
 
 use crate::options::Memory;
@@ -18,8 +18,6 @@ pub struct Buffer {
     pub(crate) id: u64,
     /// Gone with the buffer, so that those who keep something of it know.
     pub(crate) alive: Arc<()>,
-    /// Whether `map` lends the memory out.
-    pub(crate) mapped: MapState,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -45,18 +43,18 @@ impl Shared {
         }
         // A binding holds one element at least.
         let raw = self.allocate("spmv", bytes.max(8).next_multiple_of(4), usage)?;
-        let (id, alive, mapped) = (next_id(), Arc::new(()), MapState::default());
-        Ok(Buffer { raw, bytes, id, alive, mapped, shared: Arc::clone(self) })
+        let (id, alive) = (next_id(), Arc::new(()));
+        Ok(Buffer { raw, bytes, id, alive, shared: Arc::clone(self) })
     }
 }
 
 impl Buffer {
-    pub(crate) fn range(&self, offset: u64, bytes: usize) -> Result<std::ops::Range<usize>> {
+    pub(crate) fn range(&self, offset: u64, bytes: u64) -> Result<std::ops::Range<usize>> {
         Error::check_range(offset, bytes, self.bytes)
     }
 
     /// Lends out the first `len` bytes of memory that was mapped for writing, and unmaps it, after a panic too.
-    pub(crate) fn lend<R>(&self, len: u64, f: impl FnOnce(&mut [u8]) -> R) -> Result<R> {
+    pub(crate) fn lend<R>(&mut self, len: u64, f: impl FnOnce(&mut [u8]) -> R) -> Result<R> {
         struct Unmap<'a>(&'a wgpu::Buffer);
         impl Drop for Unmap<'_> {
             fn drop(&mut self) {
@@ -70,7 +68,7 @@ impl Buffer {
             .map_err(|e| self.shared.failed("map", e.to_string()))?;
         let mut memory = view.slice(..);
         // SAFETY: the view is of that many mapped bytes at least and outlives the slice. Kernels do not run on them while
-        // they are mapped, and no other view is there: `map` lends a buffer once at a time (`mapped`). Reading what was
+        // they are mapped, and no other view is there: the buffer is borrowed mutably. Reading what was
         // mapped for writing is sound where it is ordinary memory of the host, which wgpu-hal's drivers map; it was mapped
         // for reading just before, so it holds what the device wrote. Bytes may have any value.
         let bytes =

@@ -5,7 +5,7 @@
 use num_traits::Zero;
 use spmv_core::Value;
 
-use super::prelude::rows_of;
+use super::prelude::{rows_of, scaled};
 use crate::device_args::view::CarryApply;
 use crate::launch::Launch;
 
@@ -21,7 +21,7 @@ pub(crate) fn run<T: Value>(_: Launch, args: CarryApply<'_, T>) {
         // STEP 2
         if let Some(y) = y.get_mut(row as usize) {
             let sum = carries[bunch..bunch + same].iter().fold(T::Accum::zero(), |sum, carry| sum + *carry);
-            *y += alpha * sum;
+            *y += scaled(alpha, sum);
         }
         bunch += same;
     }

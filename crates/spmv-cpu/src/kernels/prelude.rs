@@ -9,10 +9,16 @@ use crate::simd::{Columns, Isa, Operand, SimdValue};
 /// Most entries of a tile: what a lane group's local memory holds of the widest sums.
 pub(crate) const MAX_TILE: usize = 4096;
 
-/// `alpha*sum + beta*y`, which does not read `y` where beta is zero.
+/// `alpha*sum`. As in BLAS, a factor of zero does not read what it scales: a NaN in there must not spread.
+#[inline(always)]
+pub(crate) fn scaled<A: Accum>(alpha: A, sum: A) -> A {
+    if alpha.is_zero() { A::zero() } else { alpha * sum }
+}
+
+/// `alpha*sum + beta*y`.
 #[inline(always)]
 pub(crate) fn store<A: Accum>(alpha: A, sum: A, beta: A, y: A) -> A {
-    if beta.is_zero() { alpha * sum } else { alpha * sum + beta * y }
+    if beta.is_zero() { scaled(alpha, sum) } else { scaled(alpha, sum) + beta * y }
 }
 
 /// The rows of `y` that a kernel writes.

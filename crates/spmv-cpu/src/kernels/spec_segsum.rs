@@ -1,5 +1,5 @@
 // kernel: spec_segsum
-// params: n_rows row_base nnz tiles turn alpha row_ptr tile_rows cols vals x y sync_rows sync_sums
+// params: n_rows row_base nnz tiles turn row_ptr tile_rows cols vals x y sync_rows sync_sums
 //         dirty_count speculator
 // steps:  1 take the rows of the tiles; 2 mark row starts, notice empty rows; 3 gather products; 4 segmented sum;
 //         5 store partial sums compactly; 6 carry the tail; 7 report a dirty tile
@@ -18,7 +18,6 @@ use crate::simd::{Operand, SimdValue};
 /// What every bunch reads, and what several report to.
 struct SpecSegsum<'a, T: Value> {
     tiling: Tiling,
-    alpha: T::Accum,
     row_ptr: &'a [u32],
     tile_rows: &'a [u32],
     a: Operand<'a, T>,
@@ -49,7 +48,7 @@ struct Bunch<A> {
 }
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::SpecSegsum<'_, T>) {
-    let view::SpecSegsum { n_rows, row_base, nnz, tiles, turn, alpha, .. } = args;
+    let view::SpecSegsum { n_rows, row_base, nnz, tiles, turn, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (n_tiles, n_bunches) = (tiling.n_tiles(nnz) as usize, tiling.n_bunches(nnz) as usize);
     let row_ptr = &args.row_ptr[..=n_rows as usize];
@@ -60,7 +59,6 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::SpecSegsum<'_, T>) {
     };
     let sums = SpecSegsum {
         tiling,
-        alpha,
         row_ptr,
         tile_rows: &args.tile_rows[..=n_tiles],
         a: operand(row_ptr, args.cols, args.vals, args.x),
@@ -139,7 +137,7 @@ impl<T: Value> SpecSegsum<'_, T> {
         if rows.is_empty() {
             // Fast path: the whole tile lies in one row, which goes on.
             for entry in entries {
-                state.tail += self.alpha * self.a.product(entry as usize);
+                state.tail += self.a.product(entry as usize);
             }
             return;
         }
@@ -188,7 +186,7 @@ impl<T: Value> SpecSegsum<'_, T> {
     fn segmented_sum(&self, entries: &Range<u32>, local: &mut Local<T::Accum>) -> usize {
         let mut n_sums = 0;
         for (i, entry) in entries.clone().enumerate() {
-            let product = self.alpha * self.a.product(entry as usize);
+            let product = self.a.product(entry as usize);
             if local.starts[i / 32] & 1 << (i % 32) != 0 {
                 local.sums[n_sums] = product;
                 n_sums += 1;

@@ -380,7 +380,9 @@ unsafe fn store<A: Accum, L: Lanes<A>>(y: &mut [A], row: usize, sums: L::V, alph
     let y = &mut y[row..][..LANES];
     // SAFETY: `y` has eight elements.
     unsafe {
-        let mut new = L::mul(sums, L::splat(alpha));
+        // A factor of zero does not read what it scales.
+        let mut new =
+            if alpha == A::default() { L::splat(A::default()) } else { L::mul(sums, L::splat(alpha)) };
         if beta != A::default() {
             new = L::mul_add(L::read(y.as_ptr()), L::splat(beta), new);
         }
@@ -478,8 +480,8 @@ pub(super) unsafe fn rows<T: SimdValue, L: Source<T>>(
     }
     for (y, ptr) in y[whole..].iter_mut().zip(row_ptr[whole..].windows(2)) {
         // SAFETY: features by contract.
-        let sum = alpha * unsafe { dot::<T, L>(a, ptr[0] as usize..ptr[1] as usize) };
-        *y = if beta == T::Accum::default() { sum } else { sum + beta * *y };
+        let sum = unsafe { dot::<T, L>(a, ptr[0] as usize..ptr[1] as usize) };
+        *y = crate::kernels::prelude::store(alpha, sum, beta, *y);
     }
 }
 

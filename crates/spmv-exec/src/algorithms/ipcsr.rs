@@ -171,7 +171,7 @@ impl Build for Ipcsr {
 impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         let state = Arc::clone(self);
-        let n_blocks = u64::from(state.n_blocks);
+        let n_blocks = state.n_blocks as usize;
         let carries = device.scratch::<T::Accum>(n_blocks)?;
         let arrivals = device.scratch::<u32>(n_blocks)?;
         Ok(Box::new(Blocks { state, carries, arrivals }))
@@ -183,8 +183,8 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
 }
 
 impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
-    fn reset(&self, backend: &B, stream: &B::Stream) -> Result<()> {
-        Ok(backend.zero(stream, &self.arrivals, u64::from(self.state.n_blocks) * 4)?)
+    fn reset(&mut self, backend: &B, stream: &B::Stream) -> Result<()> {
+        Ok(backend.zero(stream, &mut self.arrivals, u64::from(self.state.n_blocks) * 4)?)
     }
 
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
@@ -213,8 +213,8 @@ impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
     }
 
     #[cfg(test)]
-    fn scratch(&self, name: &str) -> Option<&B::Buffer> {
-        (name == "arrivals").then_some(&self.arrivals)
+    fn scratch(&mut self, name: &str) -> Option<&mut B::Buffer> {
+        (name == "arrivals").then_some(&mut self.arrivals)
     }
 }
 

@@ -119,7 +119,7 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         let state = Arc::clone(self);
         let n_bunches = state.kernel.spec.tiling.n_bunches(state.steps());
-        let carries = device.scratch::<T::Accum>(u64::from(n_bunches))?;
+        let carries = device.scratch::<T::Accum>(n_bunches as usize)?;
         Ok(Box::new(Carrying { state, carries }))
     }
 

@@ -90,7 +90,7 @@ impl Build for Pcsr {
 impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         let state = Arc::clone(self);
-        let products = device.scratch::<T::Accum>(u64::from(state.span.nnz))?;
+        let products = device.scratch::<T::Accum>(state.span.nnz as usize)?;
         Ok(Box::new(Products { state, products }))
     }
 

@@ -12,7 +12,7 @@ use spmv_fixup::{FixupError, carry, dirty};
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run, Scaling, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Repaired, Runner, Span, Target};
 use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, tiled};
@@ -99,7 +99,7 @@ impl Method for SpeculativeSegmentedSum {
 struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
-    /// For sums that go through the workspace: those with beta != 0, and empty parts.
+    /// For sums that go through the workspace: those that are scaled, and empty parts.
     axpby: Compiled<B>,
     stage2: Stage2<B>,
     a: CsrArrays<B>,
@@ -124,7 +124,8 @@ struct HostStructure {
 #[derive(Debug)]
 struct Speculative<B: Backend, A> {
     state: Arc<State<B>>,
-    /// Sums of the part's rows on their way into a `y` that must not be lost (beta != 0).
+    /// Sums of the part's rows on their way to `y`, where that takes more than storing them: a sum is scaled when it is whole,
+    /// and with beta != 0 what stands in `y` must not be lost.
     sums: B::Buffer,
     sync_rows: B::Buffer,
     sync_sums: B::Buffer,
@@ -191,11 +192,11 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
         });
         Ok(Box::new(Speculative {
             state: Arc::clone(self),
-            sums: device.scratch::<T::Accum>(n_rows as u64)?,
-            sync_rows: device.scratch::<u32>(n_bunches as u64)?,
-            sync_sums: device.scratch::<T::Accum>(n_bunches as u64)?,
+            sums: device.scratch::<T::Accum>(n_rows)?,
+            sync_rows: device.scratch::<u32>(n_bunches)?,
+            sync_sums: device.scratch::<T::Accum>(n_bunches)?,
             dirty_count: device.backend().alloc(DIRTY_COUNT_BYTES)?,
-            speculator: device.scratch::<u32>(n_tiles as u64)?,
+            speculator: device.scratch::<u32>(n_tiles)?,
             copies,
         }))
     }
@@ -210,8 +211,8 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
 }
 
 impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
-    fn reset(&self, backend: &B, stream: &B::Stream) -> Result<()> {
-        Ok(backend.zero(stream, &self.dirty_count, DIRTY_COUNT_BYTES)?)
+    fn reset(&mut self, backend: &B, stream: &B::Stream) -> Result<()> {
+        Ok(backend.zero(stream, &mut self.dirty_count, DIRTY_COUNT_BYTES)?)
     }
 
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
@@ -226,7 +227,6 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
             nnz: span.nnz,
             tiles: kernel.spec.tiling.tiles(),
             turn: run.turn,
-            alpha: run.alpha(),
             row_ptr: Memory::Device(&a.row_ptr),
             tile_rows: Memory::Device(tile_rows),
             cols: Memory::Device(&a.cols),
@@ -269,22 +269,47 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
         &mut self,
         device: &Device<B>,
         stream: &B::Stream,
-        beta: T::Accum,
+        scaling: Scaling<T::Accum>,
         y: Target<'_, B, T::Accum>,
     ) -> Result<Repaired> {
-        let mut copies = self.copies.take();
-        let repaired = self.repair_with(copies.as_mut(), (device, stream), beta, y);
-        self.copies = copies;
-        repaired
+        let direct = self.writes_y_directly(scaling);
+        let Self { state, sums, sync_rows, sync_sums, dirty_count, speculator, copies } = self;
+        let Stage2::Host(host) = &state.stage2 else { return Ok(Repaired::default()) };
+        // At a distance, copies back may still be on their way.
+        let mut repaired = Repaired { unfinished: copies.is_some(), ..Repaired::default() };
+        if state.span.nnz == 0 {
+            return Ok(repaired);
+        }
+        let (row_base, sums) = match direct {
+            true => (state.span.row_base as usize, y),
+            false => (0, Target::Device(sums)),
+        };
+        let rows = row_base..row_base + state.span.n_rows as usize;
+        let on = OnHost {
+            device,
+            stream,
+            structure: spmv_fixup::Structure::new(*state.tiling(), &host.row_ptr, &host.tile_rows),
+            n_tiles: state.n_tiles() as usize,
+            n_bunches: state.n_bunches() as usize,
+        };
+        let reports = Reports { sync_rows, sync_sums, dirty_count, speculator };
+        match copies {
+            None => repaired.dirty_tiles = on.in_place(reports, sums, rows)?,
+            Some(copies) => {
+                (repaired.dirty_tiles, repaired.y_bytes_copied) =
+                    on.at_a_distance(reports, sums, rows, copies)?;
+            }
+        }
+        Ok(repaired)
     }
 
     fn combine(&self, run: &Run<'_, B, T>) -> Result<bool> {
         let State { span, axpby, .. } = &*self.state;
-        if self.writes_y_directly(run.beta) && span.nnz > 0 {
+        if self.writes_y_directly(run.scaling) && span.nnz > 0 {
             return Ok(false);
         }
         // A part without entries has no sums.
-        let alpha: T::Accum = if span.nnz == 0 { Zero::zero() } else { num_traits::one() };
+        let alpha = if span.nnz == 0 { Zero::zero() } else { run.scaling.alpha };
         let groups = span.n_rows.div_ceil(axpby.spec.tiling.group_lanes());
         let args = Axpby {
             n_rows: span.n_rows,
@@ -305,73 +330,53 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
     }
 
     #[cfg(test)]
-    fn scratch(&self, name: &str) -> Option<&B::Buffer> {
+    fn scratch(&mut self, name: &str) -> Option<&mut B::Buffer> {
         match name {
-            "speculator" => Some(&self.speculator),
-            "sync_rows" => Some(&self.sync_rows),
-            "sync_sums" => Some(&self.sync_sums),
-            "dirty_count" => Some(&self.dirty_count),
+            "speculator" => Some(&mut self.speculator),
+            "sync_rows" => Some(&mut self.sync_rows),
+            "sync_sums" => Some(&mut self.sync_sums),
+            "dirty_count" => Some(&mut self.dirty_count),
             _ => None,
         }
     }
 }
 
 impl<B: Backend, A: Accum> Speculative<B, A> {
-    /// Whether sums go to `y` at once: nothing in it must be kept.
-    fn writes_y_directly(&self, beta: A) -> bool {
-        beta.is_zero() && !self.state.span.continues
+    /// Whether sums go to `y` at once: they are not scaled, and nothing in it must be kept.
+    fn writes_y_directly(&self, scaling: Scaling<A>) -> bool {
+        scaling.alpha == num_traits::one() && scaling.beta.is_zero() && !self.state.span.continues
     }
 
     /// Where sums go, and the part's first row there: rows of `y`, or the workspace.
     fn sums_of<'s, T: Value<Accum = A>>(&'s self, run: &'s Run<'_, B, T>) -> (u32, Memory<'s, B>) {
-        match self.writes_y_directly(run.beta) {
+        match self.writes_y_directly(run.scaling) {
             true => (self.state.span.row_base, run.y),
             false => (0, Memory::Device(&self.sums)),
         }
     }
+}
 
-    fn repair_with(
-        &self,
-        copies: Option<&mut HostCopies<A>>,
-        (device, stream): (&Device<B>, &B::Stream),
-        beta: A,
-        y: Target<'_, B, A>,
-    ) -> Result<Repaired> {
-        let Stage2::Host(host) = &self.state.stage2 else { return Ok(Repaired::default()) };
-        // At a distance, copies back may still be on their way.
-        let mut repaired = Repaired { unfinished: copies.is_some(), ..Repaired::default() };
-        if self.state.span.nnz == 0 {
-            return Ok(repaired);
-        }
-        let structure = spmv_fixup::Structure::new(*self.state.tiling(), &host.row_ptr, &host.tile_rows);
-        let (row_base, sums) = match self.writes_y_directly(beta) {
-            true => (self.state.span.row_base as usize, y),
-            false => (0, Target::Device(&self.sums)),
-        };
-        let on = OnHost { device, stream, scratch: self, structure };
-        let rows = row_base..row_base + self.state.span.n_rows as usize;
-        match copies {
-            None => repaired.dirty_tiles = on.in_place(sums, rows)?,
-            Some(copies) => {
-                (repaired.dirty_tiles, repaired.y_bytes_copied) = on.at_a_distance(sums, rows, copies)?;
-            }
-        }
-        Ok(repaired)
-    }
+/// What stage 1 left for the host.
+struct Reports<'a, B: Backend> {
+    sync_rows: &'a mut B::Buffer,
+    sync_sums: &'a mut B::Buffer,
+    dirty_count: &'a mut B::Buffer,
+    speculator: &'a mut B::Buffer,
 }
 
 /// Stage 2 of one part on the host.
-struct OnHost<'a, B: Backend, A> {
+struct OnHost<'a, B: Backend> {
     device: &'a Device<B>,
     stream: &'a B::Stream,
-    scratch: &'a Speculative<B, A>,
     structure: spmv_fixup::Structure<'a>,
+    n_tiles: usize,
+    n_bunches: usize,
 }
 
-impl<B: Backend, A: Accum> OnHost<'_, B, A> {
+impl<B: Backend> OnHost<'_, B> {
     /// A number of dirty tiles, if there can be so many.
     fn check_count(&self, count: u32) -> Result<usize> {
-        let n_tiles = self.scratch.state.n_tiles() as usize;
+        let n_tiles = self.n_tiles;
         if count as usize <= n_tiles {
             return Ok(count as usize);
         }
@@ -379,13 +384,18 @@ impl<B: Backend, A: Accum> OnHost<'_, B, A> {
     }
 
     /// Repairs rows of `y` where the host can map it; returns how many tiles were dirty.
-    fn in_place(&self, y: Target<'_, B, A>, rows: Range<usize>) -> Result<u32> {
-        let s = self.scratch;
-        let count = self.map(&s.dirty_count, 2, |count: &mut [u32]| std::mem::take(&mut count[0]))?;
-        let (n_dirty, n_bunches) = (self.check_count(count)?, s.state.n_bunches() as usize);
-        self.map(&s.sync_rows, n_bunches, |sync_rows: &mut [u32]| {
-            self.map(&s.sync_sums, n_bunches, |sync_sums: &mut [A]| {
-                self.map(&s.speculator, n_dirty, |speculator: &mut [u32]| {
+    fn in_place<A: Accum>(
+        &self,
+        reports: Reports<'_, B>,
+        y: Target<'_, B, A>,
+        rows: Range<usize>,
+    ) -> Result<u32> {
+        let Reports { sync_rows, sync_sums, dirty_count, speculator } = reports;
+        let count = self.map(dirty_count, 2, |count: &mut [u32]| std::mem::take(&mut count[0]))?;
+        let n_dirty = self.check_count(count)?;
+        self.map(sync_rows, self.n_bunches, |sync_rows: &mut [u32]| {
+            self.map(sync_sums, self.n_bunches, |sync_sums: &mut [A]| {
+                self.map(speculator, n_dirty, |speculator: &mut [u32]| {
                     let mut repair = |y: &mut [A]| self.repair(speculator, sync_rows, sync_sums, y);
                     match y {
                         Target::Host(y) => repair(&mut y[rows]),
@@ -398,22 +408,23 @@ impl<B: Backend, A: Accum> OnHost<'_, B, A> {
     }
 
     /// Repairs copies of the rows and writes them back; returns how many tiles were dirty, and the bytes of `y` copied.
-    fn at_a_distance(
+    fn at_a_distance<A: Accum>(
         &self,
+        reports: Reports<'_, B>,
         y: Target<'_, B, A>,
         rows: Range<usize>,
         copies: &mut HostCopies<A>,
     ) -> Result<(u32, u64)> {
-        let (backend, s) = (self.device.backend(), self.scratch);
+        let backend = self.device.backend();
         let mut count = [0u32; 2];
-        self.read(&s.dirty_count, 0, &mut count)?;
-        backend.zero(self.stream, &s.dirty_count, DIRTY_COUNT_BYTES)?;
+        self.read(reports.dirty_count, 0, &mut count)?;
+        backend.zero(self.stream, reports.dirty_count, DIRTY_COUNT_BYTES)?;
         let n_dirty = self.check_count(count[0])?;
         let speculator = &mut copies.speculator[..n_dirty];
         let (sync_rows, sync_sums) = (&mut copies.sync_rows[..], &mut copies.sync_sums[..]);
-        self.read(&s.speculator, 0, speculator)?;
-        self.read(&s.sync_rows, 0, sync_rows)?;
-        self.read(&s.sync_sums, 0, sync_sums)?;
+        self.read(reports.speculator, 0, speculator)?;
+        self.read(reports.sync_rows, 0, sync_rows)?;
+        self.read(reports.sync_sums, 0, sync_sums)?;
         let mut bytes = 0;
         match y {
             Target::Host(y) => self.repair(speculator, sync_rows, sync_sums, &mut y[rows])?,
@@ -428,7 +439,13 @@ impl<B: Backend, A: Accum> OnHost<'_, B, A> {
         Ok((count[0], bytes))
     }
 
-    fn repair(&self, speculator: &mut [u32], sync_rows: &[u32], sync_sums: &[A], y: &mut [A]) -> Result<()> {
+    fn repair<A: Accum>(
+        &self,
+        speculator: &mut [u32],
+        sync_rows: &[u32],
+        sync_sums: &[A],
+        y: &mut [A],
+    ) -> Result<()> {
         // Where memory is mapped, other threads' runs may wait for this map to end: tasks of theirs must not be
         // taken up in the middle of it.
         let exclusive = self.device.caps().memory == MemoryModel::UnifiedMapped;
@@ -439,7 +456,7 @@ impl<B: Backend, A: Accum> OnHost<'_, B, A> {
 
     fn map<E: bytemuck::Pod, R>(
         &self,
-        buffer: &B::Buffer,
+        buffer: &mut B::Buffer,
         n: usize,
         f: impl FnOnce(&mut [E]) -> R,
     ) -> Result<R> {

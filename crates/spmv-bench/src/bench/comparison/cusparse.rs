@@ -454,11 +454,17 @@ impl<B: Backend> Backend for Flushing<B> {
         self.inner.compile(spec)
     }
 
-    fn zero(&self, stream: &B::Stream, buffer: &B::Buffer, bytes: u64) -> DeviceResult<()> {
+    fn zero(&self, stream: &B::Stream, buffer: &mut B::Buffer, bytes: u64) -> DeviceResult<()> {
         self.inner.zero(stream, buffer, bytes)
     }
 
-    fn write(&self, stream: &B::Stream, buffer: &B::Buffer, offset: u64, bytes: &[u8]) -> DeviceResult<()> {
+    fn write(
+        &self,
+        stream: &B::Stream,
+        buffer: &mut B::Buffer,
+        offset: u64,
+        bytes: &[u8],
+    ) -> DeviceResult<()> {
         self.inner.write(stream, buffer, offset, bytes)
     }
 
@@ -475,7 +481,7 @@ impl<B: Backend> Backend for Flushing<B> {
     fn map<R>(
         &self,
         stream: &B::Stream,
-        buffer: &B::Buffer,
+        buffer: &mut B::Buffer,
         bytes: u64,
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> DeviceResult<R> {

@@ -87,7 +87,7 @@ impl<B: Backend> Flush<B> {
         );
         let n_rows = n_rows as u32;
         let row_ptr: Vec<u8> = (0..=n_rows).flat_map(|row| (row * ROW).to_ne_bytes()).collect();
-        let this = Self {
+        let mut this = Self {
             kernel: backend.compile(&plan.kernel)?,
             tiling: plan.kernel.tiling,
             n_rows,
@@ -98,8 +98,8 @@ impl<B: Backend> Flush<B> {
             y: backend.alloc(u64::from(n_rows) * 8)?,
         };
         let stream = backend.open_stream(false)?;
-        backend.write(&stream, &this.row_ptr, 0, &row_ptr)?;
-        for (buffer, bytes) in [(&this.cols, nnz * 4), (&this.vals, nnz * 8), (&this.x, 8)] {
+        backend.write(&stream, &mut this.row_ptr, 0, &row_ptr)?;
+        for (buffer, bytes) in [(&mut this.cols, nnz * 4), (&mut this.vals, nnz * 8), (&mut this.x, 8)] {
             backend.zero(&stream, buffer, bytes)?;
         }
         backend.wait(&backend.record(&stream)?)?;
@@ -158,21 +158,21 @@ mod tests {
 
     #[test]
     fn a_flush_comes_before_the_next_event_and_only_once() {
-        let backend = flushing();
+        let mut backend = flushing();
         assert!(backend.equip(BYTES).unwrap() >= BYTES);
         let stream = backend.open_stream(true).unwrap();
-        let spoil = |backend: &Flushing<Cpu>| {
-            let y = &backend.flush.get().unwrap().y;
-            let bytes = vec![0xff; backend.flush.get().unwrap().n_rows as usize * 8];
-            backend.write(&stream, y, 0, &bytes).unwrap();
+        let spoil = |Flushing { inner, flush, .. }: &mut Flushing<Cpu>| {
+            let flush = flush.get_mut().unwrap();
+            let bytes = vec![0xff; flush.n_rows as usize * 8];
+            inner.write(&stream, &mut flush.y, 0, &bytes).unwrap();
         };
-        spoil(&backend);
+        spoil(&mut backend);
         backend.record(&stream).unwrap();
         assert!(sums(&backend).iter().all(|byte| *byte == 0xff), "none was due");
         backend.flush_before_next_event();
         backend.wait(&backend.record(&stream).unwrap()).unwrap();
         assert!(sums(&backend).iter().all(|byte| *byte == 0), "every sum of zeros is zero");
-        spoil(&backend);
+        spoil(&mut backend);
         backend.wait(&backend.record(&stream).unwrap()).unwrap();
         assert!(sums(&backend).iter().all(|byte| *byte == 0xff), "it was due once");
     }
