@@ -19,13 +19,13 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Faults {
     device: String,
     lost: Mutex<Option<String>>,
-    /// The first error that nobody asked for.
-    first: Mutex<Option<Error>>,
+    /// The last error outside of any scope, and how many there were: whose it is, nobody knows, so every stream reports it.
+    stray: Mutex<(u64, Option<Error>)>,
 }
 
 impl Faults {
     pub(crate) fn new(device: &str) -> Self {
-        Self { device: device.to_owned(), lost: Mutex::default(), first: Mutex::default() }
+        Self { device: device.to_owned(), lost: Mutex::default(), stray: Mutex::default() }
     }
 
     /// For the callback of a lost device.
@@ -36,13 +36,14 @@ impl Faults {
     /// For the callback of errors outside of any scope.
     pub(crate) fn uncaptured(&self, error: &wgpu::Error) {
         let error = self.of("kernel", error, 0);
-        locked(&self.first).get_or_insert(error);
+        let mut stray = locked(&self.stray);
+        *stray = (stray.0 + 1, Some(error));
     }
 
     /// The typed error for what a scope caught, or for what went unnoticed.
     pub(crate) fn of(&self, kernel: &str, error: &wgpu::Error, bytes: u64) -> Error {
         let device = self.device.clone();
-        if let Err(lost) = self.check_lost() {
+        if let Err(lost) = self.check() {
             return lost;
         }
         match error {
@@ -51,17 +52,24 @@ impl Faults {
         }
     }
 
-    fn check_lost(&self) -> Result<()> {
+    /// Whether the device is still there.
+    pub(crate) fn check(&self) -> Result<()> {
         match &*locked(&self.lost) {
             Some(detail) => Err(Error::DeviceLost { device: self.device.clone(), detail: detail.clone() }),
             None => Ok(()),
         }
     }
 
-    /// Whether all is well; an error is told once, a lost device for ever.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.check_lost()?;
-        locked(&self.first).take().map_or(Ok(()), Err)
+    /// Errors outside of any scope so far.
+    pub(crate) fn n_stray(&self) -> u64 {
+        locked(&self.stray).0
+    }
+
+    /// The last such error, if there are more than a stream has `seen`.
+    pub(crate) fn stray_since(&self, seen: &mut u64) -> Result<()> {
+        let (n, error) = &*locked(&self.stray);
+        let is_new = *n > std::mem::replace(seen, *n);
+        error.clone().filter(|_| is_new).map_or(Ok(()), Err)
     }
 }
 
@@ -80,8 +88,11 @@ mod tests {
         let other = wgpu::Error::Validation { source: "no".into(), description: "no such thing".into() };
         assert!(matches!(faults.of("k", &other, 0), Error::Launch { kernel, .. } if kernel == "k"));
         faults.uncaptured(&other);
-        assert!(matches!(faults.check(), Err(Error::Launch { .. })));
-        assert_eq!(faults.check(), Ok(()));
+        assert_eq!(faults.check(), Ok(()), "the device is still there");
+        for mut seen in [0, 0] {
+            assert!(matches!(faults.stray_since(&mut seen), Err(Error::Launch { .. })), "every stream");
+            assert_eq!(faults.stray_since(&mut seen), Ok(()), "once");
+        }
         faults.lost("gone".into());
         for _ in 0..2 {
             assert!(matches!(faults.check(), Err(Error::DeviceLost { .. })));

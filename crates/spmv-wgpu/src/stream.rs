@@ -33,9 +33,9 @@ impl Streams {
         streams.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Waits for everything, what streams hold back too.
+    /// Waits for everything, what streams hold back too. What fails is for the stream's own `wait` to report.
     pub(crate) fn wait_all(&self, shared: &Shared) -> Result<()> {
-        self.all().iter().try_for_each(|work| locked(work).flush())?;
+        self.all().iter().for_each(|work| locked(work).hand_over());
         shared.poll(None)
     }
 
@@ -110,6 +110,15 @@ struct Bound {
     group: BindGroup,
 }
 
+/// A submission that failed.
+#[derive(Debug)]
+struct Fault {
+    batch: u64,
+    error: Error,
+    /// Whether the stream has reported it.
+    is_reported: bool,
+}
+
 /// What a stream has begun.
 #[derive(Debug)]
 pub(crate) struct Work {
@@ -121,6 +130,10 @@ pub(crate) struct Work {
     /// Number of the submission that is being filled.
     batch: u64,
     last: Option<SubmissionIndex>,
+    /// The last submission that failed, whoever made it.
+    fault: Option<Fault>,
+    /// Errors of unknown origin that this stream has reported.
+    seen_stray: u64,
     staging: Option<wgpu::Buffer>,
     /// The newest at the end.
     bound: Vec<Bound>,
@@ -143,6 +156,8 @@ impl Stream {
             has_writes: false,
             batch: 0,
             last: None,
+            fault: None,
+            seen_stray: shared.faults.n_stray(),
             staging: None,
             bound: Vec::new(),
             timestamps,
@@ -213,15 +228,34 @@ impl Work {
     }
 
     /// Hands over what has been encoded or written.
+    ///
+    /// # Errors
+    /// What was wrong with this submission or an earlier one, if the stream has not reported it yet.
     pub(crate) fn flush(&mut self) -> Result<()> {
+        self.hand_over();
+        self.shared.faults.check()?;
+        self.shared.faults.stray_since(&mut self.seen_stray)?;
+        match &mut self.fault {
+            Some(fault) if !fault.is_reported => {
+                fault.is_reported = true;
+                Err(fault.error.clone())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for any thread: a fault stays with the stream.
+    fn hand_over(&mut self) {
         if self.encoder.is_some() || self.has_writes {
             let encoder = self.encoder.take();
             self.has_writes = false;
-            self.batch += 1;
             let submit = || self.shared.queue.submit(encoder.map(CommandEncoder::finish));
-            self.last = Some(self.shared.guarded("submission", 0, submit)?);
+            match self.shared.guarded("submission", 0, submit) {
+                Ok(last) => self.last = Some(last),
+                Err(error) => self.fault = Some(Fault { batch: self.batch, error, is_reported: false }),
+            }
+            self.batch += 1;
         }
-        Ok(())
     }
 
     fn forget_dead(&mut self) {
@@ -231,6 +265,13 @@ impl Work {
     fn wait(&mut self, batch: u64) -> Result<()> {
         if batch >= self.batch {
             self.flush()?;
+        }
+        match &mut self.fault {
+            Some(fault) if fault.batch == batch || (fault.batch < batch && !fault.is_reported) => {
+                fault.is_reported = true;
+                return Err(fault.error.clone());
+            }
+            _ => {}
         }
         match &self.last {
             Some(last) => self.shared.poll(Some(last.clone())),
