@@ -81,14 +81,14 @@ impl Axis {
     }
 
     /// Moves entries until device and host take as long as each other, moving stops helping, or there were ten steps. `times` are those
-    /// of the device and of the cores with a width or rows. `None` without levels.
+    /// of the device and of the cores with a width or rows; `None` ends the search with what was found. `None` without levels.
     ///
     /// What is to move is proportional to the difference: as much as would end it if device and host kept their entries a
     /// second. It never moves past a level that was found to be too far.
     pub(crate) fn balance<E>(
         &self,
         start: usize,
-        mut times: impl FnMut(usize) -> Result<[f64; 2], E>,
+        mut times: impl FnMut(usize) -> Result<Option<[f64; 2]>, E>,
     ) -> Result<Option<Found>, E> {
         let past = self.levels.len();
         if past == 0 {
@@ -100,7 +100,7 @@ impl Axis {
         let (mut best, mut least, mut worse) = (at, f64::INFINITY, 0);
         for _ in 0..MOST_STEPS {
             let (value, entries) = self.levels[at];
-            let [device, cores] = times(value)?;
+            let Some([device, cores]) = times(value)? else { break };
             let longer = device.max(cores);
             if longer < least {
                 (best, least, worse) = (at, longer, 0);
@@ -158,7 +158,7 @@ mod tests {
         let rows = Axis::of_rows(a.view(), 10);
         assert_eq!((rows.levels, rows.all), (vec![(0, 10), (1, 11), (2, 14), (4, 16)], 16));
         let none = Axis::of_widths(of_lengths(&[]).view(), Regular::Slots { width: 1 });
-        assert_eq!(none.balance(0, |_| Ok::<_, Infallible>([1.0, 1.0])), Ok(None));
+        assert_eq!(none.balance(0, |_| Ok::<_, Infallible>(Some([1.0, 1.0]))), Ok(None));
     }
 
     /// Seconds of one with a start-up time.
@@ -181,7 +181,7 @@ mod tests {
             let mut steps = 0;
             let count = |rows: usize| {
                 steps += 1;
-                Ok::<_, Infallible>(times(rows))
+                Ok::<_, Infallible>(Some(times(rows)))
             };
             let found = axis.balance(start, count).unwrap().unwrap();
             let least = (0..=3000).map(longer).fold(f64::INFINITY, f64::min);
@@ -194,13 +194,27 @@ mod tests {
         let a = of_lengths(&vec![10; 1000]);
         let times = |rows: usize| {
             let device = if rows > 90 { f64::INFINITY } else { seconds(10 * rows, 0.0, 1e-9) };
-            Ok::<_, Infallible>([
-                device,
-                if rows > 90 { 0.0 } else { seconds(10_000 - 10 * rows, 0.0, 1e-9) },
-            ])
+            let cores = if rows > 90 { 0.0 } else { seconds(10_000 - 10 * rows, 0.0, 1e-9) };
+            Ok::<_, Infallible>(Some([device, cores]))
         };
         let found = Axis::of_rows(a.view(), 0).balance(800, times).unwrap().unwrap();
         assert!((40..=90).contains(&found.best), "{found:?}");
+    }
+
+    #[test]
+    fn without_further_times_the_best_so_far_is_found() {
+        let axis = Axis::of_rows(of_lengths(&vec![10; 1000]).view(), 0);
+        for n_times in 0..3 {
+            let mut tried = Vec::new();
+            let found = axis.balance(800, |rows| {
+                let is_known = tried.len() < n_times;
+                tried.push(rows);
+                let times = [seconds(10 * rows, 5e-6, 1e-8), seconds(10_000 - 10 * rows, 0.0, 1e-9)];
+                Ok::<_, Infallible>(is_known.then_some(times))
+            });
+            assert_eq!(tried.len(), n_times + 1);
+            assert_eq!(found.unwrap().unwrap().best, tried[n_times.saturating_sub(1)], "{tried:?}");
+        }
     }
 
     proptest! {
@@ -215,7 +229,7 @@ mod tests {
             let found = axis.balance(start, |rows| {
                 let (d, c) = times[tried.len()];
                 tried.push((rows, d.max(c)));
-                Ok::<_, Infallible>([d, c])
+                Ok::<_, Infallible>(Some([d, c]))
             });
             let found = found.unwrap().unwrap();
             let least = tried.iter().map(|t| t.1).fold(f64::INFINITY, f64::min);

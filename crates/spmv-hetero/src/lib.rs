@@ -34,6 +34,7 @@ mod partition;
 mod pattern;
 mod search;
 mod split;
+mod trials;
 
 pub use co_devices::CoDevices;
 pub use co_matrix::{CoMatrix, CoStats, CoWorkspace};

@@ -273,7 +273,7 @@ impl Models {
         spmv_model::kept(Self::path(backend, device), |path| Self::load(path, device, cores))
     }
 
-    /// Writes the models, and the folder that they are in.
+    /// Writes the models, and the folder that they are in. A reader finds the old models or the new ones.
     ///
     /// # Errors
     /// [`ProfileError::Io`].

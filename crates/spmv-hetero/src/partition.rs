@@ -91,6 +91,8 @@ pub struct Partition {
     pub best: Option<Step>,
     /// The device alone, and the cores alone, if times are known.
     pub alone: Option<[Step; 2]>,
+    /// The budget in seconds ([`Steering::budget_s`](crate::Steering::budget_s)), if the search ended because it was spent.
+    pub stopped_s: Option<f64>,
     /// What was taken.
     pub chosen: Choice,
 }
@@ -125,6 +127,10 @@ impl Partition {
 
 impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} matrix; {}", self.pattern, self.chosen)
+        write!(f, "{} matrix; {}", self.pattern, self.chosen)?;
+        match self.stopped_s {
+            Some(budget_s) => write!(f, "; the search stopped at its budget of {budget_s} s"),
+            None => Ok(()),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Where a matrix is split: Algorithm 1 by models and by runs, and whether it is split at all.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use num_traits::One;
 use spmv_backend::Backend;
@@ -10,39 +10,48 @@ use spmv_exec::{Algorithm, Error, Options, Result};
 
 use crate::balance::Axis;
 use crate::co_devices::CoDevices;
-use crate::co_matrix::{CoMatrix, CoStats, RegularPart};
+use crate::co_matrix::{CoMatrix, CoStats, CoWorkspace, RegularPart};
 use crate::models::{Models, SplitModels, features_of};
 use crate::partition::{By, Choice, Partition, Step};
 use crate::pattern::Pattern;
 use crate::split::{Parts, Regular, SPECULATIVE, Split};
+use crate::trials::{DECISION, HOPELESS, TRIAL, Trials, median};
 
 /// Runs of each split, unless one says otherwise.
 const RUNS: usize = 9;
-/// Runs before those that count.
-const WARM_UP: usize = 2;
-/// Least time of both: sleeping threads are slow at first. Where it is decided between devices more is taken.
-const TRIAL: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(4)];
-const DECISION: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(10)];
 /// How often those are run that it is decided between, in turns.
 const FINAL: usize = 3;
 /// Times of splits over that of the fastest up to which the most balanced of them is taken.
 const ALIKE: f64 = 1.03;
 /// A matrix is split where that takes less than this share of the time of the faster one alone.
 const WORTH: f64 = 0.95;
-/// The same of predicted times, which leave out that sums are joined.
-const WORTH_PREDICTED: f64 = 0.8;
+/// The same of predicted times, which leave out that sums are joined, and of times that were not measured alternately.
+const WORTH_UNSURE: f64 = 0.8;
+/// Seconds for a search, unless one says otherwise.
+const BUDGET_S: f64 = 2.0;
+/// Share of the budget that predictions take where runs follow: they read the whole matrix for each split.
+const PREDICTIONS: f64 = 0.5;
+/// Share of the budget after which no further split is tried; the rest is for the runs that decide.
+const TRYING: f64 = 0.75;
 /// Rows and columns over entries from which on a matrix is left to the cores: its vectors are all there is to it.
 const SPARSEST: usize = 64;
 
 /// How a split is found.
 ///
 /// By default some 20 splits, each prepared and run 9 times and for at least 6 milliseconds; in the end the best one and
-/// device or host alone for 60. With models and no runs it reads all entries once for each split.
+/// device or host alone for 60. A split that takes more than twice the best known time is given up after a run or two. With
+/// models and no runs the search reads all entries once for each split.
+///
+/// [`prepare`](CoMatrix::prepare) returns when the search does, so the search has a budget. It takes the best that it knows
+/// when the budget is spent.
 ///
 /// ```
 /// use spmv_hetero::{Split, Steering};
 /// let by_hand = Steering { split: Some(Split::by_rows(100)), ..Steering::default() };
 /// assert!(by_hand.models.is_none() && by_hand.runs > 0);
+/// // For a matrix that is multiplied all day.
+/// let patient = Steering { budget_s: 60.0, ..Steering::default() };
+/// assert_eq!(Steering::default().budget_s, 2.0);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Steering {
@@ -50,13 +59,26 @@ pub struct Steering {
     pub split: Option<Split>,
     /// Predict times of splits before any is run. [`Models::kept`] finds those that were trained.
     pub models: Option<Arc<Models>>,
-    /// Least runs of each split that is tried; 0 leaves all to models, and without these takes the split that the paper begins with.
+    /// Least runs of each split that is tried, if they take at most an eighth of the budget; 0 leaves all to models, and without
+    /// these takes the split that the paper begins with.
     pub runs: usize,
+    /// Seconds that the search may take, 2 by default; [`f64::INFINITY`] for no limit.
+    ///
+    /// They begin with `prepare` and include the preparation of every split. When they are over, nothing more is prepared to be
+    /// tried and no run is started. There is one exception: the device alone and the cores alone are each run once in any
+    /// case, so the search never takes one of them without a time of both. A run or a preparation on its way is not
+    /// interrupted, and what is taken may have to be prepared once more. So `prepare` exceeds the budget by a few runs and
+    /// preparations at most, and 0 stands for "the faster one alone, by one run of each".
+    ///
+    /// The default is short because a caller waits for `prepare`, and because a search gains only a part of each multiplication
+    /// that follows. Most matrices need less. Preparing a large one (hundreds of millions of entries) can take a second by
+    /// itself, so that few splits are tried: give its search more, or a [`split`](Self::split) that was found before.
+    pub budget_s: f64,
 }
 
 impl Default for Steering {
     fn default() -> Self {
-        Self { split: None, models: None, runs: RUNS }
+        Self { split: None, models: None, runs: RUNS, budget_s: BUDGET_S }
     }
 }
 
@@ -66,7 +88,8 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
     ///
     /// Algorithm 1 of the paper moves the width of the regular part, from where it holds 80% of the entries, until
     /// device and host take as long as each other; then rows of the rest, as Fig. 7 has it: those go to the device that it can take
-    /// meanwhile. The same is tried without a regular part. [`Partition::trace`] says what was tried.
+    /// meanwhile. The same is tried without a regular part. [`Partition::trace`] says what was tried, and
+    /// [`Partition::stopped_s`] whether the search ended before that because its [budget](Steering::budget_s) was spent.
     ///
     /// # Errors
     /// As [`with_split`](Self::with_split), and failures of runs.
@@ -81,6 +104,26 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
             return Self::with_split(devices, a, &Split { options: asked.unwrap_or(split.options), ..split });
         }
         let started = Instant::now();
+        let (mut x, mut y) = (vec![], vec![]);
+        let mut multiply = |co_matrix: &Self, workspace: &mut CoWorkspace<B, C, T>| {
+            // Only a search that runs needs them.
+            x.resize(a.n_cols(), T::from_f64(1.0));
+            y.resize(a.n_rows(), T::Accum::default());
+            co_matrix.apply(workspace, T::Accum::one(), &x, T::Accum::default(), &mut y)
+        };
+        let now_s = || started.elapsed().as_secs_f64();
+        Self::search(devices, a, options, steering, &now_s, &mut multiply)
+    }
+
+    /// The same by any times: `now_s` are the seconds since it began.
+    fn search<O: Offset>(
+        devices: &CoDevices<B, C>,
+        a: CsrView<'_, T, O>,
+        options: &Options,
+        steering: &Steering,
+        now_s: &dyn Fn() -> f64,
+        multiply: &mut Multiply<'_, B, C, T>,
+    ) -> Result<Self> {
         let start = Split { options: *options, ..Split::of(a) };
         let pattern = match start.regular {
             Regular::None => Pattern::General,
@@ -89,24 +132,19 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         };
         let untried = |start: Split, why: &str| {
             let chosen = Choice { split: start, why: why.into() };
-            let partition = Partition { pattern, trace: vec![], best: None, alone: None, chosen };
-            Ok(Self::with_split(devices, a, &start)?
-                .with_partition(partition, started.elapsed().as_secs_f64()))
+            let partition =
+                Partition { pattern, trace: vec![], best: None, alone: None, stopped_s: None, chosen };
+            Ok(Self::with_split(devices, a, &start)?.with_partition(partition, now_s()))
         };
         if (a.n_rows() + a.n_cols()) / SPARSEST >= a.nnz() {
             return untried(Split::by_rows(0), "the cores alone; there are next to no entries");
         }
         let models = steering.models.as_deref().and_then(|models| models.of(T::DTYPE));
-        let mut search = Search {
-            devices,
-            a,
-            models,
-            runs: steering.runs,
-            x: vec![T::from_f64(1.0); a.n_cols()],
-            y: vec![T::Accum::default(); a.n_rows()],
-            regular: None,
-            trace: vec![],
-        };
+        // No number is no budget.
+        let trials = Trials { runs: steering.runs, budget_s: steering.budget_s.max(0.0), now_s };
+        let (regular, trace) = (None, vec![]);
+        let mut search =
+            Search { devices, a, models, options, trials, multiply, regular, trace, is_stopped: false };
         let mut starts = vec![start];
         if pattern != Pattern::General {
             starts.push(Split { options: *options, ..Split::by_share(a, 0.5) });
@@ -117,6 +155,8 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
             by = Some(By::Models);
         }
         if steering.runs > 0 {
+            // First: what is returned when time is up, and what others are compared with.
+            search.both_alone(By::Runs)?;
             starts.iter_mut().try_for_each(|split| search.improve(By::Runs, split))?;
             if options.algorithm == Algorithm::Auto {
                 search.speculate(&mut starts)?;
@@ -126,22 +166,31 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         let Some(by) = by else {
             return untried(start, "the split that the search would begin with; no times are known");
         };
-        let (co_matrix, partition) = search.choose(pattern, by, options)?;
-        Ok(co_matrix.with_partition(partition, started.elapsed().as_secs_f64()))
+        let (co_matrix, partition) = search.choose(pattern, by)?;
+        Ok(co_matrix.with_partition(partition, now_s()))
     }
 }
 
+/// One multiplication, and what it took.
+type Multiply<'r, B, C, T> = dyn FnMut(&CoMatrix<B, C, T>, &mut CoWorkspace<B, C, T>) -> Result<CoStats> + 'r;
+
+/// Candidates that were prepared, and whether their times can be compared.
+type Decided<B, C, T> = ([Option<CoMatrix<B, C, T>>; 3], bool);
+
 /// A search on its way.
-struct Search<'a, 'm, B: Backend, C: Backend, T: Value, O> {
+struct Search<'a, 'm, 'r, B: Backend, C: Backend, T: Value, O> {
     devices: &'a CoDevices<B, C>,
     a: CsrView<'a, T, O>,
     models: Option<&'m SplitModels>,
-    runs: usize,
-    x: Vec<T>,
-    y: Vec<T::Accum>,
+    /// Of the device's rows.
+    options: &'m Options,
+    trials: Trials<'m>,
+    multiply: &'m mut Multiply<'r, B, C, T>,
     /// The regular part that was looked at last.
     regular: Option<Part<'a, B, T, O>>,
     trace: Vec<Step>,
+    /// Whether something was left out because the budget was spent.
+    is_stopped: bool,
 }
 
 struct Part<'a, B: Backend, T: Value, O> {
@@ -151,9 +200,13 @@ struct Part<'a, B: Backend, T: Value, O> {
     prepared: Option<Option<Arc<RegularPart<B, T>>>>,
 }
 
-impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O> {
+impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T, O> {
     /// Algorithm 1 from a split on: first for the width, then for rows.
     fn improve(&mut self, by: By, split: &mut Split) -> Result<()> {
+        // To list the levels of an axis reads the whole matrix.
+        if self.is_over(self.share_of(by)) {
+            return Ok(());
+        }
         if let Regular::Diagonals { half_width: width } | Regular::Slots { width } = split.regular {
             let axis = Axis::of_widths(self.a, split.regular);
             let kind = *split;
@@ -181,7 +234,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         for split in splits.iter_mut().filter(|split| split.regular == Regular::None && split.rows > 0) {
             let options = Options { algorithm: SPECULATIVE, ..split.options };
             let speculative = Split { options, ..*split };
-            let [device, _] = self.times(By::Runs, &speculative)?;
+            let Some([device, _]) = self.times(By::Runs, &speculative)? else { return Ok(()) };
             let before = self.trace.iter().find(|step| step.by == By::Runs && step.split == *split);
             if before.is_some_and(|before| device < before.device_s) {
                 *split = speculative;
@@ -199,25 +252,73 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         Arc::clone(&self.regular.as_ref().expect("just put there").parts)
     }
 
-    /// Times of the device and of the cores, noted in the trace; those that are known are not taken again.
-    fn times(&mut self, by: By, split: &Split) -> Result<[f64; 2]> {
-        if let Some(step) = self.trace.iter().find(|step| step.by == by && step.split == *split) {
-            return Ok([step.device_s, step.cores_s]);
+    /// The cores alone, and the device alone, if they were not tried yet, whatever is left of the budget. The cores first: what
+    /// they take bounds how often a slow device is run.
+    fn both_alone(&mut self, by: By) -> Result<()> {
+        for rows in [0, self.a.n_rows()] {
+            let split = Split { options: *self.options, ..Split::by_rows(rows) };
+            if self.known(by, &split).is_none() {
+                self.attempt(by, &split, true)?;
+            }
         }
-        let step = match by {
-            By::Models => self.predicted(split),
-            By::Runs => match self.co_matrix(split).and_then(|co_matrix| self.run(&co_matrix, TRIAL)) {
-                Ok(stats) => step(split, &stats),
-                Err(e) if is_of_this_split(&e) => {
-                    // So that entries move away from the device.
-                    let (device_s, total_s) = (f64::INFINITY, f64::INFINITY);
-                    Step { split: *split, by, device_s, cores_s: 0.0, total_s }
-                }
-                Err(e) => return Err(e),
-            },
+        Ok(())
+    }
+
+    fn known(&self, by: By, split: &Split) -> Option<Step> {
+        self.trace.iter().find(|step| step.by == by && step.split == *split).copied()
+    }
+
+    /// Times of the device and of the cores, noted in the trace; those that are known are not taken again. `None` if there is no
+    /// time left to take them.
+    fn times(&mut self, by: By, split: &Split) -> Result<Option<[f64; 2]>> {
+        let step = match self.known(by, split) {
+            None if self.is_over(self.share_of(by)) => None,
+            None => self.attempt(by, split, false)?,
+            known => known,
         };
-        self.trace.push(step);
-        Ok([step.device_s, step.cores_s])
+        Ok(step.map(|step| [step.device_s, step.cores_s]))
+    }
+
+    /// Of the budget, after which no further split is tried.
+    fn share_of(&self, by: By) -> f64 {
+        match by {
+            By::Models if self.trials.runs == 0 => 1.0,
+            By::Models => PREDICTIONS,
+            By::Runs => TRYING,
+        }
+    }
+
+    /// Whether that share of the budget is spent, which leaves something out.
+    fn is_over(&mut self, share: f64) -> bool {
+        let is_over = self.trials.has_spent(share);
+        self.is_stopped |= is_over;
+        is_over
+    }
+
+    fn attempt(&mut self, by: By, split: &Split, is_owed: bool) -> Result<Option<Step>> {
+        let measured = match by {
+            By::Models => Ok(Some(self.predicted(split))),
+            By::Runs => self.measured(split, is_owed),
+        };
+        let step = match measured {
+            Err(e) if is_of_this_split(&e) => {
+                // So that entries move away from the device.
+                let (device_s, total_s) = (f64::INFINITY, f64::INFINITY);
+                Some(Step { split: *split, by, device_s, cores_s: 0.0, total_s })
+            }
+            step => step?,
+        };
+        self.trace.extend(step);
+        self.is_stopped |= step.is_none();
+        Ok(step)
+    }
+
+    fn measured(&mut self, split: &Split, is_owed: bool) -> Result<Option<Step>> {
+        let co_matrix = self.co_matrix(split)?;
+        let runs = self.trace.iter().filter(|step| step.by == By::Runs);
+        let best_s = runs.map(|step| step.total_s).fold(f64::INFINITY, f64::min);
+        let stats = self.run(&co_matrix, TRIAL, best_s, is_owed)?;
+        Ok(stats.map(|stats| step(split, &stats)))
     }
 
     fn predicted(&mut self, split: &Split) -> Step {
@@ -249,32 +350,54 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
         CoMatrix::with_regular(self.devices, self.a, &parts, prepared, split)
     }
 
-    /// Median times of some runs, after others.
-    fn run(&mut self, co_matrix: &CoMatrix<B, C, T>, [warm_up, timed]: [Duration; 2]) -> Result<CoStats> {
+    fn run(
+        &mut self,
+        co_matrix: &CoMatrix<B, C, T>,
+        length_s: [f64; 2],
+        best_s: f64,
+        is_owed: bool,
+    ) -> Result<Option<CoStats>> {
         let mut workspace = co_matrix.workspace()?;
-        let mut times = Vec::new();
-        for (least, time) in [(WARM_UP, warm_up), (self.runs, timed)] {
-            times.clear();
-            let start = Instant::now();
-            while times.len() < least || start.elapsed() < time {
-                let (one, zero) = (T::Accum::one(), T::Accum::default());
-                times.push(co_matrix.apply(&mut workspace, one, &self.x, zero, &mut self.y)?);
-            }
-        }
-        Ok(median(times))
+        self.trials.run(length_s, best_s, is_owed, || (self.multiply)(co_matrix, &mut workspace))
     }
 
     /// The best split, or device or host alone.
-    fn choose(
-        mut self,
-        pattern: Pattern,
-        by: By,
-        options: &Options,
-    ) -> Result<(CoMatrix<B, C, T>, Partition)> {
-        let [whole, none] =
-            [self.a.n_rows(), 0].map(|rows| Split { options: *options, ..Split::by_rows(rows) });
-        self.times(by, &whole)?;
-        self.times(by, &none)?;
+    fn choose(mut self, pattern: Pattern, by: By) -> Result<(CoMatrix<B, C, T>, Partition)> {
+        self.both_alone(by)?;
+        let mut found = self.candidates(by);
+        if let (Some(best), true, By::Runs) = (found[2], self.models.is_some(), by) {
+            self.times(By::Models, &best.split)?;
+        }
+        let (mut co_matrices, is_sure) = match by {
+            By::Models => ([const { None }; 3], false),
+            By::Runs => self.decide(&mut found)?,
+        };
+        let least = |at: &usize| found[*at].map_or(f64::INFINITY, |step| step.total_s);
+        let fastest = if least(&0) <= least(&1) { 0 } else { 1 };
+        let name = ["device", "cores"][fastest];
+        let worth = if is_sure { WORTH } else { WORTH_UNSURE };
+        let [single, both] = [fastest, 2].map(|at| least(&at) * 1e6);
+        let (taken, why) = match (both < worth * single, both.is_finite()) {
+            (true, _) => (2, format!("both, {by} {both:.1} us; the {name} alone {single:.1}")),
+            (_, true) => (fastest, format!("the {name} alone, {by} {single:.1} us; split {both:.1}")),
+            _ => {
+                let none = if self.is_stopped { "no split was tried" } else { "there is nothing to split" };
+                (fastest, format!("the {name} alone, {by} {single:.1} us; {none}"))
+            }
+        };
+        let split = found[taken].map_or(Split { options: *self.options, ..Split::by_rows(0) }, |s| s.split);
+        let taken = co_matrices[taken].take();
+        drop(co_matrices);
+        let co_matrix = taken.map_or_else(|| self.co_matrix(&split), Ok)?;
+        let [device, cores, best] = found;
+        let alone = device.zip(cores).map(<[_; 2]>::from);
+        let stopped_s = self.is_stopped.then_some(self.trials.budget_s);
+        let chosen = Choice { split, why };
+        Ok((co_matrix, Partition { pattern, trace: self.trace, best, alone, stopped_s, chosen }))
+    }
+
+    /// The fastest with all on the device, all on the cores, and some on each.
+    fn candidates(&self, by: By) -> [Option<Step>; 3] {
         let fastest = |is_it: &dyn Fn(&Step) -> bool| {
             let steps =
                 self.trace.iter().filter(|step| step.by == by && step.total_s.is_finite() && is_it(step));
@@ -290,58 +413,46 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, B, C, T, O>
             let balance = |a: &&Step, b: &&Step| a.imbalance().total_cmp(&b.imbalance());
             self.trace.iter().filter(as_fast).min_by(balance).copied()
         });
-        if let (Some(best), true, By::Runs) = (best, self.models.is_some(), by) {
-            self.times(By::Models, &best.split)?;
-        }
-        let mut found = [device, cores, best];
+        [device, cores, best]
+    }
+
+    /// Measures candidates once more, alternately, and notes their times. Returns them prepared, and whether there was time
+    /// to measure each at least once. One that is hopeless, or does not fit with the others in memory, keeps its time.
+    fn decide(&mut self, found: &mut [Option<Step>; 3]) -> Result<Decided<B, C, T>> {
+        let least_s = found.iter().flatten().map(|step| step.total_s).fold(f64::INFINITY, f64::min);
         let mut co_matrices = [const { None }; 3];
-        if by == By::Runs {
-            // Once more, alternately. What does not fit with the others in memory keeps its time.
-            for (step, co_matrix) in found.iter().zip(&mut co_matrices) {
-                *co_matrix = match step.map(|step| self.co_matrix(&step.split)).transpose() {
+        for (step, co_matrix) in found.iter().zip(&mut co_matrices) {
+            let Some(step) = step.filter(|step| step.total_s <= HOPELESS * least_s) else { continue };
+            if self.is_over(1.0) {
+                return Ok((co_matrices, false));
+            }
+            *co_matrix = match self.co_matrix(&step.split) {
+                Err(e) if is_of_this_split(&e) => None,
+                co_matrix => Some(co_matrix?),
+            };
+        }
+        let mut times: [Vec<CoStats>; 3] = Default::default();
+        for _ in 0..FINAL {
+            let mut round = [None; 3];
+            for (co_matrix, stats) in co_matrices.iter().zip(&mut round) {
+                let Some(co_matrix) = co_matrix else { continue };
+                *stats = match self.run(co_matrix, DECISION, f64::INFINITY, false) {
                     Err(e) if is_of_this_split(&e) => None,
-                    co_matrix => co_matrix?,
+                    stats => stats?,
                 };
             }
-            let mut times: [Vec<CoStats>; 3] = Default::default();
-            for _ in 0..FINAL {
-                for (co_matrix, times) in co_matrices.iter().zip(&mut times) {
-                    match co_matrix.as_ref().map(|co_matrix| self.run(co_matrix, DECISION)).transpose() {
-                        Err(e) if is_of_this_split(&e) => {}
-                        stats => times.extend(stats?),
-                    }
-                }
+            // The budget ended within the round, which leaves nothing to compare with.
+            if self.is_over(1.0) {
+                break;
             }
-            for (found, times) in found.iter_mut().zip(times).filter(|(_, times)| !times.is_empty()) {
-                *found = found.map(|found| step(&found.split, &median(times)));
-            }
-            self.trace.extend(found.into_iter().flatten());
+            times.iter_mut().zip(round).for_each(|(times, stats)| times.extend(stats));
         }
-        let least = |at: &usize| found[*at].map_or(f64::INFINITY, |step| step.total_s);
-        let fastest = if least(&0) <= least(&1) { 0 } else { 1 };
-        let name = ["device", "cores"][fastest];
-        let worth = if by == By::Runs { WORTH } else { WORTH_PREDICTED };
-        let [single, both] = [fastest, 2].map(|at| least(&at) * 1e6);
-        let (taken, why) = match (both < worth * single, both.is_finite()) {
-            (true, _) => (2, format!("both, {by} {both:.1} us; the {name} alone {single:.1}")),
-            (_, true) => (fastest, format!("the {name} alone, {by} {single:.1} us; split {both:.1}")),
-            _ => (fastest, format!("the {name} alone, {by} {single:.1} us; there is nothing to split")),
-        };
-        let split = found[taken].map_or(none, |step| step.split);
-        let taken = co_matrices[taken].take();
-        drop(co_matrices);
-        let co_matrix = taken.map_or_else(|| self.co_matrix(&split), Ok)?;
-        let [device, cores, best] = found;
-        Ok((
-            co_matrix,
-            Partition {
-                pattern,
-                trace: self.trace,
-                best,
-                alone: device.zip(cores).map(<[_; 2]>::from),
-                chosen: Choice { split, why },
-            },
-        ))
+        let is_sure = times.iter().any(|times| !times.is_empty());
+        for (found, times) in found.iter_mut().zip(times).filter(|(_, times)| !times.is_empty()) {
+            *found = found.map(|found| step(&found.split, &median(&times)));
+        }
+        self.trace.extend(found.iter().flatten());
+        Ok((co_matrices, is_sure))
     }
 }
 
@@ -360,164 +471,5 @@ fn step(split: &Split, stats: &CoStats) -> Step {
     Step { split: *split, by: By::Runs, device_s, cores_s, total_s }
 }
 
-/// Of each of the times by itself.
-fn median(runs: Vec<CoStats>) -> CoStats {
-    let of = |time: fn(&CoStats) -> f64| {
-        let mut times: Vec<f64> = runs.iter().map(time).collect();
-        times.sort_by(f64::total_cmp);
-        times.get(times.len() / 2).copied().unwrap_or(0.0)
-    };
-    CoStats {
-        device_s: of(|s| s.device_s),
-        cores_s: of(|s| s.cores_s),
-        join_s: of(|s| s.join_s),
-        total_s: of(|s| s.total_s),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use spmv_core::{Csr, Dtype, oracle};
-    use spmv_cpu::Cpu;
-    use spmv_exec::Device;
-
-    use super::*;
-    use crate::models::{CORES_FEATURES, DEVICE_FEATURES, Svr};
-
-    fn devices() -> CoDevices<Cpu, Cpu> {
-        let open = || Device::new(Cpu::open(Default::default())?);
-        CoDevices::new(open().unwrap(), 1, open).unwrap()
-    }
-
-    /// Quasi-diagonal, Tetris and general.
-    fn matrices() -> [Csr<f64>; 3] {
-        let n = 600u32;
-        let matrix = |cells: Vec<(u32, u32)>| {
-            let entries: Vec<_> = cells.into_iter().map(|(r, c)| (r, c, f64::from(c % 5) + 0.5)).collect();
-            Csr::from_coo(n as usize, n as usize, &entries).unwrap()
-        };
-        let far = |r: u32, k: u32| (r, (r * 131 + k * k * 37 + k) % n);
-        let diagonals = (0..n)
-            .flat_map(|r| (0..5).map(move |k| (r, (r + k).min(n - 1))))
-            .chain((0..n).map(|r| far(r, 1)));
-        let even = (0..n).flat_map(|r| (0..6).map(move |k| far(r, k)));
-        let long = (0..2u32).flat_map(|r| (0..n / 2).map(move |c| (r * 70, 2 * c)));
-        let uneven = (0..n / 10).flat_map(|r| (0..100).map(move |k| (r * 10, (k * 3 + r) % n)));
-        [matrix(diagonals.collect()), matrix(even.chain(long).collect()), matrix(uneven.collect())]
-    }
-
-    fn is_right(co_matrix: &CoMatrix<Cpu, Cpu, f64>, a: &Csr<f64>) {
-        let x: Vec<f64> = (0..a.n_cols()).map(|i| 0.25 + (i % 7) as f64).collect();
-        let mut y = vec![f64::NAN; a.n_rows()];
-        co_matrix.apply(&mut co_matrix.workspace().unwrap(), 1.0, &x, 0.0, &mut y).unwrap();
-        let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &y);
-        assert!(reference.error_over_bound(&y) <= 1.0, "{}", co_matrix.explain());
-    }
-
-    /// Models with these seconds, whatever the part is like.
-    fn models(device: f64, cores: f64) -> Models {
-        let caps = devices().device().caps().clone();
-        let svr = |n: usize, seconds: f64| Svr {
-            means: vec![0.0; n],
-            deviations: vec![1.0; n],
-            width: 1.0,
-            vectors: vec![],
-            weights: vec![],
-            bias: seconds.ln(),
-        };
-        let mut models = Models::new(&caps, &caps);
-        models.put(SplitModels {
-            value: Dtype::F64.name().into(),
-            device: svr(DEVICE_FEATURES.len(), device),
-            cores: svr(CORES_FEATURES.len(), cores),
-        });
-        models
-    }
-
-    #[test]
-    fn by_runs_every_pattern_is_split_or_the_reason_is_given() {
-        for (a, pattern) in matrices().iter().zip([Pattern::QuasiDiagonal, Pattern::Tetris, Pattern::General])
-        {
-            let co_matrix = CoMatrix::prepare(
-                &devices(),
-                a.view(),
-                &Options::default(),
-                &Steering { runs: 2, ..Steering::default() },
-            )
-            .unwrap();
-            let partition = co_matrix.partition().unwrap();
-            assert_eq!(partition.pattern, pattern);
-            assert!(partition.trace.iter().all(|step| step.by == By::Runs && step.total_s > 0.0));
-            assert!(partition.trace.len() <= 60, "{}", partition.trace());
-            let starts_regular = partition.trace[0].split.regular != Regular::None;
-            assert_eq!(starts_regular, pattern != Pattern::General, "{}", partition.trace());
-            let tried =
-                |algorithm| partition.trace.iter().any(|step| step.split.options.algorithm == algorithm);
-            assert!(tried(Algorithm::Auto) && tried(Algorithm::SpeculativeSegmentedSum));
-            let explained = co_matrix.explain();
-            assert!(explained.contains("matrix; ") && explained.contains("measured"), "{explained}");
-            is_right(&co_matrix, a);
-        }
-    }
-
-    #[test]
-    fn models_alone_leave_a_slow_one_out() {
-        let [a, ..] = matrices();
-        for (device, cores, name) in [(1e-3, 1e-6, "cores"), (1e-6, 1e-3, "device")] {
-            let models = Some(Arc::new(models(device, cores)));
-            let steering = Steering { models, runs: 0, split: None };
-            let co_matrix = CoMatrix::prepare(&devices(), a.view(), &Options::default(), &steering).unwrap();
-            let of_cores = co_matrix.split().entries(a.view())[2];
-            assert_eq!(of_cores, if name == "cores" { a.nnz() } else { 0 }, "{}", co_matrix.explain());
-            assert!(!co_matrix.is_split());
-            assert!(
-                co_matrix.explain().contains(&format!("the {name} alone, predicted")),
-                "{}",
-                co_matrix.explain()
-            );
-            assert!(co_matrix.partition().unwrap().trace.iter().all(|step| step.by == By::Models));
-            is_right(&co_matrix, &a);
-        }
-    }
-
-    #[test]
-    fn runs_go_on_where_models_end() {
-        let [a, ..] = matrices();
-        let steering = Steering { models: Some(Arc::new(models(1e-6, 1e-6))), runs: 2, split: None };
-        let co_matrix = CoMatrix::prepare(&devices(), a.view(), &Options::default(), &steering).unwrap();
-        let partition = co_matrix.partition().unwrap();
-        let first_run = partition.trace.iter().position(|step| step.by == By::Runs).unwrap();
-        assert!(first_run > 0 && partition.trace[..first_run].iter().all(|step| step.by == By::Models));
-        let best = partition.best.unwrap();
-        let of_best = |by| partition.trace.iter().any(|step| step.by == by && step.split == best.split);
-        assert!(of_best(By::Models) && of_best(By::Runs), "{}", partition.trace());
-        is_right(&co_matrix, &a);
-    }
-
-    #[test]
-    fn without_times_it_is_split_where_the_search_would_begin() {
-        for a in matrices() {
-            let steering = Steering { runs: 0, ..Steering::default() };
-            let co_matrix = CoMatrix::prepare(&devices(), a.view(), &Options::default(), &steering).unwrap();
-            assert_eq!(co_matrix.split(), Split::of(a.view()));
-            assert!(co_matrix.explain().contains("no times are known"), "{}", co_matrix.explain());
-            is_right(&co_matrix, &a);
-        }
-    }
-
-    #[test]
-    fn matrices_without_entries_or_rows_are_no_trouble() {
-        for (n_rows, n_cols) in [(0, 0), (0, 3), (3, 0), (5, 5)] {
-            let a = Csr::<f64>::from_coo(n_rows, n_cols, &[]).unwrap();
-            is_right(
-                &CoMatrix::prepare(&devices(), a.view(), &Options::default(), &Steering::default()).unwrap(),
-                &a,
-            );
-        }
-        let one = Csr::from_coo(1, 1, &[(0, 0, 2.0)]).unwrap();
-        is_right(
-            &CoMatrix::prepare(&devices(), one.view(), &Options::default(), &Steering::default()).unwrap(),
-            &one,
-        );
-    }
-}
+mod tests;

@@ -184,7 +184,8 @@ impl Context {
     ///
     /// Each matrix is split into a device share and a host share, or goes whole to the faster one where both together gain
     /// nothing; [`Matrix::explain`] says which and why. To find the split, [`prepare`](Self::prepare) runs some 20
-    /// of them ([`Steering::runs`]), after models that `cargo xtask train` keeps if there are any. Vectors are the host's, and the
+    /// of them ([`Steering::runs`]), after models that `cargo xtask train` keeps if there are any. It takes two seconds for that
+    /// unless [`Steering::budget_s`] says otherwise, and then the best split so far. Vectors are the host's, and the
     /// parts of them that the device needs are copied in every multiplication unless its kernels reach the host's memory:
     /// iterations whose vectors never leave a discrete device are faster on it alone. [`plan`](Self::plan) says what the device
     /// alone would run. Options of [`prepare_with`](Self::prepare_with) are for the device's rows.
@@ -208,6 +209,17 @@ impl Context {
     }
 
     /// The same, with matrices split in another way. Without co-execution there is nothing to steer.
+    ///
+    /// ```
+    /// use spmv::{BackendKind, Context, Csr, Steering};
+    /// let context = Context::with(BackendKind::Cpu)?.with_host_cores()?;
+    /// // No time for a search: the faster of device and cores, by one run of each. Models stay as they are.
+    /// let hasty = Steering { budget_s: 0.0, ..context.steering().cloned().unwrap_or_default() };
+    /// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?;
+    /// let a = context.steered(hasty).prepare(&a)?;
+    /// assert!(a.explain().contains("the search stopped at its budget of 0 s"));
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
     #[must_use]
     pub fn steered(&self, steering: Steering) -> Self {
         let device = self.device.steered(steering).unwrap_or_else(|| Arc::clone(&self.device));

@@ -133,12 +133,23 @@ where
         let ways = [
             Steering { runs: 2, ..Steering::default() },
             Steering { runs: 0, ..Steering::default() },
+            Steering { budget_s: 0.0, ..Steering::default() },
             Steering { split: Some(given), ..Steering::default() },
         ];
         for steering in ways {
-            let is_given = steering.split.is_some();
+            let (is_given, is_hasty) = (steering.split.is_some(), steering.budget_s == 0.0);
             let matrix = context.steered(steering).prepare(&a)?;
             assert_eq!(matrix.partition().is_none(), is_given);
+            if is_hasty {
+                let partition = matrix.partition().expect("no split was given");
+                assert_eq!(
+                    (partition.trace.len(), partition.stopped_s),
+                    (2, Some(0.0)),
+                    "{}",
+                    partition.trace()
+                );
+                assert!(matrix.explain().contains("stopped at its budget of 0 s"), "{}", matrix.explain());
+            }
             let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, false))).collect();
             let (device_x, mut y) = (context.upload(&x)?, context.upload(&vec![number(1.5); a.n_rows()])?);
             let stats = matrix.apply(number(-2.0), &device_x, number(3.0), &mut y)?;
