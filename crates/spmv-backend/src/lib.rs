@@ -25,15 +25,16 @@ mod cache;
 mod caps;
 pub mod env;
 mod error;
+pub mod files;
 mod kernels;
 mod params;
 mod spec;
 mod types;
 
 pub use arg::{HostSlice, Scalar};
-pub use backend::{Addressed, Arg, Args, Backend, MapGuard, MapState, Memory};
+pub use backend::{Addressed, Arg, Args, Backend, Memory};
 pub use cache::Cache;
-pub use caps::{Built, DeviceCaps, DeviceKind, DtypeSet, MemoryModel, SmLimits, find_device};
+pub use caps::{Built, DeviceCaps, DeviceKind, DtypeSet, MemoryModel, SmLimits, find_device, why_not};
 pub use error::{Error, Result};
 pub use kernels::{Group, KernelId};
 pub use params::{Elem, Param, ParamKind};

@@ -229,7 +229,7 @@ impl Profile {
         kept(Self::path(backend, caps), |path| Self::load(path, caps))
     }
 
-    /// Writes the profile, and the folder that it is in.
+    /// Writes the profile, and the folder that it is in. A reader finds the old profile or the new one.
     ///
     /// # Errors
     /// [`ProfileError::Io`].
@@ -276,17 +276,15 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, ProfileError> {
     serde_json::from_slice(&bytes).map_err(|e| ProfileError::Damaged { path: name(), why: e.to_string() })
 }
 
-/// Writes names, numbers and lists as JSON, and the folder that the file is in.
+/// Writes names, numbers and lists as JSON, and the folder that the file is in, by [`spmv_backend::files::replace`]: a reader
+/// finds the old file or the new one, and on Unix the file is its owner's alone.
 ///
 /// # Errors
 /// [`ProfileError::Io`].
 pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ProfileError> {
     let text = serde_json::to_string_pretty(value).expect("names, numbers and lists");
-    let write = || {
-        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        std::fs::write(path, text + "\n")
-    };
-    write().map_err(|error| ProfileError::Io { path: path.display().to_string(), error })
+    let replaced = spmv_backend::files::replace(path, (text + "\n").as_bytes());
+    replaced.map_err(|error| ProfileError::Io { path: path.display().to_string(), error })
 }
 
 /// What a profile must have been made on: the device with its driver, the kind of memory, and its waves.
@@ -355,6 +353,26 @@ mod tests {
         assert_eq!(loaded.models.len(), 1);
         assert!(loaded.model(Format::CsrVector, Spread::Normal, Dtype::F64).is_some());
         assert!(loaded.model(Format::CsrVector, Spread::Fixed, Dtype::F64).is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_being_replaced_is_always_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("numbers.json");
+        let numbers = [vec![0.5; 20_000], vec![0.25; 10]];
+        write_json(&path, &numbers[0]).unwrap();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                (0..60).for_each(|i| write_json(&path, &numbers[i % 2]).unwrap());
+            });
+            while !writer.is_finished() {
+                match read_json::<Vec<f64>>(&path) {
+                    Ok(found) => assert!(numbers.contains(&found), "{} numbers", found.len()),
+                    // Windows refuses to open a file while it is being replaced.
+                    Err(e) => assert!(cfg!(windows) && matches!(e, ProfileError::Io { .. }), "{e}"),
+                }
+            }
+        });
     }
 
     #[test]
