@@ -6,6 +6,9 @@ mod bench;
 mod model;
 mod precision;
 
+use std::process::ExitCode;
+
+use bench::Ending;
 use clap::Parser;
 
 /// Measures the library.
@@ -23,12 +26,16 @@ enum Command {
     Train(model::TrainArgs),
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<ExitCode> {
     match Command::parse() {
-        Command::Bench(args) => bench::run(&args),
-        Command::Fit(args) => model::fit(&args),
-        Command::Predict(args) => model::predict(&args),
+        Command::Bench(args) => match bench::run(&args)? {
+            Ending::Complete => {}
+            Ending::Interrupted => return Ok(ExitCode::from(bench::stop::EXIT_STATUS)),
+        },
+        Command::Fit(args) => model::fit(&args)?,
+        Command::Predict(args) => model::predict(&args)?,
         #[cfg(feature = "train")]
-        Command::Train(args) => model::train(&args),
+        Command::Train(args) => model::train(&args)?,
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,34 +1,47 @@
-//! Figures of `docs/performance.md` stand in archived runs.
+//! Figures of the documents on speed stand in archived runs.
 
 use super::Workspace;
 
-const DOCUMENT: &str = "docs/performance.md";
+const DOCUMENTS: [&str; 3] = ["docs/performance.md", "docs/hetero.md", "docs/prediction.md"];
+
+/// The section of a document in which percentages are measurements too; elsewhere they may be bounds of an algorithm.
+const MEASURED: &str = "## Measured";
 
 /// What begins a quotation: the language of a code block, and the file that it is of.
 const QUOTATION: &str = "```text ";
 
-/// Every quoted line is one of the file that its block names.
+/// Every quoted line is one of the file that its block names, and every figure is quoted.
 pub(crate) fn quotations_are_exact(w: &Workspace) -> Vec<String> {
-    let Some(text) = w.tree.text(DOCUMENT) else { return vec![format!("{DOCUMENT}: is not there")] };
+    DOCUMENTS.into_iter().flat_map(|document| of_document(w, document)).collect()
+}
+
+fn of_document(w: &Workspace, document: &str) -> Vec<String> {
+    let Some(text) = w.tree.text(document) else { return vec![format!("{document}: is not there")] };
     let mut problems = Vec::new();
     // The file that is quoted, if it is there.
     let mut quoted: Option<&str> = None;
-    let mut is_code = false;
+    let (mut is_code, mut is_measured) = (false, false);
     for (number, line) in (1..).zip(text.lines()) {
         if let Some(file) = line.strip_prefix(QUOTATION) {
             quoted = w.tree.text(&format!("docs/{file}"));
             is_code = true;
             if quoted.is_none() {
-                problems.push(format!("{DOCUMENT}:{number}: there is no docs/{file}"));
+                problems.push(format!("{document}:{number}: there is no docs/{file}"));
             }
         } else if line.starts_with("```") {
             (quoted, is_code) = (None, !is_code);
         } else if let Some(archive) = quoted {
             if !archive.lines().any(|archived| archived == line) {
-                problems.push(format!("{DOCUMENT}:{number}: is no line of the file that it is quoted from"));
+                problems.push(format!("{document}:{number}: is no line of the file that it is quoted from"));
             }
-        } else if let Some(figure) = figure(line).filter(|_| !is_code) {
-            problems.push(format!("{DOCUMENT}:{number}: {figure}: quote the archived run that has it"));
+        } else if !is_code {
+            if line.starts_with("## ") {
+                is_measured = line == MEASURED;
+            }
+            let percentage = || percentage(line).filter(|_| is_measured);
+            if let Some(figure) = figure(line).or_else(percentage) {
+                problems.push(format!("{document}:{number}: {figure}: quote the archived run that has it"));
+            }
         }
     }
     problems
@@ -65,14 +78,34 @@ fn figure(line: &str) -> Option<&str> {
     (0..words.len()).find_map(is_figure)
 }
 
+/// The first number with a percent sign that is no bound: `below 97%` says what was aimed at.
+fn percentage(line: &str) -> Option<&str> {
+    const BOUNDS: [&str; 1] = ["below"];
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_percentage = |at: usize| {
+        let (digits, _) = words[at].split_once('%')?;
+        let digits = digits.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let is_bound = at > 0 && BOUNDS.contains(&words[at - 1]);
+        (!digits.is_empty() && !is_bound).then_some(digits)
+    };
+    (0..words.len()).find_map(is_percentage)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Tree;
     use super::*;
 
-    fn problems(text: &str) -> Vec<String> {
-        let tree = Tree::of(&[(DOCUMENT, text), ("docs/results/a.txt", "speed 1.5\nother 2.5\n")]);
+    /// Of one document with this text, the others being empty.
+    fn problems_of(document: &str, text: &str) -> Vec<String> {
+        let texts = DOCUMENTS.map(|path| (path, if path == document { text } else { "" }));
+        let archive = ("docs/results/a.txt", "speed 1.5\nother 2.5\n");
+        let tree = Tree::of(&[&texts[..], &[archive]].concat());
         quotations_are_exact(&Workspace { tree, ..Workspace::default() })
+    }
+
+    fn problems(text: &str) -> Vec<String> {
+        problems_of(DOCUMENTS[0], text)
     }
 
     #[test]
@@ -92,6 +125,20 @@ mod tests {
     }
 
     #[test]
+    fn every_document_is_checked() {
+        for document in DOCUMENTS {
+            assert!(problems_of(document, "It is 1.26 times as fast.")[0].starts_with(document));
+        }
+    }
+
+    #[test]
+    fn a_percentage_is_a_figure_where_something_was_measured() {
+        assert_eq!(problems("## Rules\nat most 85% of its time"), [""; 0]);
+        assert!(problems("## Measured\n\noff by (9%) at the median")[0].contains(":3: 9: quote"));
+        assert_eq!(problems("## Measured\nnever below 97% of it\n## Next\nby 85%"), [""; 0]);
+    }
+
+    #[test]
     fn an_archive_that_is_gone_is_found() {
         let named = |file| {
             let source = format!("const BY: &str = \"cargo xtask bench: docs/results/{file}\";");
@@ -104,6 +151,6 @@ mod tests {
 
     #[test]
     fn a_document_that_is_gone_is_found() {
-        assert_eq!(quotations_are_exact(&Workspace::default()).len(), 1);
+        assert_eq!(quotations_are_exact(&Workspace::default()).len(), DOCUMENTS.len());
     }
 }

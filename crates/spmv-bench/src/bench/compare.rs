@@ -1,4 +1,5 @@
-//! The algorithms of one device against each other, over the suite's regular and irregular matrices too.
+//! The algorithms of one device against each other, over the suite's regular and irregular matrices too, and the devices
+//! of one run.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -43,7 +44,50 @@ pub(crate) fn text(report: &Report) -> String {
                 .map(|regret| format!("{} on {}{}: {regret}\n\n", of.precision, of.on, cold(of.cache))),
         );
     }
-    text
+    text + &devices(report)
+}
+
+/// A line for each algorithm that ran on a device and on a later one of the report.
+fn devices(report: &Report) -> String {
+    let mut ways: Vec<&Row> = Vec::new();
+    for row in &report.rows {
+        if !ways.iter().any(|way| is_same_way(row, way)) {
+            ways.push(row);
+        }
+    }
+    ways.sort_by(|a, b| (&a.precision, &a.algorithm).cmp(&(&b.precision, &b.algorithm)));
+    let labels: Vec<&str> = report.devices.iter().map(|device| &*device.label).collect();
+    let mut text = String::new();
+    for way in ways {
+        let rows: Vec<&Row> = report.rows.iter().filter(|row| is_same_way(row, way)).collect();
+        for (at, one) in labels.iter().enumerate() {
+            for other in &labels[at + 1..] {
+                let ratios = over(&rows, other, one);
+                if !ratios.is_empty() {
+                    let Row { precision, algorithm, cache, .. } = way;
+                    let (cold, cell) = (cold(*cache), cell(&ratios));
+                    let _ = writeln!(
+                        text,
+                        "{precision}, {algorithm}{cold}: time on {other} over that on {one}, geometric mean: {cell}"
+                    );
+                }
+            }
+        }
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+fn is_same_way(a: &Row, b: &Row) -> bool {
+    (&a.precision, &a.algorithm, a.cache) == (&b.precision, &b.algorithm, b.cache)
+}
+
+/// Time on one device over that on another, for each matrix that both multiplied rightly.
+fn over<'a>(rows: &[&'a Row], above: &str, below: &str) -> Vec<(&'a str, f64)> {
+    let ratio = |row: &&'a Row| {
+        let below = rows.iter().find(|other| other.on == below && other.matrix == row.matrix)?;
+        Some((row.matrix.as_str(), row.counted_us()? / below.counted_us()?))
+    };
+    rows.iter().filter(|row| row.on == above).filter_map(ratio).collect()
 }
 
 /// What `auto` takes and the fastest algorithm, where that is one of several: a sentence, and a line for each matrix, the
@@ -147,7 +191,7 @@ fn cell(ratios: &[(&str, f64)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::html::tests::sample;
-    use super::super::report::Spread;
+    use super::super::report::{Device, Spread};
     use super::*;
 
     /// Every algorithm on every matrix, each taking so many times as long as speculative segmented sum.
@@ -225,6 +269,22 @@ mod tests {
         let (_, ipcsr) = text.split_once("time over that of ipcsr").unwrap();
         assert!(ipcsr.contains("3.00 (least 3.00, a; 1 matrices)"), "{ipcsr}");
         assert!(ipcsr.contains("1.00 (least 1.00, a; 2 matrices)"), "{ipcsr}");
+    }
+
+    #[test]
+    fn devices_of_one_run_are_compared_by_algorithm() {
+        let mut report = report(&["a", "b"], |_, _| 1.0);
+        report.rows.retain(|row| row.algorithm == Algorithm::Ipcsr.name());
+        for (at, factor) in [(0, 2.0), (1, 8.0)] {
+            let row = report.rows[at].clone();
+            let us = row.counted_us().unwrap() * factor;
+            let device_us = Some(Spread { median: us, min: us, max: us });
+            report.rows.push(Row { on: "wgpu".into(), device_us, ..row });
+        }
+        report.devices.push(Device { label: "wgpu".into(), ..report.devices[0].clone() });
+        let line =
+            "f32, ipcsr: time on wgpu over that on cpu, geometric mean: 4.00 (least 2.00, a; 2 matrices)";
+        assert!(text(&report).contains(line), "{}", text(&report));
     }
 
     #[test]

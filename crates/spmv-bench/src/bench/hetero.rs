@@ -17,6 +17,8 @@ use super::text::{aligned, name, number, tail};
 const PAPER: [(Pattern, f64); 2] = [(Pattern::QuasiDiagonal, 1.74), (Pattern::Tetris, 2.15)];
 /// What both together must reach of the faster one alone.
 const FLOOR: f64 = 0.97;
+/// From what on a matrix is listed as one that gains by it.
+const GAIN: f64 = 1.1;
 
 /// Adds a row to the report for each device that is not the cores.
 pub(crate) fn measure(
@@ -70,7 +72,9 @@ where
     let (cores, devices): (Vec<_>, Vec<_>) = way.targets.iter().partition(|target| target.is_cores());
     anyhow::ensure!(!cores.is_empty() && !devices.is_empty(), "--hetero needs the cpu backend and another");
     for target in devices {
+        way.stop.check()?;
         report.hetero.push(on_target(way, loaded, target, cores[0], &problem)?);
+        way.live.show(report);
     }
     Ok(())
 }
@@ -97,6 +101,7 @@ where
         }
         None => None,
     };
+    way.stop.check()?;
     let device = OnHost::new(target.context.prepare_with(a, &options)?, false);
     let all_cores = OnHost::new(cores.context.prepare(a)?, false);
     let resident = Entrant::prepare(target, &options, a)?;
@@ -104,7 +109,7 @@ where
 
     let mut runs = vec![together.run(x), device.run(x), all_cores.run(x), resident.run(&device_x)];
     runs.extend(in_two.as_ref().map(|in_two| in_two.run(x)));
-    let times = measure::interleave(&mut runs, way.cache, way.repeat, way.eviction)?;
+    let times = measure::interleave(&mut runs, way.cache, way.repeat, way.eviction, way.stop)?;
     drop(runs);
     let finding = resident.finding(reference, &device_x, way.cache, times[3])?;
     let on_host = [Some(&together), Some(&device), Some(&all_cores), in_two.as_ref()];
@@ -221,6 +226,27 @@ fn cells(row: &HeteroRow) -> Vec<String> {
     ]
 }
 
+/// The matrices whose speed over the faster one alone is of a kind, the slowest first, and what they run on.
+fn listed(text: &mut String, what: &str, rows: &[&HeteroRow], is_listed: impl Fn(f64) -> bool) {
+    let ratios = rows.iter().filter_map(|row| Some((row.over_single()?, *row)));
+    let mut found: Vec<(f64, &HeteroRow)> = ratios.filter(|(ratio, _)| is_listed(*ratio)).collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if !found.is_empty() {
+        let word = |(ratio, row): &(f64, &HeteroRow)| format!("{} {ratio:.2} ({})", row.matrix, row.chosen);
+        let words: Vec<String> = found.iter().map(word).collect();
+        let _ = writeln!(text, "{what}: {}", words.join(", "));
+    }
+}
+
+/// Geometric mean, least and greatest of several numbers.
+fn range(text: &mut String, what: &str, values: &[f64]) {
+    if let Some(mean) = geometric_mean(values) {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let greatest = values.iter().copied().fold(0.0, f64::max);
+        let _ = writeln!(text, "{what}: {mean:.1} in the geometric mean, from {least:.1} to {greatest:.1}");
+    }
+}
+
 fn means(text: &mut String, rows: &[&HeteroRow]) {
     for (pattern, paper) in PAPER {
         let of_it = || rows.iter().filter(|row| row.pattern == pattern.name());
@@ -247,6 +273,12 @@ fn means(text: &mut String, rows: &[&HeteroRow]) {
             over_single.len()
         );
     }
+    listed(text, &format!("below {FLOOR} of the faster one alone"), rows, |ratio| ratio < FLOOR);
+    listed(text, "faster than either alone by a tenth or more", rows, |ratio| ratio >= GAIN);
+    let resident: Vec<f64> = rows.iter().filter_map(|row| Some(row.device_us? / row.resident_us?)).collect();
+    range(text, "the device alone with its vectors on it is faster than with the host's, times", &resident);
+    let prepare: Vec<f64> = rows.iter().filter_map(|row| Some(row.prepare_us / row.together_us?)).collect();
+    range(text, "the search takes the time of so many multiplications", &prepare);
     for (which, both) in [("", false), (" that both run on", true)] {
         let is_one = |row: &&&HeteroRow| !both || row.chosen == "both";
         let mut imbalances: Vec<f64> = rows.iter().filter(is_one).filter_map(|row| row.imbalance()).collect();
@@ -325,6 +357,22 @@ pub(crate) mod tests {
     fn a_wrong_result_has_no_speed() {
         let wrong = HeteroRow { ok: false, together_us: None, ..row() };
         assert!(cells(&wrong).contains(&"FAILED".to_owned()) && wrong.over_single().is_none());
+    }
+
+    #[test]
+    fn what_a_document_would_say_of_single_matrices_is_printed() {
+        let slow =
+            HeteroRow { matrix: "slow".into(), together_us: Some(25.0), chosen: "cores".into(), ..row() };
+        let mut text = String::new();
+        means(&mut text, &[&row(), &slow]);
+        for line in [
+            "below 0.97 of the faster one alone: slow 0.80 (cores)",
+            "faster than either alone by a tenth or more: m 2.00 (both)",
+            "with its vectors on it is faster than with the host's, times: 4.0 in the geometric mean, from 4.0 to 4.0",
+            "the search takes the time of so many multiplications: 31.6 in the geometric mean, from 20.0 to 50.0",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
     }
 
     #[test]

@@ -77,6 +77,9 @@ fn header(out: &mut String, report: &Report) {
         let [label, name, kind, memory] = [&d.label, &d.name, &d.kind, &d.memory].map(|text| escape(text));
         let _ = writeln!(out, "<li><code>{label}</code>: {name}; {kind}, memory {memory}</li>");
     }
+    if let Some(why) = &report.ended_early {
+        let _ = writeln!(out, "<li>the run ended early, and the rest was not measured: {}</li>", escape(why));
+    }
     for line in &report.left_out {
         let _ = writeln!(out, "<li>{}</li>", escape(line));
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use super::report::{Cache, Spread};
+use super::stop::Stop;
 
 /// Least and most turns that each contestant gets.
 const TURNS: std::ops::RangeInclusive<usize> = 9..=60;
@@ -33,16 +34,21 @@ pub(crate) type Run<'a> = Box<dyn FnMut(Phase) -> anyhow::Result<()> + 'a>;
 ///
 /// A warm turn begins with untimed runs, which bring the contestant's data back into cache; before every
 /// cold run the caches are filled with something else. `repeat` fixes the number of timed runs.
+///
+/// # Errors
+/// What a contestant says; [`Stopped`](super::stop::Stopped) if the run is to end, which is checked between runs.
 pub(crate) fn interleave(
     contestants: &mut [Run<'_>],
     cache: Cache,
     repeat: Option<usize>,
     eviction: &Eviction,
+    stop: &Stop,
 ) -> anyhow::Result<Vec<Spread>> {
     let mut samples = vec![Vec::new(); contestants.len()];
     let mut estimates = vec![0.0; contestants.len()];
     for (run, estimate) in contestants.iter_mut().zip(&mut estimates) {
         for _ in 0..2 {
+            stop.check()?;
             *estimate = time(run, 1, Phase::Untimed)?;
         }
     }
@@ -51,6 +57,7 @@ pub(crate) fn interleave(
             if turn >= *TURNS.start() && samples.iter().sum::<f64>() > ENOUGH_S {
                 continue;
             }
+            stop.check()?;
             std::thread::sleep(PAUSE);
             if cache == Cache::Cold {
                 eviction.evict();
@@ -61,6 +68,7 @@ pub(crate) fn interleave(
             let runs = (TURN_S / (estimate * batch as f64)).ceil().clamp(1.0, 100.0) as usize;
             time(run, runs * batch, Phase::Untimed)?;
             for _ in 0..runs {
+                stop.check()?;
                 samples.push(time(run, batch, Phase::Timed)?);
             }
         }
@@ -107,8 +115,17 @@ impl Eviction {
         Self { words: vec![1; 64] }
     }
 
+    /// Reads the buffer on threads of its own, which have ended when it returns.
+    ///
+    /// So threads of every contestant sleep when a cold run begins, ours and those of other libraries. Rayon's, which are
+    /// ours, would still be awake.
     fn evict(&self) {
-        black_box(sum(&self.words));
+        let part = self.words.len().div_ceil(rayon::current_num_threads());
+        std::thread::scope(|scope| {
+            for words in self.words.chunks(part) {
+                scope.spawn(move || black_box(sum_of(words)));
+            }
+        });
     }
 
     /// Read bandwidth of memory in GB/s: the best of several passes over the buffer, all threads.
@@ -124,16 +141,17 @@ impl Eviction {
 }
 
 fn sum(words: &[u64]) -> u64 {
-    let part = |chunk: &[u64]| {
-        let mut sums = [0u64; 32];
-        for group in chunk.chunks_exact(32) {
-            for (sum, word) in sums.iter_mut().zip(group) {
-                *sum = sum.wrapping_add(*word);
-            }
+    words.par_chunks(1 << 17).map(sum_of).reduce(|| 0, u64::wrapping_add)
+}
+
+fn sum_of(words: &[u64]) -> u64 {
+    let mut sums = [0u64; 32];
+    for group in words.chunks_exact(32) {
+        for (sum, word) in sums.iter_mut().zip(group) {
+            *sum = sum.wrapping_add(*word);
         }
-        sums.into_iter().fold(0, u64::wrapping_add)
-    };
-    words.par_chunks(1 << 17).map(part).reduce(|| 0, u64::wrapping_add)
+    }
+    sums.into_iter().fold(0, u64::wrapping_add)
 }
 
 /// Size of the last-level cache as the system reports it, else 64 MiB.
@@ -164,7 +182,7 @@ mod tests {
             })
         };
         let mut both = [contestant('a'), contestant('b')];
-        let spreads = interleave(&mut both, Cache::Warm, Some(2), &Eviction::none()).unwrap();
+        let spreads = interleave(&mut both, Cache::Warm, Some(2), &Eviction::none(), &Stop::new()).unwrap();
         drop(both);
         assert_eq!(
             *log.borrow(),
@@ -177,6 +195,49 @@ mod tests {
     #[test]
     fn a_failing_contestant_ends_the_race() {
         let mut one: [Run<'_>; 1] = [Box::new(|_| anyhow::bail!("broken"))];
-        assert!(interleave(&mut one, Cache::Cold, None, &Eviction::none()).is_err());
+        assert!(interleave(&mut one, Cache::Cold, None, &Eviction::none(), &Stop::new()).is_err());
+    }
+
+    #[test]
+    fn a_race_that_is_stopped_ends_before_the_next_run() {
+        for cache in [Cache::Warm, Cache::Cold] {
+            let (stop, runs) = (Stop::new(), std::cell::Cell::new(0));
+            let mut one: [Run<'_>; 1] = [Box::new(|_| {
+                runs.set(runs.get() + 1);
+                if runs.get() == 4 {
+                    stop.request();
+                }
+                Ok(())
+            })];
+            let e = interleave(&mut one, cache, None, &Eviction::none(), &stop).unwrap_err();
+            assert!(e.is::<super::super::stop::Stopped>(), "{e}");
+            drop(one);
+            // Batches and untimed runs are not interrupted; without a stop there are thousands.
+            assert!(runs.get() >= 4 && (cache == Cache::Warm || runs.get() == 4), "{} runs", runs.get());
+        }
+    }
+
+    #[test]
+    fn emptying_caches_wakes_no_thread_of_ours() {
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let held = Arc::new(AtomicBool::new(true));
+        let hold = Arc::clone(&held);
+        rayon::spawn_broadcast(move |_| {
+            while hold.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        // What is done while all of them are held up is done without them.
+        let (done, is_done) = std::sync::mpsc::channel();
+        let evict = std::thread::spawn(move || {
+            // So many words that a parallel sum would be split.
+            Eviction { words: vec![1; 1 << 20] }.evict();
+            done.send(()).unwrap();
+        });
+        let without_them = is_done.recv_timeout(Duration::from_secs(10));
+        held.store(false, Ordering::Relaxed);
+        evict.join().unwrap();
+        assert!(without_them.is_ok(), "threads of the pool had to work");
     }
 }

@@ -4,19 +4,23 @@ mod compare;
 mod comparison;
 pub(crate) mod devices;
 mod entrant;
+mod files;
 mod hetero;
 mod html;
 pub(crate) mod inputs;
+mod live;
 mod measure;
 mod peers;
 pub(crate) mod report;
 mod runner;
+pub(crate) mod stop;
 mod sweep;
 mod table;
 pub(crate) mod text;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
@@ -27,9 +31,11 @@ pub(crate) use comparison::MatrixCache;
 use comparison::{Comparison, Gpu};
 use devices::Target;
 use inputs::{Input, Loaded};
+use live::Live;
 use measure::Eviction;
 use report::{Cache, Report, SCHEMA};
 use runner::Way;
+use stop::{Stop, Stopped};
 
 /// `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
@@ -77,10 +83,10 @@ pub(crate) struct Args {
     /// Prints every split that was tried.
     #[arg(long, requires = "hetero")]
     trace: bool,
-    /// Writes the report as JSON (docs/bench-schema.md).
+    /// Writes the report as JSON (docs/bench-schema.md); to standard output with `-`, the tables then to standard error.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Writes the report as one HTML page.
+    /// Writes the report as one HTML page; `-` as for JSON.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Takes the first matrices and few runs: a preview, not a measurement.
@@ -94,47 +100,40 @@ const QUICK_REPEAT: usize = 5;
 /// Runs of each cell of `--sweep`.
 const SWEEP_REPEAT: usize = 20;
 
+/// How a run ended whose results are right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Complete,
+    /// What was measured until then has been printed and written.
+    Interrupted,
+}
+
 /// Measures, prints, writes.
 ///
 /// # Errors
-/// If nothing can be measured, or any result is wrong.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+/// If nothing can be measured, or any result is wrong. What was measured before an error is printed and written.
+pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
     let algorithms = algorithms(&args.algorithm)?;
     let targets = devices::open(&args.backend)?;
     let mut inputs = inputs::select(&args.matrix, args.suite, args.suite_dir.as_deref())?;
     if args.quick {
         inputs.truncate(QUICK_MATRICES);
     }
-    let caches = args.caches();
-    let gpu = args.peers.then(|| Gpu::open(&args.backend));
-    let mut matrix_cache =
-        MatrixCache::new(if matches!(gpu, Some(Ok(_))) { MatrixCache::CAPACITY_BYTES } else { 0 });
-
-    let bar = progress(inputs.len() * args.precision.len() * caches.len());
+    let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets));
+    let stop = Stop::at_interrupt()?;
+    let bar = progress(inputs.len() * args.precision.len() * args.caches().len());
     bar.set_message("measuring the read bandwidth of memory");
     let eviction = Eviction::new();
-    let mut report = empty(&targets, args, eviction.read_gbs());
-    let bench = Bench { args, targets: &targets, algorithms: &algorithms, eviction: &eviction, bar: &bar };
-    let mut pictures = Vec::new();
-    for (at, input) in inputs.iter().enumerate() {
-        bar.set_message(format!("{}: reading", input.name()));
-        let loaded = input.load().with_context(|| input.name().to_owned())?;
-        if args.html.is_some() {
-            pictures.push(html::Picture::of(&loaded.name, loaded.matrix.view()));
-        }
-        bench.measure(&loaded, &mut report)?;
-        matrix_cache.keep(at, loaded);
-    }
-    // Last of all, because it empties the device's caches.
-    match &gpu {
-        None => {}
-        Some(Err(e)) => {
-            report.absent.insert(comparison::CUSPARSE.into(), format!("{e:#}"));
-        }
-        Some(Ok(gpu)) => bench.compare(gpu, &inputs, &matrix_cache, &mut report)?,
-    }
-    bar.finish_and_clear();
-    publish(args, &report, &pictures)
+    let read_gbs = eviction.read_gbs();
+    let live = Live::new(
+        args.console(),
+        &bar,
+        inputs.iter().map(Input::name),
+        targets.iter().map(|target| target.label.as_str()),
+    );
+    let (targets, algorithms) = (&targets[..], &algorithms[..]);
+    Bench { args, targets, algorithms, eviction: &eviction, bar: &bar, stop, live: &live }
+        .run(&inputs, gpu, read_gbs)
 }
 
 /// A report without results.
@@ -143,6 +142,7 @@ fn empty(targets: &[Target], args: &Args, read_gbs: f64) -> Report {
         schema: SCHEMA.into(),
         machine: machine(),
         commit: commit(),
+        ended_early: None,
         read_gbs,
         devices: targets.iter().map(Target::device).collect(),
         left_out: left_out(targets, &args.precision, args.caches()),
@@ -162,9 +162,65 @@ struct Bench<'a> {
     algorithms: &'a [Algorithm],
     eviction: &'a Eviction,
     bar: &'a ProgressBar,
+    stop: &'a Stop,
+    live: &'a Live,
 }
 
 impl Bench<'_> {
+    /// Measures everything, or until it is stopped or fails, and publishes what there is then.
+    fn run(
+        &self,
+        inputs: &[Input],
+        gpu: Option<anyhow::Result<Gpu>>,
+        read_gbs: f64,
+    ) -> anyhow::Result<Ending> {
+        let mut report = empty(self.targets, self.args, read_gbs);
+        let mut pictures = Vec::new();
+        let ended = self.measure_all(inputs, gpu, &mut report, &mut pictures);
+        self.bar.finish_and_clear();
+        report.ended_early = ended.as_ref().err().map(|e| format!("{e:#}"));
+        // Files of earlier runs stay if this one has nothing to put there.
+        if ended.is_ok() || report.n_results() > 0 {
+            self.publish(&report, &pictures)?;
+        }
+        match ended {
+            Ok(()) => verdict(&report),
+            Err(e) if e.is::<Stopped>() => Ok(Ending::Interrupted),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn measure_all(
+        &self,
+        inputs: &[Input],
+        gpu: Option<anyhow::Result<Gpu>>,
+        report: &mut Report,
+        pictures: &mut Vec<html::Picture>,
+    ) -> anyhow::Result<()> {
+        let capacity = if matches!(gpu, Some(Ok(_))) { MatrixCache::CAPACITY_BYTES } else { 0 };
+        let mut matrix_cache = MatrixCache::new(capacity);
+        for (at, input) in inputs.iter().enumerate() {
+            self.stop.check()?;
+            self.bar.set_message(format!("{}: reading", input.name()));
+            let loaded = input.load().with_context(|| input.name().to_owned())?;
+            let measured = self.measure(&loaded, report);
+            if self.args.html.is_some() && report.rows.last().is_some_and(|row| row.matrix == loaded.name) {
+                pictures.push(html::Picture::of(&loaded.name, loaded.matrix.view()));
+            }
+            measured?;
+            matrix_cache.keep(at, loaded);
+        }
+        // Last of all, because it empties the device's caches.
+        match gpu {
+            None => Ok(()),
+            Some(Err(e)) => {
+                report.absent.insert(comparison::CUSPARSE.into(), format!("{e:#}"));
+                Ok(())
+            }
+            Some(Ok(gpu)) => self.compare(&gpu, inputs, &matrix_cache, report),
+        }
+    }
+
     /// Adds the results of one matrix in every precision and state of the caches.
     fn measure(&self, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()> {
         let args = self.args;
@@ -186,14 +242,17 @@ impl Bench<'_> {
                     peers: args.peers,
                     eviction: self.eviction,
                     read_gbs: report.read_gbs,
+                    stop: self.stop,
+                    live: self.live,
                 };
                 let measure = match (args.sweep, args.hetero) {
                     (true, _) => sweep::measure,
                     (_, true) => hetero::measure,
                     _ => runner::measure,
                 };
-                measure(&way, loaded, precision, report)
-                    .with_context(|| format!("{} in {precision}", loaded.name))?;
+                let measured = measure(&way, loaded, precision, report);
+                self.live.show(report);
+                measured.with_context(|| format!("{} in {precision}", loaded.name))?;
                 self.bar.inc(1);
             }
         }
@@ -217,9 +276,30 @@ impl Bench<'_> {
             caches: self.args.comparison_caches(),
             repeat: self.args.repeat(),
             bar: self.bar,
+            stop: self.stop,
+            live: self.live,
         };
         self.bar.inc_length(comparison.steps());
         gpu.compare(&comparison, report)
+    }
+
+    /// Prints the tables, writes the files.
+    fn publish(&self, report: &Report, pictures: &[html::Picture]) -> anyhow::Result<()> {
+        let args = self.args;
+        self.live.finish(&match (args.sweep, args.hetero) {
+            (true, _) => sweep::text(report),
+            (_, true) => hetero::text(report, args.trace),
+            _ => table::text(report),
+        });
+        let write =
+            |path: &Path, text: &str| files::write(path, text).with_context(|| path.display().to_string());
+        if let Some(path) = &args.json {
+            write(path, &(serde_json::to_string_pretty(report)? + "\n"))?;
+        }
+        if let Some(path) = &args.html {
+            write(path, &html::page(report, pictures))?;
+        }
+        Ok(())
     }
 }
 
@@ -235,6 +315,15 @@ impl Args {
     /// Those of the comparison on a CUDA device: both, unless one is asked for.
     fn comparison_caches(&self) -> &'static [Cache] {
         if self.warm || self.cold { self.caches() } else { &[Cache::Warm, Cache::Cold] }
+    }
+
+    /// Where rows and tables are printed: not between the lines of a file that goes to standard output.
+    fn console(&self) -> Box<dyn Write> {
+        if self.writes_to_stdout() { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) }
+    }
+
+    fn writes_to_stdout(&self) -> bool {
+        [&self.json, &self.html].into_iter().flatten().any(|path| files::is_stdout(path))
     }
 
     /// Timed runs, if their number is fixed.
@@ -257,26 +346,11 @@ fn left_out(targets: &[Target], precisions: &[Dtype], caches: &[Cache]) -> Vec<S
     lines
 }
 
-fn publish(args: &Args, report: &Report, pictures: &[html::Picture]) -> anyhow::Result<()> {
-    print!(
-        "{}",
-        match (args.sweep, args.hetero) {
-            (true, _) => sweep::text(report),
-            (_, true) => hetero::text(report, args.trace),
-            _ => table::text(report),
-        }
-    );
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(report)? + "\n";
-        std::fs::write(path, text).with_context(|| path.display().to_string())?;
-    }
-    if let Some(path) = &args.html {
-        std::fs::write(path, html::page(report, pictures)).with_context(|| path.display().to_string())?;
-    }
+fn verdict(report: &Report) -> anyhow::Result<Ending> {
     let results = report.n_results();
     match report.n_failed() {
         0 if results == 0 => bail!("nothing was measured: everything was left out"),
-        0 => Ok(()),
+        0 => Ok(Ending::Complete),
         failed => bail!("{failed} of {results} results are wrong or missing"),
     }
 }
@@ -331,18 +405,22 @@ fn output(command: &str, args: &[&str]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use std::cell::RefCell;
+    use std::rc::Rc;
 
-    use super::{Args, Cache};
+    use clap::Parser;
+    use spmv::Context;
+
+    use super::*;
 
     #[derive(Parser)]
-    struct Bench {
+    struct Cli {
         #[command(flatten)]
         args: Args,
     }
 
     fn parse(line: &str) -> Result<Args, clap::Error> {
-        Bench::try_parse_from(line.split(' ')).map(|bench| bench.args)
+        Cli::try_parse_from(line.split(' ')).map(|cli| cli.args)
     }
 
     #[test]
@@ -370,5 +448,104 @@ mod tests {
             [None, Some(5), Some(20)]
         );
         assert_eq!([repeat("bench --sweep --quick"), repeat("bench --sweep --repeat 3")], [Some(5), Some(3)]);
+    }
+
+    /// Output that asks for an end of the run as soon as it is written to.
+    struct StopsAtOnce {
+        text: Rc<RefCell<String>>,
+        stop: Rc<Stop>,
+    }
+
+    impl Write for StopsAtOnce {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.stop.request();
+            self.text.borrow_mut().push_str(std::str::from_utf8(bytes).unwrap());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What a run over three matrices prints and writes as JSON and HTML, if it is stopped after its first output.
+    fn stopped(options: &str) -> (String, Report, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let [json, html] = ["a.json", "a.html"].map(|name| folder.path().join(name));
+        let mut args =
+            parse(&format!("bench --backend cpu --precision f32,f64 --repeat 1{options}")).unwrap();
+        (args.json, args.html) = (Some(json.clone()), Some(html.clone()));
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+        let inputs = ["bp_1200", "young1c", "west0479"].map(|name| data.join(format!("{name}.mtx.gz")));
+        let inputs = inputs.map(Input::File);
+        let targets = [Target { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() }];
+        let (text, stop) = (Rc::new(RefCell::default()), Rc::new(Stop::new()));
+        let out = Box::new(StopsAtOnce { text: Rc::clone(&text), stop: Rc::clone(&stop) });
+        let bar = ProgressBar::hidden();
+        let names = inputs.iter().map(Input::name);
+        let bench = Bench {
+            args: &args,
+            targets: &targets,
+            algorithms: &[Algorithm::CsrScalar],
+            eviction: &Eviction::none(),
+            bar: &bar,
+            stop: &stop,
+            live: &Live::new(out, &bar, names, ["cpu"].into_iter()),
+        };
+        assert_eq!(bench.run(&inputs, None, 1.0).unwrap(), Ending::Interrupted);
+        let read = |path| std::fs::read_to_string(path).unwrap();
+        (text.take(), serde_json::from_str(&read(&json)).unwrap(), read(&html))
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_after_its_first_row_has_it_in_table_and_files() {
+        let (text, report, html) = stopped("");
+        let row = text.lines().next().unwrap();
+        assert!(row.starts_with("bp_1200") && row.contains("f32") && row.contains("GFlop/s"), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with("| bp_1200")).count(), 1, "{text}");
+        assert!(text.contains("The run ended early") && text.contains("interrupted"), "{text}");
+        assert_eq!((report.rows.len(), &*report.rows[0].matrix), (1, "bp_1200"));
+        assert!(report.ended_early.unwrap().contains("interrupted"));
+        assert_eq!(html.matches("<th scope=\"row\">bp_1200").count(), 1, "a row of the table");
+        assert!(!text.contains("young1c") && !html.contains("young1c"));
+    }
+
+    #[test]
+    fn a_sweep_that_is_stopped_has_the_tilings_that_it_measured() {
+        let (text, report, _) = stopped(" --sweep");
+        assert!(!report.sweep.is_empty() && report.sweep.iter().all(|cell| cell.matrix == "bp_1200"));
+        assert!(text.lines().next().unwrap().contains("T="), "{text}");
+        assert_eq!(text.matches("GFlop/s of spec_segsum by W").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn files_of_an_earlier_run_stay_if_nothing_was_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        let json = folder.path().join("a.json");
+        std::fs::write(&json, "earlier").unwrap();
+        let mut args = parse("bench --backend cpu").unwrap();
+        args.json = Some(json.clone());
+        let (stop, live, bar) = (Stop::new(), Live::discarding(), ProgressBar::hidden());
+        stop.request();
+        let eviction = &Eviction::none();
+        let bench = Bench {
+            args: &args,
+            targets: &[],
+            algorithms: &[],
+            eviction,
+            bar: &bar,
+            stop: &stop,
+            live: &live,
+        };
+        let input = Input::File("none.mtx".into());
+        assert_eq!(bench.run(&[input], None, 1.0).unwrap(), Ending::Interrupted);
+        assert_eq!(std::fs::read_to_string(json).unwrap(), "earlier");
+    }
+
+    #[test]
+    fn a_report_on_standard_output_is_not_mixed_with_tables() {
+        let to_stdout = |line| parse(line).unwrap().writes_to_stdout();
+        assert!(to_stdout("bench --json -") && to_stdout("bench --html /dev/stdout"));
+        assert!(!to_stdout("bench --json a.json"));
     }
 }

@@ -14,6 +14,9 @@ pub(crate) struct Report {
     pub(crate) schema: String,
     pub(crate) machine: String,
     pub(crate) commit: String,
+    /// Why the run ended before everything was measured, if it did; the lists below are then of what was.
+    #[serde(default)]
+    pub(crate) ended_early: Option<String>,
     /// Measured read bandwidth of this machine's memory, all threads, GB/s.
     pub(crate) read_gbs: f64,
     /// Where it was multiplied.

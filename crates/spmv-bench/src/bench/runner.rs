@@ -9,9 +9,11 @@ use spmv::{Accum, Algorithm, Dtype, Options, Plan, Scalar, Tiling, by_dtype, ora
 use super::devices::Target;
 use super::entrant::{Entrant, Finding, Problem};
 use super::inputs::Loaded;
+use super::live::Live;
 use super::measure::{self, Eviction, Run};
-use super::peers::{self, PeerValue};
+use super::peers::{self, Arrays, PeerValue};
 use super::report::{Cache, PeerTime, Report, Row, counted_us};
+use super::stop::Stop;
 
 /// How to measure.
 pub(crate) struct Way<'a> {
@@ -23,6 +25,8 @@ pub(crate) struct Way<'a> {
     pub(crate) peers: bool,
     pub(crate) eviction: &'a Eviction,
     pub(crate) read_gbs: f64,
+    pub(crate) stop: &'a Stop,
+    pub(crate) live: &'a Live,
 }
 
 /// Adds a row to the report for each device and algorithm.
@@ -50,13 +54,13 @@ struct Contender<'a> {
 }
 
 /// Peers that know the type of values, and those that are absent.
-fn contenders<T: Scalar>(problem: &Problem<T>) -> Contenders<'_> {
-    let problem: &dyn Any = problem;
-    if let Some(problem) = problem.downcast_ref::<Problem<f32>>() {
-        return of_peers(problem);
+fn contenders<'a, T: Scalar>(arrays: &'a Arrays<T>, reference: &oracle::Reference) -> Contenders<'a> {
+    let arrays: &dyn Any = arrays;
+    if let Some(arrays) = arrays.downcast_ref::<Arrays<f32>>() {
+        return of_peers(arrays, reference);
     }
-    if let Some(problem) = problem.downcast_ref::<Problem<f64>>() {
-        return of_peers(problem);
+    if let Some(arrays) = arrays.downcast_ref::<Arrays<f64>>() {
+        return of_peers(arrays, reference);
     }
     let names = peers::RUST_PEERS.into_iter().chain([peers::MKL]);
     Contenders {
@@ -65,18 +69,23 @@ fn contenders<T: Scalar>(problem: &Problem<T>) -> Contenders<'_> {
     }
 }
 
-fn of_peers<T: PeerValue + Accum>(problem: &Problem<T>) -> Contenders<'_> {
-    let (prepared, absent) = peers::prepare_all(problem.a.view());
-    let ready = prepared.into_iter().map(|p| contender(p, &problem.x, &problem.reference)).collect();
+fn of_peers<'a, T: PeerValue + Accum>(
+    arrays: &'a Arrays<T>,
+    reference: &oracle::Reference,
+) -> Contenders<'a> {
+    let (prepared, absent) = peers::prepare_all(arrays.view());
+    let ready = prepared.into_iter().map(|p| contender(p, arrays, reference)).collect();
     Contenders { ready, absent }
 }
 
-fn contender<'a, T: Accum>(
+fn contender<'a, T: PeerValue + Accum>(
     peers::Prepared { name, prepare_s, mut peer }: peers::Prepared<'a, T>,
-    x: &'a [T],
+    arrays: &'a Arrays<T>,
     reference: &oracle::Reference,
 ) -> Contender<'a> {
-    let mut y = vec![T::nan(); reference.y.len()];
+    let x = arrays.x();
+    let mut y = arrays.y(peer.y_before());
+    // The first product is checked. Those that are timed leave `y` as it is, so one that adds to it adds again.
     let is_right = peer.run(x, &mut y).is_ok() && reference.error_over_bound(&y) <= 1.0;
     Contender { name, prepare_s, run: Box::new(move |_| peer.run(x, &mut y)), is_right }
 }
@@ -92,6 +101,7 @@ where
         inputs.push(target.context.upload(&problem.x)?);
         autos.push(target.context.plan(&problem.a, &Options::default()).ok());
         for &algorithm in way.algorithms {
+            way.stop.check()?;
             let options = Options { algorithm, tiling: way.tiling, ..Options::default() };
             match Entrant::prepare(target, &options, &problem.a) {
                 Ok(entrant) => entrants.push((inputs.len() - 1, *target, algorithm, entrant)),
@@ -102,7 +112,9 @@ where
             }
         }
     }
-    let contenders = if way.peers { contenders(&problem) } else { Contenders::default() };
+    let arrays = way.peers.then(|| Arrays::of(problem.a.view(), &problem.x));
+    let contenders =
+        arrays.as_ref().map_or_else(Contenders::default, |arrays| contenders(arrays, &problem.reference));
     report.absent.extend(contenders.absent.iter().map(|(name, why)| ((*name).to_owned(), why.clone())));
 
     let mut runs: Vec<Run<'_>> = entrants.iter().map(|(input, .., e)| e.run(&inputs[*input])).collect();
@@ -111,7 +123,7 @@ where
         peers.push((name, prepare_s, is_right));
         runs.push(run);
     }
-    let times = measure::interleave(&mut runs, way.cache, way.repeat, way.eviction)?;
+    let times = measure::interleave(&mut runs, way.cache, way.repeat, way.eviction, way.stop)?;
     drop(runs);
 
     let (ours, theirs) = times.split_at(entrants.len());

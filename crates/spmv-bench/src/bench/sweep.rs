@@ -34,6 +34,7 @@ where
     let problem = Problem::<T>::of(&loaded.matrix);
     for target in way.targets {
         report.sweep.extend(on_target(way, loaded, target, &problem)?);
+        way.live.show(report);
     }
     Ok(())
 }
@@ -55,6 +56,7 @@ where
     let plan = planned.matrix.plan().kernel.tiling;
     let mut attempts: Vec<((u32, u32), Attempt<T>)> = vec![((plan.width(), plan.tiles()), Ok(planned))];
     for (w, s) in neighbours(plan) {
+        way.stop.check()?;
         let prepared = Tiling::new(plan.lanes(), w, s, plan.bunches())
             .map_err(spmv::Error::from)
             .and_then(|tiling| Entrant::prepare(target, &options(Some(tiling)), &problem.a));
@@ -62,6 +64,7 @@ where
     }
     // A tiling that cannot be launched must not end the race of the others.
     for (_, attempt) in &mut attempts {
+        way.stop.check()?;
         let first = attempt.as_ref().ok().map(|entrant| entrant.run(&x)(Phase::Untimed));
         if let Some(Err(e)) = first {
             *attempt = Err((Outcome::Failed, format!("{e:#}")));
@@ -70,7 +73,7 @@ where
 
     let entrants = || attempts.iter().filter_map(|(_, attempt)| attempt.as_ref().ok());
     let mut runs: Vec<Run<'_>> = entrants().map(|e| e.run(&x)).collect();
-    let times = measure::interleave(&mut runs, way.cache, way.repeat, way.eviction)?;
+    let times = measure::interleave(&mut runs, way.cache, way.repeat, way.eviction, way.stop)?;
     drop(runs);
     let mut findings = Vec::new();
     for (entrant, time) in entrants().zip(times) {
@@ -131,8 +134,10 @@ fn neighbours(plan: Tiling) -> Vec<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::super::html::tests::sample;
+    use super::super::live::Live;
     use super::super::measure::Eviction;
     use super::super::report::Cache;
+    use super::super::stop::Stop;
     use super::*;
     use spmv::{BackendKind, Context, Csr};
 
@@ -161,6 +166,8 @@ mod tests {
             peers: false,
             eviction: &Eviction::none(),
             read_gbs: 1.0,
+            stop: &Stop::new(),
+            live: &Live::discarding(),
         };
         let mut report = sample(&[]);
         report.sweep.clear();

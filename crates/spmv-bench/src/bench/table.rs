@@ -142,6 +142,10 @@ fn means(text: &mut String, rows: &[&Row]) {
             "{name}: {harmonic:.2} GFlop/s harmonic mean, {geometric:.2} geometric, of {} matrices",
             gflops.len()
         );
+        let gbs: Vec<f64> = rows().filter_map(|r| r.gbs).collect();
+        if let Some(mean) = geometric_mean(&gbs) {
+            let _ = write!(text, "; {mean:.1} GB/s (geometric mean)");
+        }
         let ratio = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {
             let ratios: Vec<f64> = rows().filter_map(|r| of(r)).collect();
             let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
@@ -171,6 +175,15 @@ mod tests {
         let columns = |start: &str| text.lines().find(|l| l.starts_with(start)).unwrap().split('|');
         let at = columns("| matrix").position(|c| c.trim() == DEVICE).unwrap();
         assert_eq!(columns("| a ").nth(at).unwrap().trim(), "61.2");
+    }
+
+    #[test]
+    fn each_way_has_its_geometric_mean_of_gbs() {
+        let mut report = sample(&["a", "b"]);
+        report.rows.retain(|row| row.ok);
+        report.rows[1].gbs = Some(10.0);
+        let text = text(&report);
+        assert!(text.contains("of 2 matrices; 20.0 GB/s (geometric mean)"), "of 40 and 10: {text}");
     }
 
     #[test]

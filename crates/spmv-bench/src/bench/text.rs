@@ -7,9 +7,12 @@ use comfy_table::{CellAlignment, Table};
 
 use super::report::{Cache, Report};
 
-/// Devices, what is missing and why, machine and commit.
+/// Whether the run ended early, devices, what is missing and why, machine and commit.
 pub(crate) fn tail(report: &Report) -> String {
     let mut text = String::new();
+    if let Some(why) = &report.ended_early {
+        let _ = writeln!(text, "The run ended early, and the rest was not measured: {why}");
+    }
     for line in &report.left_out {
         let _ = writeln!(text, "{line}");
     }

@@ -3,15 +3,17 @@
 use std::time::Instant;
 
 use anyhow::Context as _;
-use spmv::{Algorithm, Csr, Fixup, Options, RowStats, Tiling, oracle};
+use spmv::{Algorithm, Context, Csr, Options, RowStats, Tiling, oracle};
 use spmv_backend::Backend as _;
 use spmv_exec::{Device, DeviceVec, Prepared, Workspace};
 
 use super::super::entrant::Problem;
 use super::super::inputs::Loaded;
 use super::super::report::{Cache, ComparisonRow, Row, Spread};
+use super::super::stop::{Stop, Stopped};
 use super::arrays::{Arrays, GpuValue, OnGpu};
 use super::cusparse::{Cusparse, Operation};
+use super::facade;
 use super::race::{Replay, race};
 
 /// Multiplications in a graph of warm ones: so many that starting the graph is a small part of its time.
@@ -23,11 +25,14 @@ const ROUNDS_COLD: usize = 15;
 /// How to measure.
 pub(super) struct Measurement<'a> {
     pub(super) device: &'a Device<OnGpu>,
+    /// The same device as a user opens it.
+    pub(super) context: &'a Context,
     pub(super) cusparse: Option<&'a Cusparse>,
     pub(super) algorithms: &'a [Algorithm],
     pub(super) tiling: Option<Tiling>,
     pub(super) cache: Cache,
     pub(super) repeat: Option<usize>,
+    pub(super) stop: &'a Stop,
 }
 
 /// One of our algorithms, prepared.
@@ -52,7 +57,10 @@ struct Common {
 
 impl Measurement<'_> {
     /// A row for each contestant.
-    pub(super) fn hold<T: GpuValue>(&self, loaded: &Loaded) -> Vec<ComparisonRow> {
+    ///
+    /// # Errors
+    /// If the run is to end; whatever else goes wrong is in the rows.
+    pub(super) fn hold<T: GpuValue>(&self, loaded: &Loaded) -> Result<Vec<ComparisonRow>, Stopped> {
         let Problem { a, x, reference } = Problem::<T>::of(&loaded.matrix);
         let row = ComparisonRow {
             matrix: loaded.name.clone(),
@@ -71,11 +79,12 @@ impl Measurement<'_> {
         };
         let bytes = Row::compulsory_bytes(&RowStats::of(a.view()), T::DTYPE);
         let common = Common { row, bytes, reference };
-        self.measure(&a, &x, &common).unwrap_or_else(|e| {
-            self.algorithms
-                .iter()
-                .map(|algorithm| common.failed(ComparisonRow::ours(algorithm.name()), &e))
-                .collect()
+        self.measure(&a, &x, &common).or_else(|e| match e.downcast_ref::<Stopped>() {
+            Some(stopped) => Err(*stopped),
+            None => {
+                let ours = self.algorithms.iter().map(|algorithm| ComparisonRow::ours(algorithm.name()));
+                Ok(ours.map(|contestant| common.failed(contestant, &e)).collect())
+            }
         })
     }
 
@@ -91,6 +100,7 @@ impl Measurement<'_> {
         let mut rows = Vec::new();
         let (mut ours, mut outputs) = (Vec::new(), Vec::new());
         for &algorithm in self.algorithms {
+            self.stop.check()?;
             match self.enter(a, algorithm, &x, &nothing) {
                 Ok((one, output)) => {
                     ours.push(one);
@@ -111,6 +121,7 @@ impl Measurement<'_> {
         let prepared = || ours.iter().map(|one| &one.prepared).chain(&spare);
         let mut theirs = Vec::new();
         for (cusparse, variant) in self.cusparse.iter().flat_map(|c| c.variants().map(move |v| (c, v))) {
+            self.stop.check()?;
             let enter = || -> anyhow::Result<Operation<'_, T>> {
                 let arrays =
                     prepared().find_map(Arrays::of).context("the matrix is too large for one launch")?;
@@ -131,7 +142,7 @@ impl Measurement<'_> {
             .map(|operation| -> anyhow::Result<Replay<'_>> { Ok(Box::new(|| operation.replay())) });
         let contestants = replays.chain(theirs_too).collect();
         let flush = || self.device.backend().flush_before_next_event();
-        let mut times = race(contestants, self.cache, self.rounds(), &flush).into_iter();
+        let mut times = race(contestants, self.cache, self.rounds(), &flush, self.stop)?.into_iter();
 
         // As many as were captured, in the same order.
         for ((one, output), time) in ours.iter().zip(&outputs).zip(&mut times) {
@@ -156,8 +167,9 @@ impl Measurement<'_> {
         nothing: &[T],
     ) -> anyhow::Result<(Ours<T>, Output<T>)> {
         let backend = self.device.backend();
-        // A graph holds no work of the host, so the device repairs its sums, whatever the memory.
-        let options = Options { algorithm, tiling: self.tiling, fixup: Fixup::Device, ..Options::default() };
+        let asked = facade::options(algorithm, self.tiling);
+        let users = self.context.plan(a, &asked)?;
+        let options = facade::for_graphs(asked, &users);
         // Twice, as for cuSPARSE: at the first time kernels are compiled.
         drop(self.device.prepare(a.view(), &options)?);
         backend.wait_all()?;
@@ -165,6 +177,7 @@ impl Measurement<'_> {
         let prepared = self.device.prepare(a.view(), &options)?;
         backend.wait_all()?;
         let set_up_s = start.elapsed().as_secs_f64();
+        facade::check_same(&users, prepared.plan())?;
         let mut output = Output { workspace: prepared.timed_workspace()?, y: self.device.upload(nothing)? };
         backend.wait_all()?;
         prepared.apply(&mut output.workspace, T::one(), x, T::zero(), &mut output.y)?;
@@ -230,21 +243,23 @@ impl Common {
 }
 
 /// Microseconds of a multiplication of a 1 x 1 matrix in a warm graph: what no other can be faster than.
-pub(super) fn empty_us(device: &Device<OnGpu>) -> anyhow::Result<f64> {
+pub(super) fn empty_us(device: &Device<OnGpu>, context: &Context, stop: &Stop) -> anyhow::Result<f64> {
     let a = Csr::from_coo(1, 1, &[(0, 0, 1.0f64)])?;
     let algorithms = [Algorithm::CsrVector];
     let measurement = Measurement {
         device,
+        context,
         cusparse: None,
         algorithms: &algorithms,
         tiling: None,
         cache: Cache::Warm,
         repeat: None,
+        stop,
     };
     let x = device.upload(&[1.0])?;
     let (one, mut output) = measurement.enter(&a, algorithms[0], &x, &[f64::NAN])?;
     let replay = one.capture(&mut output, measurement.runs(), &x);
-    let time = race(vec![replay], measurement.cache, measurement.rounds(), &|| ()).remove(0)?;
+    let time = race(vec![replay], measurement.cache, measurement.rounds(), &|| (), stop)?.remove(0)?;
     Ok(time.median)
 }
 

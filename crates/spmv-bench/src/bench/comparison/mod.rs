@@ -11,6 +11,7 @@
 mod arrays;
 #[allow(unsafe_code)]
 mod cusparse;
+mod facade;
 mod flush;
 mod matrix_cache;
 mod measurement;
@@ -21,15 +22,18 @@ mod variant;
 pub(crate) use matrix_cache::MatrixCache;
 pub(crate) use table::text;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use indicatif::ProgressBar;
-use spmv::{Algorithm, BackendKind, Dtype, Tiling};
+use spmv::{Algorithm, BackendKind, Context, Dtype, Tiling};
 use spmv_backend::Backend as _;
 use spmv_cuda::Cuda;
-use spmv_exec::{Device, Profile};
+use spmv_exec::Device;
 
+use super::devices::Target;
 use super::inputs::{Input, Loaded};
-use super::report::{Cache, ComparisonRow, ComparisonRun, Report};
+use super::live::Live;
+use super::report::{Cache, ComparisonRun, Report};
+use super::stop::{Stop, Stopped};
 use arrays::OnGpu;
 use cusparse::Cusparse;
 use flush::Flushing;
@@ -49,6 +53,8 @@ const FLUSH_ROUNDS: usize = 5;
 /// An opened CUDA device.
 pub(crate) struct Gpu {
     device: Device<OnGpu>,
+    /// The same device as a user opens it.
+    context: Context,
     /// Its index in CUDA's list.
     target: usize,
 }
@@ -63,35 +69,39 @@ pub(crate) struct Comparison<'a> {
     pub(crate) caches: &'a [Cache],
     pub(crate) repeat: Option<usize>,
     pub(crate) bar: &'a ProgressBar,
+    pub(crate) stop: &'a Stop,
+    pub(crate) live: &'a Live,
 }
 
 impl Gpu {
-    /// Opens the device that `SPMV_CUDA_DEVICE` names, or the first.
+    /// Opens the device that `SPMV_CUDA_DEVICE` names, or the first; plans are those of its context among the opened ones.
     ///
     /// # Errors
     /// The reason, if there is no comparison: no such backend asked for, no driver, no device.
-    pub(crate) fn open(asked: &[BackendKind]) -> anyhow::Result<Self> {
+    pub(crate) fn open(asked: &[BackendKind], opened: &[Target]) -> anyhow::Result<Self> {
         ensure!(
             asked.is_empty() || asked.contains(&BackendKind::Cuda),
             "it runs on CUDA devices, and the cuda backend was not asked for"
         );
-        Self::with(spmv_cuda::Options::from_env()?)
+        Self::with(spmv_cuda::Options::from_env()?, opened)
     }
 
-    fn with(options: spmv_cuda::Options) -> anyhow::Result<Self> {
+    fn with(options: spmv_cuda::Options, opened: &[Target]) -> anyhow::Result<Self> {
         let names: Vec<String> = spmv_cuda::devices()?.into_iter().map(|device| device.name).collect();
         let target = index(options.device.as_deref(), &names);
         let backend = Flushing::new(Cuda::open(options)?);
-        // What the facade would plan by.
-        let kept = Profile::kept(Cuda::NAME, backend.caps()).unwrap_or_default();
-        let device = Device::with_profiles(backend, Vec::from_iter(kept))?;
-        Ok(Self { device, target })
+        let mut contexts = opened.iter().map(|target| &target.context);
+        let is_it = |c: &&Context| c.backend() == BackendKind::Cuda && c.caps().name == backend.caps().name;
+        let context = contexts.find(is_it).cloned();
+        let context = context.ok_or_else(|| anyhow!("no context was opened on {}", backend.caps().name))?;
+        let device = facade::device(backend, &context)?;
+        Ok(Self { device, context, target })
     }
 
     /// Adds a row to the report for each matrix, precision, cache state and contestant.
     ///
     /// # Errors
-    /// If a matrix cannot be read again; whatever the device does wrong is in the rows.
+    /// If a matrix cannot be read again, or the run is to end; whatever the device does wrong is in the rows.
     pub(crate) fn compare(&self, comparison: &Comparison<'_>, report: &mut Report) -> anyhow::Result<()> {
         let cusparse = self.cusparse();
         match &cusparse {
@@ -118,6 +128,19 @@ impl Gpu {
             flush_bytes: None,
             flush_gbs: None,
         };
+        let ended = self.race(comparison, cusparse.as_ref(), &mut run, report);
+        report.comparison = Some(run);
+        ended
+    }
+
+    /// Everything warm, then everything cold.
+    fn race(
+        &self,
+        comparison: &Comparison<'_>,
+        cusparse: Option<&Cusparse>,
+        run: &mut ComparisonRun,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
         for cache in [Cache::Warm, Cache::Cold] {
             if !comparison.caches.contains(&cache) {
                 continue;
@@ -125,7 +148,9 @@ impl Gpu {
             comparison.bar.set_message(format!("{CUSPARSE}: {cache:?}").to_lowercase());
             match cache {
                 // A roof alone: without it the times are as good.
-                Cache::Warm => run.empty_us = measurement::empty_us(&self.device).ok(),
+                Cache::Warm => {
+                    run.empty_us = measurement::empty_us(&self.device, &self.context, comparison.stop).ok()
+                }
                 Cache::Cold => match self.equip() {
                     Ok((bytes, gbs)) => (run.flush_bytes, run.flush_gbs) = (Some(bytes), Some(gbs)),
                     Err(e) => {
@@ -137,21 +162,22 @@ impl Gpu {
             }
             let measurement = Measurement {
                 device: &self.device,
-                cusparse: cusparse.as_ref(),
+                context: &self.context,
+                cusparse,
                 algorithms: comparison.algorithms,
                 tiling: comparison.tiling,
                 cache,
                 repeat: comparison.repeat,
+                stop: comparison.stop,
             };
             for (at, input) in comparison.inputs.iter().enumerate() {
-                let rows = comparison
+                comparison.stop.check()?;
+                comparison
                     .matrix_cache
-                    .with(at, input, |loaded| comparison.rows(&measurement, loaded))
-                    .with_context(|| input.name().to_owned())?;
-                report.comparisons.extend(rows);
+                    .with(at, input, |loaded| comparison.rows(&measurement, loaded, report))
+                    .with_context(|| input.name().to_owned())??;
             }
         }
-        report.comparison = Some(run);
         Ok(())
     }
 
@@ -194,20 +220,25 @@ impl Comparison<'_> {
         (self.inputs.len() * self.precisions.iter().filter(|p| is_compared(**p)).count()) as u64
     }
 
-    /// Rows of one matrix in every precision.
-    fn rows(&self, measurement: &Measurement<'_>, loaded: &Loaded) -> Vec<ComparisonRow> {
-        let mut rows = Vec::new();
+    /// Adds rows of one matrix in every precision.
+    fn rows(
+        &self,
+        measurement: &Measurement<'_>,
+        loaded: &Loaded,
+        report: &mut Report,
+    ) -> Result<(), Stopped> {
         for &precision in self.precisions.iter().filter(|p| is_compared(**p)) {
             self.bar.set_message(
                 format!("{} {precision} {:?}, {CUSPARSE}", loaded.name, measurement.cache).to_lowercase(),
             );
-            rows.extend(match precision {
-                Dtype::F32 => measurement.hold::<f32>(loaded),
-                _ => measurement.hold::<f64>(loaded),
+            report.comparisons.extend(match precision {
+                Dtype::F32 => measurement.hold::<f32>(loaded)?,
+                _ => measurement.hold::<f64>(loaded)?,
             });
+            self.live.show(report);
             self.bar.inc(1);
         }
-        rows
+        Ok(())
     }
 }
 
@@ -237,13 +268,13 @@ mod tests {
         // With a driver the device is the reason, without one the driver.
         let options =
             spmv_cuda::Options { device: Some("no such device".into()), ..spmv_cuda::Options::default() };
-        let e = Gpu::with(options).err().unwrap().to_string();
+        let e = Gpu::with(options, &[]).err().unwrap().to_string();
         assert!(e.starts_with("cuda: "), "{e}");
     }
 
     #[test]
     fn a_run_on_other_backends_compares_nothing() {
-        let e = Gpu::open(&[BackendKind::Cpu]).err().unwrap().to_string();
+        let e = Gpu::open(&[BackendKind::Cpu], &[]).err().unwrap().to_string();
         assert!(e.contains("cuda backend was not asked for"), "{e}");
     }
 

@@ -4,6 +4,7 @@ use anyhow::ensure;
 
 use super::super::measure::spread;
 use super::super::report::{Cache, Spread};
+use super::super::stop::{Stop, Stopped};
 
 /// Replays one graph and waits; returns the seconds of one multiplication between two events.
 pub(super) type Replay<'a> = Box<dyn FnMut() -> anyhow::Result<f64> + 'a>;
@@ -16,19 +17,25 @@ const FIRST: usize = 2;
 ///
 /// A warm turn begins with an untimed replay, because another contestant had the caches; `flush` comes before every
 /// cold one.
+///
+/// # Errors
+/// If the run is to end, which is checked before each turn.
 pub(super) fn race(
     contestants: Vec<anyhow::Result<Replay<'_>>>,
     cache: Cache,
     rounds: usize,
     flush: &dyn Fn(),
-) -> Vec<anyhow::Result<Spread>> {
+    stop: &Stop,
+) -> Result<Vec<anyhow::Result<Spread>>, Stopped> {
     let mut lanes: Vec<(anyhow::Result<Replay<'_>>, Vec<f64>)> =
         contestants.into_iter().map(|replay| (replay, Vec::new())).collect();
     for (replay, _) in &mut lanes {
+        stop.check()?;
         attempt(replay, |replay| (0..FIRST).try_for_each(|_| replay().map(drop)));
     }
     for _ in 0..rounds.max(1) {
         for (replay, samples) in &mut lanes {
+            stop.check()?;
             attempt(replay, |replay| {
                 match cache {
                     Cache::Warm => drop(replay()?),
@@ -39,7 +46,7 @@ pub(super) fn race(
             });
         }
     }
-    lanes.into_iter().map(|(replay, samples)| sum_up(replay.map(drop), samples)).collect()
+    Ok(lanes.into_iter().map(|(replay, samples)| sum_up(replay.map(drop), samples)).collect())
 }
 
 /// Does something with a contestant that has not failed yet; if that fails, so has the contestant.
@@ -79,8 +86,25 @@ mod tests {
             }))
         };
         let contestants = ['a', 'b'].into_iter().enumerate().map(contestant).collect();
-        let times = race(contestants, cache, rounds, &|| log.borrow_mut().push('-'));
+        let flush = || log.borrow_mut().push('-');
+        let times = race(contestants, cache, rounds, &flush, &Stop::new()).unwrap();
         (log.into_inner(), times)
+    }
+
+    fn one(contestant: anyhow::Result<Replay<'_>>) -> Vec<anyhow::Result<Spread>> {
+        race(vec![contestant], Cache::Warm, 1, &|| (), &Stop::new()).unwrap()
+    }
+
+    #[test]
+    fn a_stop_ends_the_turns() {
+        let (stop, replays) = (Stop::new(), std::cell::Cell::new(0));
+        let contestant: Replay<'_> = Box::new(|| {
+            replays.set(replays.get() + 1);
+            stop.request();
+            Ok(1.0)
+        });
+        assert_eq!(race(vec![Ok(contestant)], Cache::Warm, 5, &|| (), &stop).unwrap_err(), Stopped);
+        assert_eq!(replays.get(), FIRST, "the untimed ones, and no turn");
     }
 
     #[test]
@@ -107,13 +131,13 @@ mod tests {
 
     #[test]
     fn one_that_could_not_begin_keeps_its_reason() {
-        let times = race(vec![Err(anyhow::anyhow!("out of memory"))], Cache::Warm, 1, &|| ());
+        let times = one(Err(anyhow::anyhow!("out of memory")));
         assert_eq!(times[0].as_ref().unwrap_err().to_string(), "out of memory");
     }
 
     #[test]
     fn events_without_time_between_them_give_no_time() {
         let still: Replay<'_> = Box::new(|| Ok(0.0));
-        assert!(race(vec![Ok(still)], Cache::Warm, 1, &|| ())[0].is_err());
+        assert!(one(Ok(still))[0].is_err());
     }
 }

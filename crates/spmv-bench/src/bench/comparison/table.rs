@@ -145,9 +145,22 @@ fn mean(text: &mut String, title: &str, name: &str, ratios: Vec<(String, f64)>) 
     if let (Some(mean), Some((matrix, least))) = (geometric_mean(&values), least) {
         let _ = writeln!(
             text,
-            "{title}, {name}: {mean:.3}x cuSPARSE's best (geometric mean of {}, least {least:.3}x, {matrix})",
-            values.len()
+            "{title}, {name}: {mean:.3}x cuSPARSE's best (geometric mean of {}, least {least:.3}x, {matrix}){}",
+            values.len(),
+            behind(&ratios)
         );
+    }
+}
+
+/// Where cuSPARSE is faster, the worst first.
+fn behind(ratios: &[(String, f64)]) -> String {
+    let mut behind: Vec<&(String, f64)> = ratios.iter().filter(|(_, ratio)| *ratio < 1.0).collect();
+    behind.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let names: Vec<String> = behind.iter().map(|(matrix, ratio)| format!("{matrix} {ratio:.3}x")).collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; behind on {}: {}", names.len(), names.join(", "))
     }
 }
 
@@ -213,7 +226,7 @@ mod tests {
         };
         assert_eq!(cells("a")[4..9], ["10.00", "50.0", "20.00", "csr_alg1+preprocess", "2.00"]);
         assert_eq!(cells("b")[6..9], ["5.00", "default", "0.50"]);
-        let mean = "f32, warm, auto: 1.000x cuSPARSE's best (geometric mean of 2, least 0.500x, b)";
+        let mean = "f32, warm, auto: 1.000x cuSPARSE's best (geometric mean of 2, least 0.500x, b); behind on 1: b 0.500x";
         assert!(text.contains(mean), "{text}");
     }
 

@@ -59,6 +59,7 @@ pub(crate) fn sample(names: &[&str]) -> Report {
         schema: SCHEMA.into(),
         machine: format!("{HOSTILE}machine"),
         commit: format!("{HOSTILE}commit"),
+        ended_early: Some(format!("{HOSTILE}ended")),
         read_gbs: 32.0,
         devices: vec![Device {
             label: "cpu".into(),

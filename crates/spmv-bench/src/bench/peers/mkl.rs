@@ -113,6 +113,10 @@ impl<T: PeerValue> Peer<T> for InspectorExecutor<'_, T> {
             unsafe { (self.mv)(NO_TRANSPOSE, one, self.handle, GENERAL, x.as_ptr(), zero, y.as_mut_ptr()) };
         check("mkl_sparse_mv", status)
     }
+
+    fn y_before(&self) -> T {
+        <T as ::spmv::Value>::from_f64(f64::NAN)
+    }
 }
 
 impl<T> Drop for InspectorExecutor<'_, T> {

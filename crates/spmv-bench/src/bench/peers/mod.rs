@@ -1,8 +1,9 @@
 //! Other libraries on the same matrix: what a user would have instead.
 //!
 //! Each gets its fastest documented product of a CSR matrix with a dense vector, in parallel where it has
-//! one, on the same arrays where it can borrow them. None is part of the library.
+//! one, on arrays that are aligned and first touched as ours are, where it can borrow them. None is part of the library.
 
+mod arrays;
 #[allow(unsafe_code)]
 mod mkl;
 #[cfg_attr(not(feature = "peers"), path = "without_rust.rs")]
@@ -12,6 +13,8 @@ use std::time::Instant;
 
 use ::spmv::{CsrView, Scalar};
 
+pub(crate) use arrays::Arrays;
+
 /// Names of the peers written in Rust.
 pub(crate) const RUST_PEERS: [&str; 3] = ["sprs", "faer", "nalgebra"];
 /// Name of the vendor's library.
@@ -19,11 +22,15 @@ pub(crate) const MKL: &str = "mkl";
 
 /// A library prepared for one matrix.
 pub(crate) trait Peer<T> {
-    /// `y <- A*x`.
+    /// The library's product alone, `y <- A*x` or `y <- y + A*x`. Nothing else is in here, since this is what is timed.
     ///
     /// # Errors
     /// What the library says.
     fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()>;
+
+    /// What every value of `y` must be before the first product, so that it is `A*x`. NaN, which would show in rows that are
+    /// not written, where the library does not read `y`.
+    fn y_before(&self) -> T;
 }
 
 /// A peer, and how long it took to prepare.

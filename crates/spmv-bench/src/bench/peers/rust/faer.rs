@@ -43,4 +43,8 @@ impl<T: PeerValue> Peer<T> for Faer<'_, T> {
         sparse_dense_matmul(y, Accum::Replace, self.matrix, x, <T as Value>::from_f64(1.0), Par::rayon(0));
         Ok(())
     }
+
+    fn y_before(&self) -> T {
+        <T as Value>::from_f64(f64::NAN)
+    }
 }

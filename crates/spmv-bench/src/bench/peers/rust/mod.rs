@@ -37,3 +37,33 @@ pub(super) fn prepare<'a, T: PeerValue>(
         _ => Box::new(nalgebra::Nalgebra::new(a)?),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Arrays, Peer, RUST_PEERS};
+    use super::prepare;
+    use spmv::Csr;
+
+    /// What a peer leaves in a `y` of one value, for a matrix with rows that sum to 6 and 3.
+    fn product(name: &str, y: impl Fn(&dyn Peer<f64>) -> f64) -> Vec<f64> {
+        let a = Csr::from_coo(2, 2, &[(0, 0, 2.0), (0, 1, 4.0), (1, 1, 3.0)]).unwrap();
+        let arrays = Arrays::of(a.view(), &[1.0, 1.0]);
+        let mut peer = prepare(name, arrays.view()).unwrap();
+        let mut y = arrays.y(y(&*peer));
+        peer.run(arrays.x(), &mut y).unwrap();
+        y.to_vec()
+    }
+
+    #[test]
+    fn the_first_product_is_that_of_matrix_and_vector() {
+        for name in RUST_PEERS {
+            assert_eq!(product(name, |peer| peer.y_before()), [6.0, 3.0], "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_timed_does_not_clear_y() {
+        assert_eq!(product("sprs", |_| 100.0), [106.0, 103.0]);
+        assert!(product("nalgebra", |_| f64::NAN).iter().all(|sum| sum.is_nan()));
+    }
+}

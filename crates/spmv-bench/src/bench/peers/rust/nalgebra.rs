@@ -1,4 +1,5 @@
-//! nalgebra-sparse: copies, because its indices are `usize`. Its product is serial.
+//! nalgebra-sparse: copies, because its indices are `usize`. Its product is serial. It takes vectors, whose memory the
+//! allocator aligns; all threads touch them first.
 
 use ::spmv::{CsrView, Value};
 use anyhow::anyhow;
@@ -6,6 +7,7 @@ use nalgebra_sparse::CsrMatrix;
 use nalgebra_sparse::na::{DMatrixView, DMatrixViewMut};
 use nalgebra_sparse::ops::Op;
 use nalgebra_sparse::ops::serial::spmm_csr_dense;
+use rayon::prelude::*;
 
 use super::super::{Peer, PeerValue};
 
@@ -15,9 +17,10 @@ pub(super) struct Nalgebra<T> {
 
 impl<T: PeerValue> Nalgebra<T> {
     pub(super) fn new(a: CsrView<'_, T>) -> anyhow::Result<Self> {
-        let wide = |indices: &[u32]| indices.iter().map(|i| *i as usize).collect();
+        let wide = |indices: &[u32]| indices.par_iter().map(|i| *i as usize).collect();
         let (offsets, cols) = (wide(a.row_ptr()), wide(a.cols()));
-        let matrix = CsrMatrix::try_from_csr_data(a.n_rows(), a.n_cols(), offsets, cols, a.vals().to_vec());
+        let vals = a.vals().par_iter().copied().collect();
+        let matrix = CsrMatrix::try_from_csr_data(a.n_rows(), a.n_cols(), offsets, cols, vals);
         Ok(Self { matrix: matrix.map_err(|e| anyhow!("refuses the matrix: {e}"))? })
     }
 }
@@ -27,10 +30,13 @@ impl<T: PeerValue> Peer<T> for Nalgebra<T> {
         let (n_rows, n_cols) = (y.len(), x.len());
         let (zero, one) = (T::default(), <T as Value>::from_f64(1.0));
         let x = DMatrixView::from_slice(x, n_cols, 1);
-        // beta = 0 multiplies y, so what stands there must be finite.
-        y.fill(zero);
         let y = DMatrixViewMut::from_slice(y, n_rows, 1);
         spmm_csr_dense(zero, y, one, Op::NoOp(&self.matrix), Op::NoOp(x));
         Ok(())
+    }
+
+    /// It multiplies `y` by beta = 0, so what stands there must be finite.
+    fn y_before(&self) -> T {
+        T::default()
     }
 }

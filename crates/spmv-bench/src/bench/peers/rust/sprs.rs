@@ -19,9 +19,12 @@ impl<'a, T: PeerValue> Sprs<'a, T> {
 
 impl<T: PeerValue> Peer<T> for Sprs<'_, T> {
     fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()> {
-        // It adds to y.
-        y.fill(T::default());
         mul_acc_mat_vec_csr(self.matrix, x, y);
         Ok(())
+    }
+
+    /// It adds to `y`.
+    fn y_before(&self) -> T {
+        T::default()
     }
 }

@@ -1,0 +1,60 @@
+//! Ending a run early, with what it has measured so far.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context as _;
+
+/// Whether a run is to end at the next measurement.
+#[derive(Debug)]
+pub(crate) struct Stop(AtomicBool);
+
+/// The error of what ended because it was asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stopped;
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// What an interrupted program returns: 128 and the number of the signal, as shells count it.
+pub(crate) const EXIT_STATUS: u8 = 130;
+
+impl Stop {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// One that Ctrl-C requests. A second Ctrl-C ends the process at once.
+    ///
+    /// # Errors
+    /// If the system takes no handler.
+    pub(crate) fn at_interrupt() -> anyhow::Result<&'static Self> {
+        static STOP: Stop = Stop::new();
+        ctrlc::set_handler(|| {
+            if STOP.0.swap(true, Ordering::Relaxed) {
+                std::process::exit(i32::from(EXIT_STATUS));
+            }
+            eprintln!(
+                "interrupted: ends with what was measured, after the run in progress; again ends at once"
+            );
+        })
+        .context("no handler for Ctrl-C")?;
+        Ok(&STOP)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// # Errors
+    /// If the run is to end.
+    pub(crate) fn check(&self) -> Result<(), Stopped> {
+        if self.0.load(Ordering::Relaxed) { Err(Stopped) } else { Ok(()) }
+    }
+}
