@@ -98,6 +98,17 @@ fn compressed_bytes_justify_no_more_rows_than_plain_ones() {
 }
 
 #[test]
+fn a_bomb_is_read_where_the_caller_allows_its_entries() {
+    let entries = 4 << 20;
+    let head = format!("%%MatrixMarket matrix coordinate pattern general\n1 1 {entries}\n");
+    let bomb = gzip(&[head.as_bytes(), &b"1 1\n".repeat(entries)].concat());
+    let e = Reader::new().parse::<f32>(&bomb).unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::ImplausibleEntries { .. }), "{e}");
+    let a = Reader::new().max_entries(entries as u64).parse::<f32>(&bomb).unwrap();
+    assert_eq!(a.vals(), [entries as f32]);
+}
+
+#[test]
 fn a_source_that_never_ends_is_left_at_the_first_entry_too_many() {
     struct Endless(usize);
     impl Read for Endless {

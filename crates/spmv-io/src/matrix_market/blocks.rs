@@ -10,6 +10,9 @@ use super::error::{Error, ErrorKind};
 
 /// Bytes read at a time: enough lines to keep all threads busy, little enough to keep in memory.
 pub(super) const BLOCK_BYTES: usize = 16 << 20;
+/// Bytes read at a time until the source has given more: what a block takes is then no more than a multiple of the
+/// source's bytes, though a few of them inflate to a full block.
+const FIRST_BLOCK_BYTES: usize = 1 << 20;
 /// Bytes read at a time where the header alone is wanted.
 pub(super) const HEADER_BYTES: usize = 64 << 10;
 /// Longest line: no entry comes near, few comments do.
@@ -80,7 +83,9 @@ impl<'a> Blocks<'a> {
             }
             self.buffer.drain(..self.used);
             self.used = 0;
-            let got = self.source.by_ref().take(self.block_bytes as u64).read_to_end(&mut self.buffer)?;
+            let justified = self.source_bytes().max(FIRST_BLOCK_BYTES as u64);
+            let most = justified.min(self.block_bytes as u64);
+            let got = self.source.by_ref().take(most).read_to_end(&mut self.buffer)?;
             self.ended = got == 0;
         }
     }

@@ -9,10 +9,15 @@ use super::error::{Error, ErrorKind};
 use super::header::{Field, Format, Header, Symmetry};
 use super::token::{Words, count, integer, is_blank, quoted, real};
 
-/// Rows that any file may have: their offsets take a few megabytes.
+/// Rows that any file may have: they take 24 MiB while the matrix is assembled.
 const PLAUSIBLE_ROWS: u64 = 1 << 20;
-/// Rows more for each byte of the file, as stored: compressed, if it is.
-const ROWS_PER_BYTE: u64 = 8;
+/// Rows more for each byte of the file as stored (compressed, if it is). A gzipped file with an entry in each row has a
+/// half at most, and each row takes up to 24 bytes.
+const ROWS_PER_BYTE: u64 = 1;
+/// Entries that any file may have, both triangles counted.
+const PLAUSIBLE_ENTRIES: u64 = 1 << 20;
+/// Entries more for each byte of the file as stored. Plain files have one at most, gzipped ones of real matrices too.
+const ENTRIES_PER_BYTE: u64 = 4;
 /// Bytes below which a block is not worth cutting further.
 pub(super) const CHUNK_BYTES: usize = 64 << 10;
 
@@ -37,14 +42,16 @@ struct Chunk<T> {
 pub(super) fn read<T: Value, O: Offset>(
     reader: &Reader,
     header: &Header,
-    blocks: &mut Blocks<'_>,
+    mut blocks: Blocks<'_>,
     mut line: u64,
 ) -> Result<Csr<T, O>, Error> {
     if header.field == Field::Complex && !reader.real_part {
         return Err(Error::at(1, ErrorKind::Complex));
     }
-    if header.entries > reader.max_entries {
-        let (entries, max) = (header.entries, reader.max_entries);
+    if let Some(max) = reader.max_entries
+        && header.entries > max
+    {
+        let entries = header.entries;
         return Err(Error::at(line, ErrorKind::TooManyEntries { entries, max }));
     }
     let size_line = line;
@@ -56,7 +63,11 @@ pub(super) fn read<T: Value, O: Offset>(
             break;
         }
         let pieces = cut(block, reader.chunk_bytes);
-        let chunks: Vec<Chunk<T>> = pieces.par_iter().map(|piece| parse(header, piece, u64::MAX)).collect();
+        let chunks: Vec<Chunk<T>> = match pieces[..] {
+            // Not worth waking a thread for.
+            [piece] => vec![parse(header, piece, u64::MAX)],
+            _ => pieces.par_iter().map(|piece| parse(header, piece, u64::MAX)).collect(),
+        };
         for (chunk, piece) in chunks.into_iter().zip(pieces) {
             let left = header.entries - stored;
             if chunk.stored > left {
@@ -71,21 +82,33 @@ pub(super) fn read<T: Value, O: Offset>(
             stored += chunk.stored;
             line += chunk.lines;
         }
+        let (entries, bytes) = (all.vals.len() as u64, blocks.source_bytes());
+        if reader.max_entries.is_none() && entries > plausible(PLAUSIBLE_ENTRIES, ENTRIES_PER_BYTE, bytes) {
+            return Err(Error::at(line, ErrorKind::ImplausibleEntries { entries, bytes }));
+        }
     }
     if stored < header.entries {
         return Err(Error::at(line, ErrorKind::TooFew { found: stored, expected: header.entries }));
     }
+    // Not before: how long a pipe is, its end alone says.
     check_rows(reader, header, blocks.source_bytes()).map_err(|kind| Error::at(size_line, kind))?;
+    // Assembly takes as much memory as the entries themselves, so that nothing else may be left by then.
+    drop(blocks);
+    all.shrink();
     Ok(Csr::from_triplets(header.rows as usize, header.cols as usize, &all.rows, &all.cols, &all.vals)?)
 }
 
 fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), ErrorKind> {
-    let plausible = PLAUSIBLE_ROWS.saturating_add(bytes.saturating_mul(ROWS_PER_BYTE));
     let rows = header.rows;
-    if rows > reader.max_rows.unwrap_or(plausible) {
+    if rows > reader.max_rows.unwrap_or(plausible(PLAUSIBLE_ROWS, ROWS_PER_BYTE, bytes)) {
         return Err(ErrorKind::ImplausibleRows { rows, bytes });
     }
     Ok(())
+}
+
+/// How many rows or entries a file of so many bytes justifies.
+fn plausible(always: u64, per_byte: u64, bytes: u64) -> u64 {
+    bytes.saturating_mul(per_byte).saturating_add(always)
 }
 
 /// Cuts a block into chunks of whole lines, several for each thread, of `least` bytes or more.
@@ -216,6 +239,13 @@ impl<T: Value> Triplets<T> {
         self.cols.extend(chunk.cols);
         self.vals.extend(chunk.vals);
         Ok(())
+    }
+
+    /// Gives back what the arrays did not grow into.
+    fn shrink(&mut self) {
+        self.rows.shrink_to_fit();
+        self.cols.shrink_to_fit();
+        self.vals.shrink_to_fit();
     }
 }
 

@@ -130,6 +130,14 @@ pub enum ErrorKind {
         /// Bytes read.
         bytes: u64,
     },
+    /// More entries than the bytes present justify: a compressed file that inflates to far more than a matrix would.
+    #[error("{entries} entries are implausible for {bytes} bytes; Reader::max_entries allows them")]
+    ImplausibleEntries {
+        /// Entries read so far, both triangles counted.
+        entries: u64,
+        /// Bytes read, before any inflating.
+        bytes: u64,
+    },
     /// More entries than [`Reader::max_entries`](super::Reader::max_entries) allows.
     #[error("{entries} entries are more than the {max} that Reader::max_entries allows")]
     TooManyEntries {

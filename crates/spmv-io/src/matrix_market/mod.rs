@@ -9,10 +9,19 @@
 //! ```
 //!
 //! The [reader](Reader) takes coordinate and array files, plain or gzipped, in blocks: a block's lines are
-//! parsed by all threads, the next block is read when they are done. So memory grows with the entries that
-//! are really there, never with what a header claims, and pipes can be read as well as files. The file is not
-//! mapped: a mapped file that shrinks ends the process (SIGBUS), and a mapping cannot be made in safe Rust.
+//! parsed by all threads, the next block is read when they are done. So pipes can be read as well as files. The file is
+//! not mapped: a mapped file that shrinks ends the process (SIGBUS), and a mapping cannot be made in safe Rust.
 //! Gzip is told by its first bytes, whatever the name; a byte order mark before the banner is skipped.
+//!
+//! Memory is bounded by the bytes of the file, whatever its header claims and whatever it inflates to:
+//!
+//! | file of B bytes | rows at most | entries at most, of both triangles | memory at most |
+//! |---|---|---|---|
+//! | plain | 2^20 + B | B, as an entry takes so many bytes | 32 MiB + 64 B |
+//! | gzipped | 2^20 + B | 2^20 + 4 B, and those of a block | 128 MiB + 256 B |
+//!
+//! It is the peak while a matrix is read, and holds the matrix. More is an error, unless [`Reader::max_rows`] or
+//! [`Reader::max_entries`] allows it: up to 24 bytes for each row more, 64 for each entry.
 //!
 //! Entries of the same row and column are summed; explicit zeros are kept in coordinate files, and dropped from array
 //! files. A symmetric, skew-symmetric or hermitian file holds the lower triangle alone and is expanded to
@@ -82,7 +91,7 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header, Error> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader {
     real_part: bool,
-    max_entries: u64,
+    max_entries: Option<u64>,
     max_rows: Option<u64>,
     block_bytes: usize,
     chunk_bytes: usize,
@@ -95,32 +104,34 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Refuses complex matrices and implausibly many rows, takes any number of entries.
+    /// Refuses complex matrices, and implausibly many rows and entries.
     pub const fn new() -> Self {
         Self {
             real_part: false,
-            max_entries: u64::MAX,
+            max_entries: None,
             max_rows: None,
             block_bytes: blocks::BLOCK_BYTES,
             chunk_bytes: body::CHUNK_BYTES,
         }
     }
 
-    /// Whether to take the real part of a complex matrix.
+    /// Whether to take the real part of a complex matrix. [`read_with_header`](Self::read_with_header) says whether one was.
     #[must_use]
     pub const fn real_part(mut self, yes: bool) -> Self {
         self.real_part = yes;
         self
     }
 
-    /// Most entries to accept from the file, such as a compressed one from a stranger.
+    /// Most entries that the header may claim. Without it, any number, of which so many may be read: 2^20 and 4 more for
+    /// each byte of the file as stored (compressed, if it is), both triangles counted. Few compressed files of matrices
+    /// have even one.
     #[must_use]
     pub const fn max_entries(mut self, entries: u64) -> Self {
-        self.max_entries = entries;
+        self.max_entries = Some(entries);
         self
     }
 
-    /// Most rows to accept. Without it, 2^20 and 8 more for each byte of the file as stored (compressed, if
+    /// Most rows to accept. Without it, 2^20 and 1 more for each byte of the file as stored (compressed, if
     /// it is): row offsets take memory that a header of a few bytes does not justify.
     #[must_use]
     pub const fn max_rows(mut self, rows: u64) -> Self {
@@ -130,7 +141,7 @@ impl Reader {
 
     /// Reads a matrix from a file, plain or gzipped.
     ///
-    /// O(bytes / threads + rows + entries log(longest row)) time; some 40 bytes of scratch an entry.
+    /// O(bytes / threads + rows + entries log(longest row)) time; memory as [above](self).
     ///
     /// # Errors
     /// [`Error`], with the line where there is one.
@@ -138,14 +149,34 @@ impl Reader {
         self.read_from(File::open(path)?)
     }
 
+    /// Reads a matrix from a file, as [`read`](Self::read) does, and what the file says of itself: whether it is complex,
+    /// for example, so that the real part alone was read.
+    ///
+    /// ```
+    /// use spmv_io::matrix_market::{Field, Reader};
+    /// let path = std::env::temp_dir().join(format!("complex-{}.mtx", std::process::id()));
+    /// std::fs::write(&path, "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 2.0 -3.0\n")?;
+    /// let (header, a) = Reader::new().real_part(true).read_with_header::<f32, u32>(&path)?;
+    /// assert_eq!((header.field, a.vals()), (Field::Complex, &[2.0][..]));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error`], with the line where there is one.
+    pub fn read_with_header<T: Value, O: Offset>(
+        &self,
+        path: impl AsRef<Path>,
+    ) -> Result<(Header, Csr<T, O>), Error> {
+        self.read_all(File::open(path)?)
+    }
+
     /// Reads a matrix from anything that gives bytes, plain or gzipped.
     ///
     /// # Errors
     /// [`Error`], with the line where there is one.
     pub fn read_from<T: Value, O: Offset>(&self, source: impl Read) -> Result<Csr<T, O>, Error> {
-        let mut blocks = blocks::Blocks::open(source, self.block_bytes)?;
-        let (header, line) = header::read(&mut blocks)?;
-        body::read(self, &header, &mut blocks, line)
+        Ok(self.read_all(source)?.1)
     }
 
     /// Reads a matrix from text in memory, plain or gzipped, with 32-bit row offsets.
@@ -154,6 +185,13 @@ impl Reader {
     /// [`Error`], with the line where there is one.
     pub fn parse<T: Value>(&self, text: &[u8]) -> Result<Csr<T>, Error> {
         self.read_from(text)
+    }
+
+    fn read_all<T: Value, O: Offset>(&self, source: impl Read) -> Result<(Header, Csr<T, O>), Error> {
+        let mut blocks = blocks::Blocks::open(source, self.block_bytes)?;
+        let (header, line) = header::read(&mut blocks)?;
+        let matrix = body::read(self, &header, blocks, line)?;
+        Ok((header, matrix))
     }
 
     /// Bytes of a block, to put its end anywhere in tests.
