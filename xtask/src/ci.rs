@@ -1,6 +1,5 @@
 //! `cargo xtask ci`: everything that must hold before a change is merged, in order.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,6 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use cargo_metadata::MetadataCommand;
 
+use crate::command::{cargo, host, succeed};
+use crate::fuzz;
 use crate::kernels;
 use crate::test;
 use crate::tidy::{self, Workspace};
@@ -56,11 +57,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Ok(())
     })?;
     sections.run("test", || test::run(&test::Args::default()))?;
-    // A target folder of its own: it is no member of the workspace.
-    sections.run("fuzz", || {
-        let build = ["build", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz"];
-        succeed(cargo_in_root()?.args(build))
-    })?;
+    sections.run("fuzz", || fuzz::run(&fuzz::Args::default()))?;
     sections.run("package", package)?;
     sections.summary();
     // Once more, below what the tests print.
@@ -186,11 +183,6 @@ impl Sections {
     }
 }
 
-/// The cargo that runs us.
-pub(crate) fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
 fn cargo_in_root() -> anyhow::Result<Command> {
     let metadata = cargo_metadata::MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
     let mut command = Command::new(cargo());
@@ -198,28 +190,8 @@ fn cargo_in_root() -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Runs a command to its end; anything but success is an error that names it.
-pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
-    if !status.success() {
-        bail!("{status}: {command:?}");
-    }
-    Ok(())
-}
-
-/// The compiler's own target, such as `x86_64-unknown-linux-gnu`.
-fn host() -> anyhow::Result<String> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("-vV").output().context("rustc -vV")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc -vV names no host")?.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::process::Stdio;
-
     use super::*;
 
     #[test]
@@ -229,19 +201,5 @@ mod tests {
         let error = sections.run("second", || bail!("no")).unwrap_err();
         assert_eq!(format!("{error:#}"), "ci: second: no");
         assert_eq!(sections.done.len(), 2);
-    }
-
-    #[test]
-    fn a_command_that_fails_or_does_not_exist_is_named() {
-        let quiet = |command: &mut Command| succeed(command.stdout(Stdio::null()).stderr(Stdio::null()));
-        let error = |command: &mut Command| format!("{:#}", quiet(command).unwrap_err());
-        assert!(error(Command::new("no-such-command").arg("x")).contains("no-such-command"));
-        assert!(error(Command::new(cargo()).arg("no-such-verb")).contains("no-such-verb"));
-        assert!(quiet(Command::new(cargo()).arg("--version")).is_ok());
-    }
-
-    #[test]
-    fn the_host_is_a_target() {
-        assert!(host().unwrap().split('-').count() >= 3);
     }
 }

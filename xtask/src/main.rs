@@ -1,8 +1,10 @@
-//! Commands of the workspace: `cargo xtask bench | fit | predict | train | test | ci | tidy | kernels`.
+//! Commands of the workspace: `cargo xtask bench | fit | predict | train | test | ci | fuzz | tidy | kernels`.
 // Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
 mod ci;
+mod command;
+mod fuzz;
 mod kernels;
 mod test;
 mod tidy;
@@ -36,6 +38,8 @@ enum Command {
     Test(test::Args),
     /// Everything that must hold before a change is merged.
     Ci(ci::Args),
+    /// Builds the fuzz targets and runs all of them.
+    Fuzz(fuzz::Args),
     /// What the compiler does not check: crate edges, unsafe, kernel headers, documents.
     Tidy(tidy::Args),
     /// Builds the PTX of the CUDA kernels, without a GPU or a toolkit.
@@ -50,6 +54,7 @@ fn main() -> anyhow::Result<()> {
         Command::Train(args) => workshop::run("train", &args),
         Command::Test(args) => test::run(&args),
         Command::Ci(args) => ci::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Tidy(args) => tidy::run(&args),
         Command::Kernels(args) => kernels::run(&args),
     }

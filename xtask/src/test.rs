@@ -200,7 +200,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let root = metadata.workspace_root.as_std_path();
     match args.rest[..] {
         [] => every(args, root, &metadata),
-        _ => crate::ci::succeed(args.cargo(root).args(&args.rest)),
+        _ => crate::command::succeed(args.cargo(root).args(&args.rest)),
     }
 }
 
@@ -219,15 +219,15 @@ fn every(args: &Args, root: &Path, metadata: &Metadata) -> anyhow::Result<()> {
     let others = ["--lib", "--bins"].into_iter().chain(others.iter().flat_map(|name| ["--test", name]));
     let others: Vec<&str> = others.collect();
     let suites = SUITES.map(|suite| ["--test", suite]);
-    crate::ci::succeed(args.cargo(root).arg("--no-run").args(&others).args(suites.as_flattened()))?;
-    crate::ci::succeed(args.cargo(root).args(&others))?;
+    crate::command::succeed(args.cargo(root).arg("--no-run").args(&others).args(suites.as_flattened()))?;
+    crate::command::succeed(args.cargo(root).args(&others))?;
     let [first, second] = suites.map(|suite| {
         let mut cargo = args.cargo(root);
         cargo.args(suite);
         cargo
     });
     at_once(first, second)?;
-    crate::ci::succeed(args.cargo(root).arg("--doc"))
+    crate::command::succeed(args.cargo(root).arg("--doc"))
 }
 
 /// Runs both at once, and prints what the first says when both have ended.
@@ -235,7 +235,7 @@ fn at_once(mut first: Command, mut second: Command) -> anyhow::Result<()> {
     let child = first.stdout(Stdio::piped()).spawn()?;
     // The pipe is emptied meanwhile, or a full one would stop the first.
     let said = std::thread::spawn(|| child.wait_with_output());
-    let second = crate::ci::succeed(&mut second);
+    let second = crate::command::succeed(&mut second);
     let said = said.join().expect("no panic")?;
     std::io::stdout().write_all(&said.stdout)?;
     ensure!(said.status.success(), "{}: {first:?}", said.status);
@@ -245,7 +245,7 @@ fn at_once(mut first: Command, mut second: Command) -> anyhow::Result<()> {
 impl Args {
     /// `cargo test` of the workspace.
     fn cargo(&self, root: &Path) -> Command {
-        let mut cargo = Command::new(crate::ci::cargo());
+        let mut cargo = Command::new(crate::command::cargo());
         cargo.args(["test", "--workspace"]).current_dir(root);
         if self.release {
             cargo.arg("--release");
@@ -266,11 +266,11 @@ fn install(state: &State) -> anyhow::Result<bool> {
     let command = apt(packages);
     let install = || {
         println!("{}", command.join(" "));
-        crate::ci::succeed(Command::new(command[0]).args(&command[1..]))
+        crate::command::succeed(Command::new(command[0]).args(&command[1..]))
     };
     if install().is_err() {
         // A fresh machine may have no list of packages yet, or one from before the packages moved.
-        crate::ci::succeed(Command::new("apt-get").arg("update"))?;
+        crate::command::succeed(Command::new("apt-get").arg("update"))?;
         install()?;
     }
     Ok(true)
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn of_two_commands_either_may_fail() {
         let cargo = |arg: &str| {
-            let mut cargo = Command::new(crate::ci::cargo());
+            let mut cargo = Command::new(crate::command::cargo());
             cargo.arg(arg).stdout(Stdio::null()).stderr(Stdio::null());
             cargo
         };

@@ -19,14 +19,25 @@ pub(crate) struct Args {
 /// Builds `spmv-bench` optimised and runs one of its commands, in the folder that the caller is in.
 ///
 /// # Errors
-/// If it does not build. A command that fails ends this process with its code.
+/// If it does not start. A command that fails ends this process with its code.
 pub(crate) fn run(command: &str, args: &Args) -> anyhow::Result<()> {
     let metadata = MetadataCommand::new().no_deps().exec()?;
     let manifest = metadata.workspace_root.join("Cargo.toml");
-    let mut cargo = Command::new(crate::ci::cargo());
+    let mut cargo = Command::new(crate::command::cargo());
     cargo.args(["run", "--quiet", "--release", "--package", "spmv-bench", "--manifest-path"]).arg(manifest);
     cargo.args(features(command, &args.rest).flat_map(|feature| ["--features", feature]));
-    let status = cargo.args(["--", command]).args(&args.rest).status()?;
+    become_command(cargo.args(["--", command]).args(&args.rest))
+}
+
+/// The command instead of this process, so that Ctrl-C and the exit code are its own.
+#[cfg(unix)]
+fn become_command(command: &mut Command) -> anyhow::Result<()> {
+    Err(std::os::unix::process::CommandExt::exec(command).into())
+}
+
+#[cfg(not(unix))]
+fn become_command(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.status()?;
     if !status.success() {
         // The command has said why.
         std::process::exit(status.code().unwrap_or(1));

@@ -96,6 +96,7 @@ pub fn plan(
 ) -> Result<Plan> {
     let stats = &stats.into();
     let rows = &stats.rows;
+    check_lanes(caps)?;
     check_types(value, caps)?;
     check_vectors(rows, value, caps)?;
     let kernel = |known| kernel(known, rows, value, caps, options);
@@ -212,6 +213,15 @@ fn check_tiling(known: Known, kernel: &KernelSpec, caps: &DeviceCaps) -> Result<
     known.method().check(kernel, caps)
 }
 
+fn check_lanes(caps: &DeviceCaps) -> Result<()> {
+    let DeviceCaps { max_group, max_groups, compute_units, subgroup, .. } = *caps;
+    let least = [max_group, max_groups, compute_units].into_iter().min().unwrap_or(0);
+    if least > 0 && subgroup.is_none_or(|(least, most)| (1..=most).contains(&least)) {
+        return Ok(());
+    }
+    Err(Error::unsupported(&*caps.name, "lanes to compute with", "use another backend").into())
+}
+
 fn check_types(value: Dtype, caps: &DeviceCaps) -> Result<()> {
     let accum = value.accum();
     let missing = if !caps.storage.contains(value) {
@@ -229,7 +239,7 @@ fn check_types(value: Dtype, caps: &DeviceCaps) -> Result<()> {
 /// `x` and `y` are bound whole, so each must fit one buffer; only the matrix can be split.
 fn check_vectors(rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Result<()> {
     for (what, n, bytes) in [("x", rows.n_cols, value.bytes()), ("y", rows.n_rows, value.accum().bytes())] {
-        let needed = n as u64 * bytes as u64;
+        let needed = (n as u64).saturating_mul(bytes as u64);
         if needed > caps.max_buffer_bytes {
             let what = format!(
                 "room for {what}: {needed} bytes, its largest buffer holds {}",

@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_command_that_fails_or_does_not_exist_says_the_way_out() {
-        let cargo = crate::ci::cargo();
+        let cargo = crate::command::cargo();
         for name in [cargo.as_os_str(), "no-such-command".as_ref()] {
             let mut command = Command::new(name);
             let error = run(command.arg("no-such-verb").stderr(Stdio::null()), "it needs luck").unwrap_err();

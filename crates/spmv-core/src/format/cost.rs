@@ -33,8 +33,8 @@ pub struct Cost {
 
 impl Cost {
     fn of(n_rows: usize, nnz: usize, value: Dtype, bytes: u64, slots: u64) -> Self {
-        let (nnz, value) = (nnz as u64, value.bytes() as u64);
-        let csr_bytes = (n_rows as u64 + 1) * 4 + nnz * (4 + value);
+        let (nnz, entry) = (nnz as u64, 4 + value.bytes() as u64);
+        let csr_bytes = numbers(&[n_rows, 1]).saturating_add(nnz.saturating_mul(entry));
         // Diagonals of a matrix with repeated entries may be fewer than its entries.
         Self { bytes, csr_bytes, slots, padding: slots.saturating_sub(nnz) }
     }
@@ -50,14 +50,15 @@ impl Cost {
     /// have four bytes.
     pub fn jad(rows: &RowStats, value: Dtype) -> Self {
         let nnz = rows.nnz as u64;
-        let bytes = nnz * (4 + value.bytes() as u64) + (rows.n_rows as u64 + rows.max as u64 + 1) * 4;
+        let entries = nnz.saturating_mul(4 + value.bytes() as u64);
+        let bytes = entries.saturating_add(numbers(&[rows.n_rows, rows.max, 1]));
         Self::of(rows.n_rows, rows.nnz, value, bytes, nnz)
     }
 
     /// What [`Dia`](super::Dia) takes of a matrix with these rows and so many diagonals: an offset has four bytes.
     pub fn dia(rows: &RowStats, n_diags: usize, value: Dtype) -> Self {
         let slots = (n_diags as u64).saturating_mul(rows.n_rows as u64);
-        let bytes = slots.saturating_mul(value.bytes() as u64).saturating_add(n_diags as u64 * 4);
+        let bytes = slots.saturating_mul(value.bytes() as u64).saturating_add(numbers(&[n_diags]));
         Self::of(rows.n_rows, rows.nnz, value, bytes, slots)
     }
 
@@ -87,7 +88,26 @@ impl Cost {
     }
 }
 
+/// Bytes of arrays of so many 32-bit numbers. Saturating, as is all arithmetic here: statistics may be of no matrix.
+fn numbers(lens: &[usize]) -> u64 {
+    lens.iter().fold(0u64, |n, len| n.saturating_add(*len as u64)).saturating_mul(4)
+}
+
 /// What stands in slots without an entry.
 pub(super) fn zero<T: Value>() -> T {
     T::from_f64(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_of_no_matrix_cost_too_much_and_do_not_overflow() {
+        let most = usize::MAX;
+        let rows = RowStats { n_rows: most, n_cols: most, nnz: most, max: most, ..RowStats::default() };
+        let costs =
+            [Cost::ell(&rows, Dtype::F64), Cost::jad(&rows, Dtype::F64), Cost::dia(&rows, most, Dtype::F64)];
+        assert!(costs.iter().all(|cost| (cost.bytes, cost.csr_bytes) == (u64::MAX, u64::MAX)), "{costs:?}");
+    }
 }

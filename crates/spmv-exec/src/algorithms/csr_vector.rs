@@ -57,7 +57,7 @@ impl Method for CsrVector {
     /// Bunches with a row each must be done at about the same time, with a lane for every step.
     fn suits(&self, rows: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
         let lanes = u64::from(lanes_of_a_row(rows, caps));
-        let fills = rows.n_rows as u64 * lanes >= u64::from(caps.compute_units) * BUSY_LANES.is;
+        let fills = (rows.n_rows as u64).saturating_mul(lanes) >= u64::from(caps.compute_units) * BUSY_LANES.is;
         let is_short = rows.nnz > 0 && rows.max as u64 <= SHORT_STEPS.is * lanes;
         let is_even = is_short || (fills && rows.max as f64 <= EVEN.is * rows.mean);
         (is_even && !caps.tasks)
