@@ -177,6 +177,8 @@ pub struct DeviceCaps {
     pub max_tile: (u32, u32),
     /// Tilings of kernels that were built ahead of time; a kernel that is not listed is built for any.
     pub built: Vec<Built>,
+    /// Whether kernels may take subnormal numbers for zero, as WGSL allows.
+    pub flushes_subnormals: bool,
     /// What was found wanting when the device was opened, in words; plans repeat it.
     pub notes: Vec<String>,
 }
@@ -264,6 +266,7 @@ impl DeviceCaps {
             max_buffer_bytes: u64::MAX,
             max_tile: (u32::MAX, u32::MAX),
             built: Vec::new(),
+            flushes_subnormals: false,
             notes: Vec::new(),
         }
     }

@@ -322,10 +322,13 @@ impl Backend for Cuda {
         let exclusive = shared.manners.is_exclusive();
         let alone =
             (exclusive && !shared.manners.is_accessing()).then(|| HostAccess::begin(shared)).transpose()?;
-        if std::mem::take(&mut buffer.zeroed) {
+        let zeroed = std::mem::take(&mut buffer.zeroed);
+        if exclusive {
+            // The device is idle. Waiting again would take `capturing` after `working`.
+        } else if zeroed {
             // On whichever stream that was.
             shared.wait_for_all()?;
-        } else if !exclusive {
+        } else {
             // SAFETY: the stream lives.
             let answer = unsafe { sys::cuStreamSynchronize(stream.get()) };
             shared.check(During::Kernel("stream"), answer)?;

@@ -2,7 +2,7 @@
 //! in managed memory, by the PTX for it and by the PTX for any device, and split.
 
 use spmv_backend::Result;
-use spmv_conformance::{Variant, run, suite};
+use spmv_conformance::{ALGORITHMS, Share, Variant, injection, run, suite};
 use spmv_core::Tiling;
 use spmv_cuda::{Cuda, Mask, Memory, Options};
 use spmv_exec::{Algorithm, Fixup};
@@ -76,5 +76,12 @@ fn variants() -> Vec<Variant<Open>> {
 }
 
 fn main() {
-    run(suite(variants()), None);
+    let mut trials = suite(variants());
+    for (at, (label, memory)) in
+        [("device", Memory::Device), ("managed", Memory::Managed)].into_iter().enumerate()
+    {
+        let opened = open(Some(memory), Mask::default())();
+        trials.extend(injection::trials(label, opened, tiling(32, 1, 1, 1), ALGORITHMS, (Share::of(at), 3)));
+    }
+    run(trials, None);
 }

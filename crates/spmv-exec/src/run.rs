@@ -121,7 +121,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     /// nothing.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Foreign`], [`Error::Unrepaired`], and failures of the device.
+    /// [`Error::Length`], [`Error::Foreign`], [`Error::Unrepaired`], and failures of the device, after which `y` may
+    /// be unreadable until it is written anew.
     pub fn enqueue<'a>(
         &'a self,
         workspace: &'a mut Workspace<B, T>,

@@ -335,7 +335,8 @@ fn tiles_for(work: usize, full: u64, most: u32) -> u32 {
 fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
     let caps = case.caps;
     let steps = case.rows.n_rows.saturating_add(case.rows.nnz);
-    let parts = if is_serial(steps, caps) { 1 } else { caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize };
+    let parts =
+        if is_serial(steps, caps) { 1 } else { caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize };
     let unit = match of {
         Of::Entries | Of::Steps => (lanes * width) as usize,
         Of::LaneRows => lanes as usize,

@@ -117,7 +117,7 @@ impl OpenCl {
     pub fn open(options: Options) -> Result<Self> {
         let found = probe::choose(&options)?;
         let memory = found.memory(options.memory)?;
-        let caps = found.caps(memory, options.mask);
+        let mut caps = found.caps(memory, options.mask);
         let shared = Shared::new(found.device, &found.info.name, memory)?;
         let cache = match options.cache.as_deref() {
             // PoCL keeps compiled kernels itself, for the group sizes in use. Asked for a binary, it compiles each kernel
@@ -125,6 +125,7 @@ impl OpenCl {
             None if found.info.platform == POCL => Cache::new(None),
             asked => Cache::of(Self::NAME, asked),
         };
+        caps.notes.extend(cache.refused());
         let builder = Builder { shared, cache, fingerprint: caps.fingerprint.clone(), shuffle: None };
         let mut opened = Self { caps, builder, options };
         // Lanes of a CPU are iterations of a loop: they have nothing to shuffle.

@@ -1,9 +1,9 @@
 //! The suite of `spmv-conformance` on the first OpenCL device, or the one that `SPMV_OPENCL_DEVICE` names: every
 //! kind of memory that it offers, and lesser devices that a mask can make of it.
 
-use spmv_backend::Result;
-use spmv_conformance::{Variant, of_memory, run, suite};
-use spmv_core::Tiling;
+use spmv_backend::{DtypeSet, Result};
+use spmv_conformance::{ALGORITHMS, Share, Variant, injection, is_full, of_memory, run, suite};
+use spmv_core::{Dtype, Tiling};
 use spmv_exec::Fixup;
 use spmv_opencl::{Mask, Memory, OpenCl, Options};
 
@@ -51,6 +51,7 @@ fn variants() -> Vec<Variant<Open>> {
         },
         Variant {
             random: 20,
+            hides: DtypeSet::NONE.with(Dtype::F64),
             ..Variant::new(
                 "small",
                 open(
@@ -70,7 +71,14 @@ fn variants() -> Vec<Variant<Open>> {
 }
 
 fn main() {
+    let mut trials = suite(variants());
+    let memories = [("fine", Memory::Fine), ("coarse", Memory::Coarse), ("buffers", Memory::Buffers)];
+    for (at, (label, memory)) in memories.into_iter().enumerate() {
+        let opened = open(Some(memory), Mask::default())();
+        let algorithms = if is_full() { ALGORITHMS } else { of_memory() };
+        trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, (Share::of(at), 3)));
+    }
     // PoCL uses all cores by itself, and PoCL 5 aborts (`pocl_release_dlhandle_cache`) when several threads run
     // kernels while others release theirs.
-    run(suite(variants()), Some(1));
+    run(trials, Some(1));
 }

@@ -65,7 +65,9 @@ impl Wgpu {
         let memory = found.memory(options.memory)?;
         let caps = found.caps(memory, options.mask);
         let shared = Arc::new(open(&found, memory, &options, &caps.fingerprint)?);
+        let refused = shared.cache.as_ref().and_then(|(cache, _)| cache.refused());
         let mut opened = Self { caps, shared, streams: Arc::default(), options };
+        opened.caps.notes.extend(refused);
         // Lanes of a CPU may shuffle too, which is how that is tested.
         let lanes = if opened.options.mask.no_subgroups { None } else { found.subgroup_lanes() };
         if let Some(lanes) = lanes {

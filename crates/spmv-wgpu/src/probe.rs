@@ -205,6 +205,8 @@ impl Found {
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(largest).min(largest) / 4 * 4;
         caps.max_tile.0 = SEGMENT_BITS;
         caps.bunch_barriers = false;
+        // WGSL, section 15.7.2: so it may, and NVIDIA's driver does.
+        caps.flushes_subnormals = true;
         caps.timestamps = self.features.contains(TIMES);
         // Software takes small groups as other devices do, and ends long loops.
         caps.tasks = false;

@@ -212,6 +212,9 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
 
 impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
     fn reset(&mut self, backend: &B, stream: &B::Stream) -> Result<()> {
+        // Repair reads rows of dirty tiles that hold no sum, too. It does not use them, but memory shall have been written.
+        let bytes = u64::from(self.state.span.n_rows) * size_of::<T::Accum>() as u64;
+        backend.zero(stream, &mut self.sums, bytes)?;
         Ok(backend.zero(stream, &mut self.dirty_count, DIRTY_COUNT_BYTES)?)
     }
 
