@@ -17,6 +17,24 @@ pub struct Case {
     pub matrix: Csr<f64>,
     /// Whether sums are exact in every value type and order.
     pub exact: bool,
+    /// What to multiply it by, by column, if not by [`input`](crate::input).
+    pub x: Option<fn(usize) -> f64>,
+    /// Whether its row offsets have 64 bits.
+    pub wide: bool,
+    /// Whether pieces of its rows overflow when they are scaled one by one.
+    pub whole_rows: bool,
+}
+
+impl Case {
+    /// A matrix that is multiplied by ordinary values.
+    pub fn new(name: impl Into<String>, matrix: Csr<f64>, exact: bool) -> Self {
+        Self { name: name.into(), matrix, exact, x: None, wide: false, whole_rows: false }
+    }
+
+    /// The value of `x` in a column.
+    pub fn x(&self, col: usize) -> f64 {
+        self.x.map_or_else(|| crate::input(col, self.exact), |x| x(col))
+    }
 }
 
 /// Matrices that belong together.
@@ -28,13 +46,30 @@ pub struct Group {
     pub must_be_dirty: bool,
     /// How many of them an algorithm's layout must not refuse.
     pub least_multiplied: usize,
+    /// Alpha and beta to try on each, if not the suite's own.
+    pub scalings: Option<&'static [(f64, f64)]>,
 }
+
+/// Alpha and beta that BLAS gives a meaning of their own (zero of either sign), that overflow easily, and that spread.
+const SPECIAL_SCALINGS: [(f64, f64); 11] = [
+    (0.0, 0.0),
+    (0.0, 1.0),
+    (-0.0, -2.0),
+    (1.0, -0.0),
+    (1e30, 0.0),
+    (1.0, 1e30),
+    (-1e30, 1e30),
+    (f64::NAN, 0.0),
+    (0.0, f64::NAN),
+    (1.0, f64::NAN),
+    (f64::NAN, f64::NAN),
+];
 
 impl Group {
     /// Half of the matrices must be multiplied.
     fn new(cases: Vec<Case>, must_be_dirty: bool) -> Self {
         let least_multiplied = cases.len().div_ceil(2);
-        Self { cases, must_be_dirty, least_multiplied }
+        Self { cases, must_be_dirty, least_multiplied, scalings: None }
     }
 }
 
@@ -53,6 +88,8 @@ pub fn groups() -> Vec<(&'static str, Arc<Matrices>)> {
         ("power_law", Arc::new(|tiling, _| power_law(tiling))),
         ("rounding", Arc::new(|tiling, _| rounding(tiling))),
         ("special_values", Arc::new(|tiling, _| special_values(tiling))),
+        ("special_factors", Arc::new(|tiling, _| special_factors(tiling))),
+        ("wide_offsets", Arc::new(|tiling, _| wide_offsets(tiling))),
         ("real", Arc::new(|_, share| real(share))),
     ]
 }
@@ -72,7 +109,7 @@ pub fn of_lengths(lens: &[usize], n_cols: usize) -> Csr<f64> {
 }
 
 fn case(name: impl Into<String>, lens: &[usize]) -> Case {
-    Case { name: format!("{} {:?}", name.into(), Brief(lens)), matrix: of_lengths(lens, 67), exact: true }
+    Case::new(format!("{} {:?}", name.into(), Brief(lens)), of_lengths(lens, 67), true)
 }
 
 /// Row lengths, cut short.
@@ -91,10 +128,8 @@ fn clean(cases: Vec<Case>) -> Group {
 
 fn degenerate(_: &Tiling) -> Group {
     let sizes = [(0, 0), (0, 5), (5, 0), (1, 1), (7, 3), (1000, 1)];
-    let empty = sizes.map(|(m, n)| Case {
-        name: format!("{m} x {n} without entries"),
-        matrix: Csr::from_coo(m, n, &[]).expect("valid"),
-        exact: true,
+    let empty = sizes.map(|(m, n)| {
+        Case::new(format!("{m} x {n} without entries"), Csr::from_coo(m, n, &[]).expect("valid"), true)
     });
     let mut cases = Vec::from(empty);
     cases.push(case("one entry", &[1]));
@@ -170,9 +205,9 @@ fn dense(_: &Tiling) -> Group {
     lens[150] = 67;
     let row = case("dense row", &lens);
     let column = Csr::from_coo(200, 5, &(0..200).map(|r| (r, 2, f64::from(r % 5) - 2.0)).collect::<Vec<_>>());
-    let column = Case { name: "dense column".into(), matrix: column.expect("valid"), exact: true };
+    let column = Case::new("dense column", column.expect("valid"), true);
     let full = Csr::from_dense(20, 30, &(0..600).map(|i| f64::from(i % 7) - 2.0).collect::<Vec<_>>());
-    let full = Case { name: "dense".into(), matrix: full.expect("valid"), exact: true };
+    let full = Case::new("dense", full.expect("valid"), true);
     clean(vec![row, column, full])
 }
 
@@ -187,7 +222,7 @@ fn rounding(tiling: &Tiling) -> Group {
         (0..300).map(|i| [0, 1, 2, 5, 9, 17, 33, 70][i * 5 % 8]).chain([long, 1, 0]).collect();
     let mut matrix = of_lengths(&lens, 97);
     matrix.vals_mut().iter_mut().enumerate().for_each(|(i, v)| *v = *v / 3.0 + 0.01 * (i % 13) as f64);
-    clean(vec![Case { name: "thirds".into(), matrix, exact: false }])
+    clean(vec![Case::new("thirds", matrix, false)])
 }
 
 /// NaN and infinity stay in their rows.
@@ -196,7 +231,79 @@ fn special_values(_: &Tiling) -> Group {
     for (entry, value) in [(2, f64::NAN), (20, f64::INFINITY), (46, f64::NEG_INFINITY), (70, f64::NAN)] {
         matrix.vals_mut()[entry] = value;
     }
-    clean(vec![Case { name: "NaN and infinity".into(), matrix, exact: false }])
+    let matrix_alone = Case::new("NaN and infinity in A", matrix.clone(), false);
+    // Column 0 is what padding may name.
+    let mut of_x = of_lengths(&[3, 0, 9, 30, 1, 2, 0, 2, 4], 211);
+    let x = |col: usize| match col {
+        0 => f64::NAN,
+        5 => f64::INFINITY,
+        17 => f64::NEG_INFINITY,
+        210 => f64::NAN,
+        _ if col.is_multiple_of(3) => -0.0,
+        _ => 1e-40 * (col as f64 + 1.0),
+    };
+    let x_alone =
+        Case { x: Some(x), ..Case::new("NaN, infinity, -0 and subnormal numbers in x", of_x.clone(), false) };
+    // Products of subnormal numbers, and of those with large ones.
+    of_x.vals_mut().iter_mut().enumerate().for_each(|(i, v)| *v = [1e-41, -0.0, 1e-6, 1e4, -3e-45][i % 5]);
+    let tiny = |col: usize| if col.is_multiple_of(3) { -0.0 } else { 1e-40 * (col as f64 + 1.0) };
+    let both = Case { x: Some(tiny), ..Case::new("subnormal numbers in both", of_x, false) };
+    clean(vec![matrix_alone, x_alone, both])
+}
+
+/// Factors of zero do not read what they scale, and others scale sums, not products: these would overflow.
+fn special_factors(tiling: &Tiling) -> Group {
+    const OVERFLOWING: (f64, f64) = (1e20, 0.0);
+    static SCALINGS: LazyLock<Vec<(f64, f64)>> =
+        LazyLock::new(|| SPECIAL_SCALINGS.into_iter().chain([OVERFLOWING]).collect());
+    let ones = |_: usize| 1.0;
+    let opposite = |rows: u32| {
+        let entries = (0..rows).flat_map(|r| [(r, r, 1e20), (r, r + 1, -1e20)]);
+        Csr::from_coo(rows as usize, rows as usize + 1, &entries.collect::<Vec<_>>()).expect("valid")
+    };
+    // Rows of two entries, each whole in a bunch.
+    let whole =
+        Case { x: Some(ones), whole_rows: true, ..Case::new("rows of 1e20 and -1e20", opposite(1), false) };
+    let mut spread = of_lengths(&[2, 0, 5, 40, 0, 0, 1, tiling.tile_entries().min(500) as usize, 3], 67);
+    let plain = Case::new("small integers", spread.clone(), false);
+    for (entry, value) in [(1, f64::NAN), (9, f64::INFINITY)] {
+        spread.vals_mut()[entry] = value;
+    }
+    let spread = Case::new("NaN and infinity", spread, false);
+    Group { scalings: Some(&SCALINGS), ..clean(vec![whole, plain, spread]) }
+}
+
+/// Offsets of 64 bits are rebased to 32, in every part.
+fn wide_offsets(tiling: &Tiling) -> Group {
+    let long = (2 * tiling.bunch_entries() as usize + 1).min(10_000);
+    let lens: [&[usize]; 3] = [&[], &[0, 3, 0, 0, 7, 1], &[1, long, 0, 0, 2, 70, 0, 5]];
+    clean(lens.iter().map(|lens| Case { wide: true, ..case("wide", lens) }).collect())
+}
+
+/// More than five million entries, three million rows and columns: a second wave of groups on every device, and with small
+/// tiles group indices beyond 16 bits.
+pub(crate) fn large() -> &'static Case {
+    static LARGE: LazyLock<Case> = LazyLock::new(|| {
+        const ROWS: usize = 3_200_000;
+        let len = |row: usize| match row {
+            1_000_000 => 70_000,
+            // A run of empty rows.
+            2_000_000..2_001_000 => 0,
+            _ => row * 7 % 5 * (row % 2),
+        };
+        let mut row_ptr = vec![0u32];
+        let (mut cols, mut vals) = (Vec::new(), Vec::new());
+        for row in 0..ROWS {
+            for i in 0..len(row) {
+                cols.push(((row + i * 1031) % ROWS) as u32);
+                vals.push(((row + 3 * i) % 8) as f64 - 3.0);
+            }
+            row_ptr.push(cols.len() as u32);
+        }
+        let matrix = Csr::new(ROWS, ROWS, row_ptr, cols, vals).expect("valid by construction");
+        Case::new("large", matrix, true)
+    });
+    &LARGE
 }
 
 /// The real matrices of the repository, or a quarter of them.
@@ -217,7 +324,7 @@ fn real(share: Share) -> Group {
             .real_part(true)
             .read(&path)
             .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        Case { name: path.display().to_string(), matrix, exact: false }
+        Case::new(path.display().to_string(), matrix, false)
     };
     let cases: Vec<_> = share.part(&FILES, 4).into_iter().map(read).collect();
     // A part may happen to hold few that diagonals suit.

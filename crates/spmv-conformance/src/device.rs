@@ -7,7 +7,7 @@
 //! assert_eq!((a.nnz(), expected(&a).len()), (18, 8));
 //! ```
 
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::fs;
 use std::path::Path;
 
@@ -122,22 +122,32 @@ impl Sources {
         Ok(())
     }
 
-    /// A device cannot return an error: it clips what is out of range, and the rest stays well.
+    /// A device cannot return an error: it clips what is out of range. Rows of tiles that need no repair are right, and other
+    /// vectors stay as they are.
     ///
     /// # Errors
     /// Whatever the device says.
     pub fn repair_on_the_device_survives_them<B: Backend>(
         &self,
-        a: &Csr<f32>,
         options: &Options,
         open: impl Fn(&Path) -> Result<Device<B>, Error>,
     ) -> Outcome {
+        const CLEAN: usize = 4000;
+        let (a, expected) = clean_then_dirty(CLEAN);
+        let sevens = [7.0f32; 1000];
         let far = (Self::REPORTED, "speculator[slot] = 0xffffffffu");
         let wrong = (Self::REPORTED, "speculator[slot] = tile ^ 1u");
         let stem = stem_of(options);
         for (from, to) in [far, wrong, (self.counted, self.miscounted)] {
             let folder = self.faulty(stem, from, to)?;
-            multiply(&open(folder.path())?, a, options)?;
+            let device = open(folder.path())?;
+            let others = [device.upload(&sevens)?, device.upload(&sevens)?];
+            let (y, _) = multiply(&device, &a, options)?;
+            assert_eq!(y.len(), expected.len());
+            assert_eq!(y[..CLEAN], expected[..CLEAN], "{to}");
+            for other in &others {
+                assert_eq!(other.to_vec()?, sevens, "{to}");
+            }
         }
         Ok(())
     }
@@ -148,6 +158,24 @@ fn stem_of(options: &Options) -> &'static str {
     options.algorithm.facts().expect("options name an algorithm").kernel.stem()
 }
 
+/// A device is named by part of its name or by its index among `n_devices`; what is neither is refused with a list. `open`
+/// opens by name.
+///
+/// # Errors
+/// None; it panics.
+pub fn an_unknown_device_is_named_with_those_there_are<D: Debug>(
+    n_devices: usize,
+    open: impl Fn(&str) -> Result<D, Error>,
+) -> Outcome {
+    // Names of devices hold digits, too.
+    for asked in ["abacus".to_owned(), n_devices.to_string(), u64::MAX.to_string() + "0"] {
+        let e = open(&asked).expect_err("no such device").to_string();
+        assert!(e.contains(&format!("no device '{asked}'; there are 0: ")), "{e}");
+    }
+    open("0")?;
+    Ok(())
+}
+
 /// What the driver cannot hold is refused with its size.
 ///
 /// # Errors
@@ -156,6 +184,9 @@ pub fn more_than_the_largest_buffer_is_out_of_memory<B: Backend>(device: &Device
     let bytes = device.caps().max_buffer_bytes + 1;
     let e = device.backend().alloc(bytes).expect_err("too much");
     assert!(matches!(e, DeviceError::OutOfMemory { bytes: b, .. } if b == bytes), "{e}");
+    // Bytes that 64 bits do not count are no small number of them.
+    let e = device.zeros::<f64>(1 << 61).map(drop).expect_err("too much");
+    assert!(matches!(e, Error::Device(DeviceError::OutOfMemory { .. })), "{e}");
     Ok(())
 }
 
@@ -172,6 +203,19 @@ pub fn matrix(n_rows: usize) -> Csr<f32> {
     }));
     let nnz = row_ptr[n_rows] as usize;
     Csr::new(n_rows, 1, row_ptr, vec![0; nnz], (0..nnz).map(|e| (e % 5) as f32).collect()).expect("valid")
+}
+
+/// As many rows of two entries, whose tiles are clean, then rows as in [`matrix`]; and the product with one.
+fn clean_then_dirty(n_clean: usize) -> (Csr<f32>, Vec<f32>) {
+    let dirty = matrix(n_clean);
+    let first = 2 * n_clean as u32;
+    let clean_ptr = (0..n_clean as u32).map(|row| 2 * row);
+    let row_ptr = clean_ptr.chain(dirty.row_ptr().iter().map(|offset| first + offset)).collect();
+    let clean_vals = (0..first).map(|e| (e % 5) as f32);
+    let vals: Vec<f32> = clean_vals.chain(dirty.vals().iter().copied()).collect();
+    let a = Csr::new(n_clean + dirty.n_rows(), 1, row_ptr, vec![0; vals.len()], vals).expect("valid");
+    let expected = expected(&a);
+    (a, expected)
 }
 
 /// The matrix times one.
@@ -213,8 +257,8 @@ pub fn check<B: Backend>(device: &Device<B>, a: &Csr<f32>, options: &Options) ->
 pub fn a_buffer_may_be_dropped_while_a_command_uses_it<B: Backend>(device: &Device<B>) -> Outcome {
     for keep_stream in [true, false, true] {
         let stream = device.backend().open_stream(false)?;
-        let buffer = device.backend().alloc(LARGE)?;
-        device.backend().zero(&stream, &buffer, LARGE)?;
+        let mut buffer = device.backend().alloc(LARGE)?;
+        device.backend().zero(&stream, &mut buffer, LARGE)?;
         device.backend().submit(&stream)?;
         if keep_stream {
             drop(buffer);
@@ -251,7 +295,7 @@ pub fn a_forgotten_run_overwrites_nothing_later<B: Backend>(
     Ok(())
 }
 
-/// A panic while memory is mapped reaches the caller, if the device maps at all.
+/// A panic while memory is mapped reaches the caller, if the device maps at all, and the memory may be mapped again.
 ///
 /// # Errors
 /// Whatever the device says.
@@ -261,6 +305,36 @@ pub fn a_panic_while_memory_is_mapped_is_passed_on<B: Backend>(device: &Device<B
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
     // Where the host cannot map there is nothing to panic in.
     assert_eq!(caught.is_err(), device.caps().memory.host_can_map());
+    if caught.is_err() {
+        vec.map(|values| values[3] = 2.0)?;
+        assert_eq!(vec.to_vec()?, [1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0]);
+    }
+    Ok(())
+}
+
+/// A panic while launches are captured reaches the caller, if the device captures at all, and the stream works again.
+///
+/// # Errors
+/// Whatever the device says.
+pub fn a_panic_while_launches_are_captured_ends_the_capture<B: Backend>(device: &Device<B>) -> Outcome {
+    let backend = device.backend();
+    let stream = backend.open_stream(false)?;
+    let mut buffer = backend.alloc(4)?;
+    backend.write(&stream, &mut buffer, 0, &[7; 4])?;
+    let panics = || {
+        backend.capture::<DeviceError>(&stream, || {
+            backend.zero(&stream, &mut buffer, 4)?;
+            std::panic::panic_any("on purpose")
+        })
+    };
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+    assert!(matches!(caught, Err(_) | Ok(Err(DeviceError::Unsupported { .. }))));
+    let mut bytes = [0; 4];
+    backend.read(&stream, &buffer, 0, &mut bytes)?;
+    assert_eq!(bytes, [7; 4], "what was captured did not run");
+    backend.zero(&stream, &mut buffer, 4)?;
+    backend.read(&stream, &buffer, 0, &mut bytes)?;
+    assert_eq!(bytes, [0; 4]);
     Ok(())
 }
 
@@ -282,6 +356,7 @@ pub fn a_timed_workspace_reports_device_times<B: Backend>(
         let wall = wall.elapsed().as_secs_f64();
         assert!(stats.stage1_s > 0.0 && stats.stage2_s > 0.0, "{stats:?}");
         assert!(stats.stage1_s + stats.stage2_s <= wall, "{stats:?} within {wall} s");
+        assert_eq!(y.to_vec()?, expected(a));
     }
     Ok(())
 }

@@ -10,21 +10,32 @@
 //! ```
 //!
 //! Trials are named `backend-variant/algorithm/type/tiling/case`. What a device cannot do is skipped
-//! loudly (the name says what is needed); `SPMV_REQUIRE=cpu,opencl` turns a backend's absence into a
-//! failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
+//! loudly (the name says what is needed), if one table, `EXPECTED_REFUSALS`, expects it, and fails otherwise;
+//! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
 //! By default every algorithm runs in every value type on the first variant, as planned. Every other combination (a
 //! forced tiling, where sums are repaired, another variant) runs in one value type, and trials take turns with types, scalings
 //! and real matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
-#![forbid(unsafe_code)]
+// Not `forbid`: `probe.rs` passes unsafe verbs on.
+#![deny(unsafe_code)]
 
+mod canaries;
+mod captured;
 mod check;
 pub mod corpus;
 mod coverage;
 pub mod device;
+mod expected;
+mod faults;
+pub mod injection;
+mod memory;
 mod outcome;
+#[allow(unsafe_code)]
+mod probe;
 mod random;
 mod refusals;
+mod sharing;
+mod watch;
 
 use std::sync::{Arc, LazyLock};
 
@@ -32,7 +43,7 @@ pub use check::{check, compare, input, same_bits};
 pub use coverage::{SCALINGS, Share, is_full};
 use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
-use spmv_backend::{Backend, Result};
+use spmv_backend::{Backend, DtypeSet, Result};
 use spmv_core::{Dtype, Tiling, Value, by_dtype};
 use spmv_exec::{Algorithm, Device, Fixup, Options, Repair, Sums};
 
@@ -56,6 +67,8 @@ pub struct Variant<F> {
     pub algorithms: &'static [Algorithm],
     /// The groups to try; empty means all.
     pub only: &'static [&'static str],
+    /// Types that the variant hides; where `SPMV_REQUIRE` names the backend, every other must be there.
+    pub hides: DtypeSet,
 }
 
 impl<F> Variant<F> {
@@ -69,12 +82,18 @@ impl<F> Variant<F> {
             random: 200,
             algorithms: ALGORITHMS,
             only: &[],
+            hides: DtypeSet::NONE,
         }
     }
 }
 
 /// The algorithms, each to be forced on every value type.
 pub const ALGORITHMS: &[Algorithm] = Algorithm::ALL.split_at(1).1;
+
+/// What is tried with the memory of the variant at that position: all on the first one, and in the full suite.
+fn with_memory<F>(variant: &Variant<F>, at: usize) -> &'static [Algorithm] {
+    if at == 0 || is_full() { variant.algorithms } else { of_memory() }
+}
 
 /// Enough where variants differ in their memory alone: the first algorithm of each way in which sums come to their rows.
 pub fn of_memory() -> &'static [Algorithm] {
@@ -98,6 +117,8 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
             Ok(Ok(device)) => {
                 trials.push(captures(&label, &device));
                 of_device(&label, &device, &variant, at, &mut trials);
+                trials.extend(canaries::trials(&label, &device, &variant, at));
+                trials.extend(sharing::trials(&label, &device, &variant, at));
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),
             Err(e) => trials.push(absent(&label, B::NAME, &e.to_string())),
@@ -126,7 +147,7 @@ fn captures<B: Backend>(label: &str, device: &Device<B>) -> Trial {
         device.backend().capture(&stream, || Ok(())).map(drop)
     };
     match nothing(device) {
-        Err(e @ spmv_backend::Error::Unsupported { .. }) => {
+        Err(e @ spmv_backend::Error::Unsupported { .. }) if !expected::captures::<B>() => {
             Trial::test(format!("{label}/captures [{e}]"), || Ok(())).with_ignored_flag(true)
         }
         result => {
@@ -167,6 +188,20 @@ fn of_device<B: Backend, F>(
             Sums::Repaired => &variant.fixups,
             Sums::Direct | Sums::Joined => &[Fixup::Auto],
         };
+        let by_kind = of_memory().contains(&algorithm);
+        if at == 0 && variant.only.is_empty() && (by_kind || is_full() && !algorithm.has_own_layout()) {
+            // As planned, and in tiles so small that group indices need more than 16 bits.
+            let small = variant.tilings.first().filter(|_| facts.sums == Sums::Repaired);
+            for tiling in [None, small.copied()].into_iter().take(1 + usize::from(small.is_some())) {
+                let (device, options) = (device.clone(), Options { algorithm, tiling, ..Options::default() });
+                let tiling = tiling.map_or_else(|| "planned".to_owned(), |t| t.to_string());
+                let large = move || {
+                    let checked = check::<B, f32>(&device, &options, corpus::large(), &[(-2.0, 3.0)])?;
+                    checked.ok_or_else(|| "refused".to_owned())
+                };
+                trials.push(trial(format!("{label}/{algorithm}/f32/{tiling}/large"), Box::new(large)));
+            }
+        }
         let ways = std::iter::once(None).chain(tilings).flat_map(|t| fixups.iter().map(move |f| (t, *f)));
         for (way, (tiling, fixup)) in ways.enumerate() {
             let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP };
@@ -205,7 +240,13 @@ fn of_options<B: Backend, F>(
     };
     let name = format!("{label}/{}/{dtype}/{tiling}{fixup}", options.algorithm);
     if let Err(e) = can(device, dtype, &options) {
-        trials.push(Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true));
+        let lacks = expected::lacks(is_required(B::NAME), variant.hides, device.caps());
+        let asked = expected::Asked::new(device.caps(), lacks, dtype, &options);
+        let (name, reason) = (format!("{name} [{e}]"), format!("not an expected refusal: {e}"));
+        trials.push(match expected::is_expected(&asked, &reason) {
+            true => Trial::test(name, || Ok(())).with_ignored_flag(true),
+            false => Trial::test(name, || Err(Failed::from(reason))),
+        });
         return;
     }
     let mut push = |case: &str, f: Box<dyn Fn() -> Check + Send>| {
@@ -239,9 +280,9 @@ fn group<B: Backend, T: Value>(
     let (mut dirty, mut multiplied) = (0, 0);
     let group = matrices(&plan.kernel.tiling, share);
     for (i, case) in group.cases.iter().enumerate() {
-        let scalings = share.scalings(i, group.cases.len());
-        let checked = check::<B, T>(device, options, &case.matrix, case.exact, scalings)
-            .map_err(|e| format!("{}: {e}", case.name))?;
+        let scalings = group.scalings.unwrap_or_else(|| share.scalings(i, group.cases.len()));
+        let checked =
+            check::<B, T>(device, options, case, scalings).map_err(|e| format!("{}: {e}", case.name))?;
         dirty += checked.unwrap_or(0);
         multiplied += usize::from(checked.is_some());
     }

@@ -8,7 +8,7 @@ use spmv_exec::{Device, Options};
 
 use crate::Share;
 use crate::check::{self};
-use crate::corpus::of_lengths;
+use crate::corpus::{Case, of_lengths};
 use crate::outcome::Check;
 
 /// Checks `cases` random matrices of integers exactly.
@@ -22,11 +22,11 @@ pub(crate) fn check<B: Backend, T: Value>(
     let len = prop_oneof![4 => Just(0usize), 5 => 1usize..5, 1 => 5usize..90];
     let lens = proptest::collection::vec(len, 0..40);
     let result = TestRunner::new(config).run(&(lens, 1usize..50), |(lens, n_cols)| {
-        let matrix = of_lengths(&lens, n_cols);
+        let case = Case::new("random", of_lengths(&lens, n_cols), true);
         // Refused ones, too, are checked: that they are refused rightly.
         // A matrix has the same scaling whenever it is tried, or it would not shrink.
-        let scalings = share.scalings(matrix.nnz(), usize::MAX);
-        check::check::<B, T>(device, options, &matrix, true, scalings).map_err(TestCaseError::fail)?;
+        let scalings = share.scalings(case.matrix.nnz(), usize::MAX);
+        check::check::<B, T>(device, options, &case, scalings).map_err(TestCaseError::fail)?;
         Ok(())
     });
     match result {

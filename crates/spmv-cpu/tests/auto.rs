@@ -44,8 +44,7 @@ fn all_of<T: Value>() -> Vec<Algorithm> {
             for (i, case) in cases.iter().enumerate() {
                 let what = || format!("{group}/{} by {order:?}", case.name);
                 let scalings = share.scalings(i, cases.len());
-                let checked =
-                    check::<Cpu, T>(&device, &Options::default(), &case.matrix, case.exact, scalings);
+                let checked = check::<Cpu, T>(&device, &Options::default(), case, scalings);
                 assert!(
                     checked.unwrap_or_else(|e| panic!("{}: {e}", what())).is_some(),
                     "{}: refused",

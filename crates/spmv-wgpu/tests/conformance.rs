@@ -1,9 +1,9 @@
 //! The suite of `spmv-conformance` on the first device of wgpu, or the one that `SPMV_WGPU_DEVICE` names: every kind of
 //! memory that it offers, and lesser devices that a mask can make of it.
 
-use spmv_backend::Result;
+use spmv_backend::{DtypeSet, Result};
 use spmv_conformance::{Variant, of_memory, run, suite};
-use spmv_core::Tiling;
+use spmv_core::{Dtype, Tiling};
 use spmv_exec::Fixup;
 use spmv_wgpu::{Mask, Memory, Options, Wgpu};
 
@@ -51,6 +51,7 @@ fn variants() -> Vec<Variant<Open>> {
         },
         Variant {
             random: 10,
+            hides: DtypeSet::NONE.with(Dtype::F64),
             ..Variant::new(
                 "small",
                 open(None, Mask { no_subgroups: true, local_bytes: Some(2048), no_f64: true, ..all }),

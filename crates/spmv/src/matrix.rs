@@ -145,8 +145,21 @@ impl<T: Scalar> Matrix<T> {
         self.erased.prepare_s()
     }
 
-    /// `y <- alpha*A*x + beta*y` on device vectors: `x` of `n_cols` values, `y` of `n_rows` sums. `y` is
-    /// not read if `beta == 0`. Nothing is allocated or compiled after the first call.
+    /// `y <- alpha*A*x + beta*y` on device vectors: `x` of `n_cols` values, `y` of `n_rows` sums.
+    ///
+    /// As in BLAS, `beta == 0` does not read `y`, and with `alpha == 0` no value of the matrix or of `x` reaches it, not even
+    /// NaN. After the first call no memory of the device is allocated, nothing on the host that grows with the matrix, and
+    /// nothing is compiled.
+    ///
+    /// ```
+    /// use spmv::{BackendKind, Context, Csr};
+    /// let context = Context::with(BackendKind::Cpu)?;
+    /// let a = context.prepare(&Csr::from_coo(1, 1, &[(0, 0, f32::NAN)])?)?;
+    /// let (x, mut y) = (context.upload(&[1.0])?, context.upload(&[f32::INFINITY])?);
+    /// a.apply(0.0, &x, 0.0, &mut y)?;
+    /// assert_eq!(y.to_vec()?, [0.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Vectors of another length or backend, sums that were never repaired, failures of the device.
