@@ -96,7 +96,8 @@ impl Stats {
     fn stats(&self) -> MatrixStats {
         let Self { n_rows, n_cols, nnz, min, mean, max, std_dev, empty, diagonals, scatter } = *self;
         // As far as a matrix in memory can have them.
-        let [nnz, min, max] = [nnz, min, max].map(|n| n & MOST_ENTRIES);
+        let [n_rows, n_cols, nnz] = [n_rows, n_cols, nnz].map(|n| n & MOST_ENTRIES);
+        let [min, max, empty] = [min, max, empty].map(|n| n & MOST_ENTRIES);
         let rows = RowStats { n_rows, n_cols, nnz, min, mean, max, std_dev, empty };
         MatrixStats { rows, diagonals, scatter }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use spmv::Csr;
-use spmv_io::matrix_market::Reader;
+use spmv_io::matrix_market::{Field, Reader};
 use spmv_io::suite::{self, Entry};
 
 /// A matrix to be read or generated when its turn comes.
@@ -52,6 +52,11 @@ fn repository_files() -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The name in tables and files, which says so where only the real part is multiplied.
+fn named(name: String, field: Field) -> String {
+    if field == Field::Complex { format!("Re({name})") } else { name }
+}
+
 impl Input {
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -68,8 +73,11 @@ impl Input {
         let name = self.name().to_owned();
         match self {
             Input::File(path) => {
-                let matrix = Reader::new().real_part(true).read(path)?;
-                Ok(Loaded { name, twin: false, matrix })
+                let (header, matrix) = Reader::new().real_part(true).read_with_header(path)?;
+                if header.field == Field::Complex {
+                    eprintln!("{name}: complex; its real part is multiplied");
+                }
+                Ok(Loaded { name: named(name, header.field), twin: false, matrix })
             }
             Input::Suite { entry, dir } => {
                 let cache =
@@ -78,5 +86,22 @@ impl Input {
                 Ok(Loaded { name, twin: loaded.twin, matrix: loaded.matrix })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complex_file_is_named_for_what_is_multiplied() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wave.mtx");
+        std::fs::write(&path, "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 2.0 3.0\n")
+            .unwrap();
+        let loaded = Input::File(path.clone()).load().unwrap();
+        assert_eq!((&*loaded.name, loaded.matrix.vals()), ("Re(wave)", &[2.0][..]));
+        std::fs::write(&path, "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2.0\n").unwrap();
+        assert_eq!(Input::File(path).load().unwrap().name, "wave");
     }
 }
