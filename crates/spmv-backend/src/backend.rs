@@ -172,6 +172,14 @@ pub trait Addressed {
 /// with it meanwhile is for the caller of [`launch`](Self::launch) to promise. After verbs on several streams that nobody waited
 /// for, what a buffer holds is unspecified.
 ///
+/// ```compile_fail,E0502
+/// # use spmv_backend::{Backend, Result};
+/// fn race<B: Backend>(device: &B, stream: &B::Stream, buffer: &mut B::Buffer) -> Result<()> {
+///     let mut sevens = [7; 8];
+///     device.map(stream, buffer, 8, |_| device.read(stream, buffer, 0, &mut sevens))?
+/// }
+/// ```
+///
 /// Implementations promise:
 /// - work on one stream happens in the order given; [`read`](Self::read), [`map`](Self::map) and
 ///   [`wait`](Self::wait) return after the stream's earlier work is done;

@@ -21,14 +21,14 @@ fn ctrl_c_ends_a_run_with_the_table_the_file_and_status_130() {
 
     let mut row = String::new();
     out.read_line(&mut row).unwrap();
-    assert!(row.starts_with("young1c") && row.contains("GFlop/s"), "a row as it is measured: {row}");
+    assert!(row.starts_with("Re(young1c)") && row.contains("GFlop/s"), "a row as it is measured: {row}");
     let interrupt = format!("kill -INT {}", bench.id());
     assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
     let mut rest = String::new();
     out.read_to_string(&mut rest).unwrap();
 
     assert_eq!(bench.wait().unwrap().code(), Some(130), "{rest}");
-    let rows = rest.lines().filter(|line| line.starts_with("| young1c")).count();
+    let rows = rest.lines().filter(|line| line.starts_with("| Re(young1c)")).count();
     assert!((1..MATRICES).contains(&rows) && rest.contains("The run ended early"), "{rest}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(report["rows"].as_array().unwrap().len(), rows, "the file has what the table has");
