@@ -88,7 +88,7 @@ pub fn groups() -> Vec<(&'static str, Arc<Matrices>)> {
         ("power_law", Arc::new(|tiling, _| power_law(tiling))),
         ("rounding", Arc::new(|tiling, _| rounding(tiling))),
         ("special_values", Arc::new(|tiling, _| special_values(tiling))),
-        ("special_factors", Arc::new(|tiling, _| special_factors(tiling))),
+        ("special_factors", Arc::new(special_factors)),
         ("wide_offsets", Arc::new(|tiling, _| wide_offsets(tiling))),
         ("real", Arc::new(|_, share| real(share))),
     ]
@@ -252,7 +252,7 @@ fn special_values(_: &Tiling) -> Group {
 }
 
 /// Factors of zero do not read what they scale, and others scale sums, not products: these would overflow.
-fn special_factors(tiling: &Tiling) -> Group {
+fn special_factors(tiling: &Tiling, share: Share) -> Group {
     const OVERFLOWING: (f64, f64) = (1e20, 0.0);
     static SCALINGS: LazyLock<Vec<(f64, f64)>> =
         LazyLock::new(|| SPECIAL_SCALINGS.into_iter().chain([OVERFLOWING]).collect());
@@ -270,7 +270,8 @@ fn special_factors(tiling: &Tiling) -> Group {
         spread.vals_mut()[entry] = value;
     }
     let spread = Case::new("NaN and infinity", spread, false);
-    Group { scalings: Some(&SCALINGS), ..clean(vec![whole, plain, spread]) }
+    let cases = share.take([whole, plain, spread]);
+    Group { scalings: Some(&SCALINGS), ..clean(cases) }
 }
 
 /// Offsets of 64 bits are rebased to 32, in every part.
@@ -284,12 +285,12 @@ fn wide_offsets(tiling: &Tiling) -> Group {
 /// tiles group indices beyond 16 bits.
 pub(crate) fn large() -> &'static Case {
     static LARGE: LazyLock<Case> = LazyLock::new(|| {
-        const ROWS: usize = 3_200_000;
+        const ROWS: usize = 3_010_000;
         let len = |row: usize| match row {
             1_000_000 => 70_000,
             // A run of empty rows.
             2_000_000..2_001_000 => 0,
-            _ => row * 7 % 5 * (row % 2),
+            _ => (row * 7 % 5).min(3),
         };
         let mut row_ptr = vec![0u32];
         let (mut cols, mut vals) = (Vec::new(), Vec::new());
@@ -301,6 +302,7 @@ pub(crate) fn large() -> &'static Case {
             row_ptr.push(cols.len() as u32);
         }
         let matrix = Csr::new(ROWS, ROWS, row_ptr, cols, vals).expect("valid by construction");
+        assert!(matrix.nnz() > 5_000_000);
         Case::new("large", matrix, true)
     });
     &LARGE

@@ -76,7 +76,7 @@ fn main() {
     for (at, (label, memory)) in memories.into_iter().enumerate() {
         let opened = open(Some(memory), Mask::default())();
         let algorithms = if is_full() { ALGORITHMS } else { of_memory() };
-        trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, (Share::of(at), 3)));
+        trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, (Share::of(at), 6)));
     }
     // PoCL uses all cores by itself, and PoCL 5 aborts (`pocl_release_dlhandle_cache`) when several threads run
     // kernels while others release theirs.

@@ -100,7 +100,7 @@ fn of_device<B: Backend>(label: &str, device: spmv_backend::Result<B>, trials: &
                     group.cases.iter().enumerate().filter(|(_, c)| !(splits_rows && c.whole_rows))
                 {
                     let scalings = group.scalings.unwrap_or_else(|| share.scalings(i, group.cases.len()));
-                    for split in &share.next(i).part(&splits(case.matrix.n_rows())[kind].1, 2) {
+                    for split in &share.next(i).part(&splits(case.matrix.n_rows())[kind].1, 3) {
                         by_dtype!(dtype, T => check::<B, T>(&devices, case, split, scalings))
                             .map_err(|e| Failed::from(format!("{}: {e}", case.name)))?;
                     }
