@@ -2,7 +2,7 @@
 //! works again.
 //!
 //! The scenario prepares a matrix, makes a workspace, and multiplies in every way that there is. It runs once without a
-//! fault, which counts the calls of verbs; then once for each call and each [`Fault`]. Whatever fails is done again at once,
+//! fault, which counts the calls of verbs; then once for each call and each `Fault`. Whatever fails is done again at once,
 //! by the same device, matrix, workspace and vectors.
 
 use std::panic::{self, AssertUnwindSafe};
