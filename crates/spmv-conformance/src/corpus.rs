@@ -9,7 +9,7 @@ use spmv_core::{Csr, Tiling};
 use crate::Share;
 
 /// One matrix.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Case {
     /// What it is.
     pub name: String,
@@ -51,11 +51,12 @@ pub struct Group {
 }
 
 /// Alpha and beta that BLAS gives a meaning of their own (zero of either sign), that overflow easily, and that spread.
-const SPECIAL_SCALINGS: [(f64, f64); 11] = [
+const SPECIAL_SCALINGS: [(f64, f64); 12] = [
     (0.0, 0.0),
     (0.0, 1.0),
     (-0.0, -2.0),
     (1.0, -0.0),
+    (1e20, 0.0),
     (1e30, 0.0),
     (1.0, 1e30),
     (-1e30, 1e30),
@@ -253,9 +254,6 @@ fn special_values(_: &Tiling) -> Group {
 
 /// Factors of zero do not read what they scale, and others scale sums, not products: these would overflow.
 fn special_factors(tiling: &Tiling, share: Share) -> Group {
-    const OVERFLOWING: (f64, f64) = (1e20, 0.0);
-    static SCALINGS: LazyLock<Vec<(f64, f64)>> =
-        LazyLock::new(|| SPECIAL_SCALINGS.into_iter().chain([OVERFLOWING]).collect());
     let ones = |_: usize| 1.0;
     let opposite = |rows: u32| {
         let entries = (0..rows).flat_map(|r| [(r, r, 1e20), (r, r + 1, -1e20)]);
@@ -270,8 +268,8 @@ fn special_factors(tiling: &Tiling, share: Share) -> Group {
         spread.vals_mut()[entry] = value;
     }
     let spread = Case::new("NaN and infinity", spread, false);
-    let cases = share.take([whole, plain, spread]);
-    Group { scalings: Some(&SCALINGS), ..clean(cases) }
+    let cases = share.part(&[whole, plain, spread], 3);
+    Group { scalings: Some(&SPECIAL_SCALINGS), ..clean(cases) }
 }
 
 /// Offsets of 64 bits are rebased to 32, in every part.

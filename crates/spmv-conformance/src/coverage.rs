@@ -54,15 +54,6 @@ impl Share {
         }
     }
 
-    /// One of three items, in turn; or all.
-    pub(crate) fn take<T>(self, items: [T; 3]) -> Vec<T> {
-        let all = Vec::from(items);
-        match self.turn {
-            None => all,
-            Some(turn) => all.into_iter().skip(turn % 3).take(1).collect(),
-        }
-    }
-
     /// Alpha and beta for a case of a group: one pair of [`SCALINGS`], or all in small groups and in the full suite.
     ///
     /// Cases that follow each other get different pairs, and so do cases four apart, so that no pattern of a group

@@ -323,12 +323,11 @@ impl Backend for Cuda {
         let alone =
             (exclusive && !shared.manners.is_accessing()).then(|| HostAccess::begin(shared)).transpose()?;
         let zeroed = std::mem::take(&mut buffer.zeroed);
-        if exclusive {
-            // The device is idle. Waiting again would take `capturing` after `working`.
-        } else if zeroed {
+        // An exclusive access finds the device idle. Waiting again would take `capturing` after `working`.
+        if !exclusive && zeroed {
             // On whichever stream that was.
             shared.wait_for_all()?;
-        } else {
+        } else if !exclusive {
             // SAFETY: the stream lives.
             let answer = unsafe { sys::cuStreamSynchronize(stream.get()) };
             shared.check(During::Kernel("stream"), answer)?;

@@ -199,7 +199,7 @@ pub struct DeviceVec<B: Backend, T> {
 }
 
 /// Bytes of `n` elements; more than any buffer has, where they cannot be counted.
-fn bytes_of<E>(n: usize) -> u64 {
+pub(crate) fn bytes_of<E>(n: usize) -> u64 {
     (n as u64).saturating_mul(size_of::<E>() as u64)
 }
 

@@ -10,7 +10,7 @@ use spmv_core::tiling::tile_rows;
 use spmv_core::{Accum, CsrView, MatrixStats, RowStats, Tiling, Value};
 use spmv_fixup::{FixupError, carry, dirty};
 
-use crate::device::Device;
+use crate::device::{Device, bytes_of};
 use crate::error::Result;
 use crate::launch::{Compiled, Run, Scaling, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
@@ -213,8 +213,7 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
 impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
     fn reset(&mut self, backend: &B, stream: &B::Stream) -> Result<()> {
         // Repair reads rows of dirty tiles that hold no sum, too. It does not use them, but memory shall have been written.
-        let bytes = u64::from(self.state.span.n_rows) * size_of::<T::Accum>() as u64;
-        backend.zero(stream, &mut self.sums, bytes)?;
+        backend.zero(stream, &mut self.sums, bytes_of::<T::Accum>(self.state.span.n_rows as usize))?;
         Ok(backend.zero(stream, &mut self.dirty_count, DIRTY_COUNT_BYTES)?)
     }
 
@@ -292,8 +291,6 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
             device,
             stream,
             structure: spmv_fixup::Structure::new(*state.tiling(), &host.row_ptr, &host.tile_rows),
-            n_tiles: state.n_tiles() as usize,
-            n_bunches: state.n_bunches() as usize,
         };
         let reports = Reports { sync_rows, sync_sums, dirty_count, speculator };
         match copies {
@@ -372,14 +369,12 @@ struct OnHost<'a, B: Backend> {
     device: &'a Device<B>,
     stream: &'a B::Stream,
     structure: spmv_fixup::Structure<'a>,
-    n_tiles: usize,
-    n_bunches: usize,
 }
 
 impl<B: Backend> OnHost<'_, B> {
     /// A number of dirty tiles, if there can be so many.
     fn check_count(&self, count: u32) -> Result<usize> {
-        let n_tiles = self.n_tiles;
+        let n_tiles = self.structure.n_tiles();
         if count as usize <= n_tiles {
             return Ok(count as usize);
         }
@@ -395,9 +390,9 @@ impl<B: Backend> OnHost<'_, B> {
     ) -> Result<u32> {
         let Reports { sync_rows, sync_sums, dirty_count, speculator } = reports;
         let count = self.map(dirty_count, 2, |count: &mut [u32]| std::mem::take(&mut count[0]))?;
-        let n_dirty = self.check_count(count)?;
-        self.map(sync_rows, self.n_bunches, |sync_rows: &mut [u32]| {
-            self.map(sync_sums, self.n_bunches, |sync_sums: &mut [A]| {
+        let (n_dirty, n_bunches) = (self.check_count(count)?, self.structure.n_bunches());
+        self.map(sync_rows, n_bunches, |sync_rows: &mut [u32]| {
+            self.map(sync_sums, n_bunches, |sync_sums: &mut [A]| {
                 self.map(speculator, n_dirty, |speculator: &mut [u32]| {
                     let mut repair = |y: &mut [A]| self.repair(speculator, sync_rows, sync_sums, y);
                     match y {
