@@ -49,7 +49,7 @@ struct Caps {
     max_group: u32,
     max_groups: u32,
     max_local_bytes: u32,
-    sm_limits: Option<(u32, u32)>,
+    sm_limits: Option<(u32, u32, Option<u32>)>,
     max_buffer_bytes: u64,
     max_tile: (u32, u32),
     built: Vec<(u8, Vec<u32>, Vec<u32>)>,
@@ -123,7 +123,8 @@ impl Caps {
         (caps.compute_units, caps.max_group, caps.max_groups) =
             (self.compute_units, self.max_group, self.max_groups);
         caps.max_local_bytes = self.max_local_bytes;
-        caps.sm_limits = self.sm_limits.map(|(local_bytes, lanes)| SmLimits { local_bytes, lanes });
+        caps.sm_limits =
+            self.sm_limits.map(|(local_bytes, lanes, groups)| SmLimits { local_bytes, lanes, groups });
         (caps.max_buffer_bytes, caps.max_tile) = (self.max_buffer_bytes, self.max_tile);
         let built = |(kernel, lanes, widths): &(u8, Vec<u32>, Vec<u32>)| Built {
             kernel: pick(KernelId::ALL, *kernel),

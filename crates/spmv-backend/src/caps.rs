@@ -220,8 +220,9 @@ impl fmt::Display for Built {
 ///
 /// ```
 /// use spmv_backend::SmLimits;
-/// let turing = SmLimits { local_bytes: 64 * 1024, lanes: 1024 };
-/// assert_eq!(turing.group_local_bytes(128), 8 * 1024);
+/// let turing = SmLimits { local_bytes: 64 * 1024, lanes: 1024, groups: Some(16) };
+/// assert_eq!((turing.resident_groups(128), turing.group_local_bytes(128)), (8, 8 * 1024));
+/// assert_eq!(turing.resident_groups(32), 16);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SmLimits {
@@ -229,14 +230,38 @@ pub struct SmLimits {
     pub local_bytes: u32,
     /// Lanes.
     pub lanes: u32,
+    /// Groups, where the driver reports it.
+    pub groups: Option<u32>,
 }
 
 impl SmLimits {
-    /// Bytes of local memory that each group may take if the unit is to hold as many groups of `lanes` lanes as it can:
-    /// Gao et al., equation 3.
+    /// Groups of `lanes` lanes that the unit holds at a time, whatever their local memory; at least 1.
+    pub const fn resident_groups(&self, lanes: u32) -> u32 {
+        let by_lanes = self.lanes / if lanes == 0 { 1 } else { lanes };
+        let groups = match self.groups {
+            Some(most) if most < by_lanes => most,
+            _ => by_lanes,
+        };
+        if groups == 0 { 1 } else { groups }
+    }
+
+    /// Bytes of local memory that each group may take if the unit is to hold as many groups of `lanes` lanes as it can.
     pub const fn group_local_bytes(&self, lanes: u32) -> u32 {
-        let groups = self.lanes / if lanes == 0 { 1 } else { lanes };
-        self.local_bytes / if groups == 0 { 1 } else { groups }
+        self.local_bytes / self.resident_groups(lanes)
+    }
+
+    /// SHARED_SIZE of Gao et al., equation 3: entries whose products `lanes` lanes of a group may hold in local memory, in
+    /// sums of that type. With *t* lanes in a group, and *T*, *S* and *B* the most threads, bytes of shared memory and
+    /// blocks of a multiprocessor, it is *S* / min(*T*/*t*, *B*) / bytes of a sum: twice as many in `f32` as in `f64`.
+    ///
+    /// ```
+    /// use spmv_backend::SmLimits;
+    /// use spmv_core::Dtype;
+    /// let k20c = SmLimits { local_bytes: 48 * 1024, lanes: 2048, groups: Some(16) };
+    /// assert_eq!([Dtype::F32, Dtype::F64].map(|sum| k20c.shared_size(256, sum)), [1536, 768]);
+    /// ```
+    pub const fn shared_size(&self, lanes: u32, sum: Dtype) -> u32 {
+        self.group_local_bytes(lanes) / sum.bytes() as u32
     }
 }
 
@@ -369,4 +394,42 @@ pub fn find_device<'a, D>(all: &'a [D], asked: &str, name: impl Fn(&D) -> String
         let list: Vec<String> = all.iter().enumerate().map(|(i, d)| format!("{i}: {}", name(d))).collect();
         format!("no device '{asked}'; there are {}", list.join(", "))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads, KiB of shared memory and blocks of a multiprocessor: NVIDIA's for compute capability 2.0 and 3.5.
+    const C2050: SmLimits = SmLimits { local_bytes: 48 * 1024, lanes: 1536, groups: Some(8) };
+    const K20C: SmLimits = SmLimits { local_bytes: 48 * 1024, lanes: 2048, groups: Some(16) };
+
+    #[test]
+    fn equation_3_of_gao_et_al_on_the_papers_devices() {
+        let sizes = |unit: SmLimits, sum| [64, 128, 256, 512].map(|lanes| unit.shared_size(lanes, sum));
+        // 8 blocks, where threads alone would allow 24 and 12; then 6 and 3.
+        assert_eq!(sizes(C2050, Dtype::F32), [1536, 1536, 2048, 4096]);
+        // 16 blocks, where threads alone would allow 32; then 16, 8 and 4.
+        assert_eq!(sizes(K20C, Dtype::F32), [768, 768, 1536, 3072]);
+    }
+
+    #[test]
+    fn blocks_of_f32_hold_twice_the_entries_of_f64() {
+        for unit in [C2050, K20C] {
+            for lanes in [32, 64, 128, 256, 512, 1024] {
+                assert_eq!(
+                    unit.shared_size(lanes, Dtype::F32),
+                    2 * unit.shared_size(lanes, Dtype::F64),
+                    "{lanes}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_unit_holds_one_group_whatever_its_limits() {
+        let unit = SmLimits { local_bytes: 1024, lanes: 64, groups: Some(0) };
+        assert_eq!((unit.resident_groups(0), unit.resident_groups(128)), (1, 1));
+        assert_eq!(SmLimits { groups: None, ..C2050 }.resident_groups(64), 24);
+    }
 }

@@ -96,6 +96,15 @@ macro_rules! for_each_kernel {
                 arrivals: [counter], y: [mut accum],
             ) local |g| g.held + (2 * g.lanes + 2) * 4;
 
+            /// Blocks of whole rows, as Gao et al. published it (algorithms 3 and 5 to 9).
+            ///
+            /// `block_rows`: the blocks of `spmv_core::tiling::RowBlocks::whole`, one more than groups.
+            // A group's products, and a sum for each lane.
+            IpcsrPublished ipcsr_published(
+                n_rows: u32, row_base: u32, alpha: accum, beta: accum, row_ptr: [u32], block_rows: [u32],
+                cols: [column], vals: [value], x: [vector], y: [mut accum],
+            ) local |g| (g.bunches * g.tile + g.lanes) * g.sum;
+
             /// The products of all entries, in their order, in the device's memory (Gao et al.).
             PcsrProducts pcsr_products(
                 nnz: u32, tiles: u32, cols: [column], vals: [value], x: [vector], products: [mut accum],

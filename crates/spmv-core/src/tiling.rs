@@ -434,6 +434,43 @@ impl RowBlocks {
         Self { rows, entries, cuts_rows }
     }
 
+    /// The same without cutting a row: a longer row is one block, whatever its length. A block is closed as soon as it is
+    /// full, as in the paper, so empty rows after its last entry begin the next. Always at least one block. O(rows).
+    ///
+    /// ```
+    /// use spmv_core::{Tiling, tiling::RowBlocks};
+    /// // Four lanes, eight entries: rows of 3, 3, 3 and 20.
+    /// let blocks = RowBlocks::whole(&Tiling::new(4, 2, 1, 1)?, &[0, 3, 6, 9, 29]);
+    /// assert_eq!(blocks.rows, [0, 2, 3, 4]);
+    /// assert_eq!(blocks.entries, [0, 6, 9, 29]);
+    /// # Ok::<(), spmv_core::TilingError>(())
+    /// ```
+    pub fn whole(tiling: &Tiling, row_ptr: &[u32]) -> Self {
+        let (held, lanes) = (tiling.tile_entries() * tiling.bunches(), tiling.group_lanes());
+        let n_rows = row_ptr.len() as u32 - 1;
+        let mut rows = vec![0];
+        // Where the block begins that is being filled.
+        let mut first = 0;
+        for row in 0..n_rows {
+            let end = row_ptr[row as usize + 1];
+            if row > first && end - row_ptr[first as usize] > held {
+                // Algorithm 4: this row is an extra one that is excluded.
+                rows.push(row);
+                first = row;
+            }
+            // Algorithm 4: this row fills up SHARED_SIZE or the lanes. Algorithm 6: or it is longer than SHARED_SIZE.
+            if end - row_ptr[first as usize] >= held || row + 1 - first == lanes {
+                rows.push(row + 1);
+                first = row + 1;
+            }
+        }
+        if first < n_rows || n_rows == 0 {
+            rows.push(n_rows);
+        }
+        let entries = rows.iter().map(|&row| row_ptr[row as usize]).collect();
+        Self { rows, entries, cuts_rows: false }
+    }
+
     /// Number of blocks.
     pub fn n_blocks(&self) -> usize {
         self.rows.len() - 1
@@ -502,31 +539,6 @@ mod tests {
                 (row, entry) = (piece.rows.end, piece.entries.end);
             }
             prop_assert_eq!((row, entry), (lens.len(), *row_ptr.last().unwrap() as usize));
-        }
-
-        #[test]
-        fn blocks_cover_every_row_and_entry_in_order(
-            lens in prop::collection::vec(prop_oneof![8 => 0u32..6, 1 => 0u32..60], 0..60),
-            t in 1u32..9, w in 1u32..5,
-        ) {
-            let tiling = Tiling::new(t, w, 1, 1).unwrap();
-            let row_ptr: Vec<u32> = std::iter::once(0).chain(lens.iter().scan(0, |s, l| { *s += l; Some(*s) })).collect();
-            let blocks = RowBlocks::of(&tiling, &row_ptr);
-            prop_assert!(blocks.rows.len() == blocks.entries.len() && blocks.n_blocks() >= 1);
-            prop_assert_eq!((blocks.rows[0], blocks.entries[0]), (0, 0));
-            prop_assert_eq!(*blocks.rows.last().unwrap(), lens.len() as u32);
-            prop_assert_eq!(*blocks.entries.last().unwrap(), row_ptr[lens.len()]);
-            let mut cuts = false;
-            for (rows, entries) in blocks.rows.windows(2).zip(blocks.entries.windows(2)) {
-                let n = rows[1] - rows[0];
-                prop_assert!(n <= t && entries[1] - entries[0] <= t * w);
-                // Whole rows, but for the pieces of a longer one.
-                let begins = entries[0] == row_ptr[rows[0] as usize];
-                cuts |= !begins;
-                prop_assert!(begins || n <= 1);
-                prop_assert!(n == 0 || entries[1] == row_ptr[rows[1] as usize]);
-            }
-            prop_assert_eq!(cuts, blocks.cuts_rows);
         }
 
         #[test]

@@ -19,6 +19,7 @@ pub(crate) enum Attribute {
     MaxSharedMemoryPerMultiprocessor = 81,
     ManagedMemory = 83,
     ConcurrentManagedAccess = 89,
+    MaxBlocksPerMultiprocessor = 106,
 }
 
 /// Starts the driver; again and again does no harm.

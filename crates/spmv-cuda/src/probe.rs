@@ -108,6 +108,8 @@ fn of_device(ordinal: i32, driver: (i32, i32)) -> Result<Found, Refusal> {
         sm_limits: SmLimits {
             local_bytes: number(Attribute::MaxSharedMemoryPerMultiprocessor)?,
             lanes: number(Attribute::MaxThreadsPerMultiprocessor)?,
+            // Drivers before CUDA 11 do not know the attribute.
+            groups: number(Attribute::MaxBlocksPerMultiprocessor).ok().filter(|groups| *groups > 0),
         },
         total_bytes: queries::total_bytes(device)?,
         info: DeviceInfo { name: queries::name(device)?, compute, kind, memories, l2_bytes },

@@ -119,7 +119,9 @@ pub(crate) fn choose(
     let (rule, reason) = by_rule(rows, caps);
     let seconds_of = |known| candidates.iter().find(|c| c.algorithm == known).map(|c| c.seconds);
     let (Some(profile), Some(of_rule)) = (profile, seconds_of(rule.into())) else { return (rule, reason) };
-    let (best, worth) = (&candidates[0], if profile.is_built_in() { WORTH_OF_ANOTHER } else { WORTH });
+    let worth = if profile.is_built_in() { WORTH_OF_ANOTHER } else { WORTH };
+    let may_be_taken = |c: &&Candidate| c.algorithm.facts().is_some_and(|facts| !facts.by_name_only);
+    let Some(best) = candidates.iter().find(may_be_taken) else { return (rule, reason) };
     match best.algorithm.known() {
         Some(known) if known == rule => (rule, "predicted to be fastest"),
         Some(known) if best.seconds <= worth.is * of_rule => (known, "predicted to be fastest by far"),
@@ -176,6 +178,17 @@ mod tests {
 
     fn names(plan: &Plan) -> Vec<&str> {
         plan.candidates.iter().map(|c| c.algorithm.name()).collect()
+    }
+
+    #[test]
+    fn what_is_there_to_compare_with_is_taken_by_name_alone() {
+        use KernelId::{CsrVector, IpcsrPublished};
+        let profile = profile(&[(CsrVector, 3e-9), (IpcsrPublished, 1e-9)]);
+        let auto = planned(stats(), &profile, Options::default());
+        assert_eq!(names(&auto), ["ipcsr_published", "csr_vector"]);
+        assert_eq!(auto.algorithm, Algorithm::CsrVector);
+        let asked = Options { algorithm: Algorithm::IpcsrPublished, ..Options::default() };
+        assert_eq!(planned(stats(), &profile, asked).algorithm, Algorithm::IpcsrPublished);
     }
 
     #[test]

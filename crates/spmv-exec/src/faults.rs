@@ -384,9 +384,11 @@ mod plans {
         };
         let mut caps = gpu();
         assert_eq!([Dtype::F32, Dtype::F64].map(|v| width(&caps, v)), [8, 8]);
-        // Turing, Ada (which holds 12 such groups of 128 lanes), Hopper.
-        for (bytes, lanes, widths) in [(64, 1024, [8, 4]), (100, 1536, [8, 4]), (228, 2048, [8, 8])] {
-            caps.sm_limits = Some(SmLimits { local_bytes: bytes * 1024, lanes });
+        // Turing, Ada (which holds 12 such groups of 128 lanes), Hopper; Fermi, which holds 8 although it has lanes for 12.
+        let units =
+            [(64, 1024, 16, [8, 4]), (100, 1536, 24, [8, 4]), (228, 2048, 32, [8, 8]), (48, 1536, 8, [8, 2])];
+        for (bytes, lanes, groups, widths) in units {
+            caps.sm_limits = Some(SmLimits { local_bytes: bytes * 1024, lanes, groups: Some(groups) });
             assert_eq!([Dtype::F32, Dtype::F64].map(|v| width(&caps, v)), widths, "{bytes}");
         }
     }

@@ -77,8 +77,12 @@ pub(crate) enum W {
     /// So many where lanes are iterations, else the second number.
     Iterations(u32, u32),
     /// So many, the first number where rows are short; and no more local memory than leaves room for the other groups of
-    /// a compute unit (Gao et al., equation 3).
+    /// a compute unit. That differs from [`W::Equation3`] in that all local memory counts (padding, sums and row ends too),
+    /// and that a group never has more entries, so that where memory suffices `f64` has as many as `f32`.
     Block(u32, u32),
+    /// The greatest power of two within SHARED_SIZE (Gao et al., equation 3). Where the driver does not report a compute
+    /// unit's limits, so many for sums of 4 bytes, and half as many for those of 8.
+    Equation3(u32),
     /// Liu & Vinter 2015, Table 1.
     Table1,
 }
@@ -219,6 +223,7 @@ impl Row {
                     long
                 }
             }
+            W::Equation3(otherwise) => equation3(case, lanes * bunches, otherwise),
             W::Table1 => table1(lanes, case.value).width(),
         };
         let width = self.fitting_width(case, lanes, wanted, bunches);
@@ -295,6 +300,16 @@ impl Row {
         let fitting = widths().find(|width| fits(case, local_bytes, lanes, *width, bunches));
         fitting.unwrap_or(1)
     }
+}
+
+/// Entries of a lane by Gao et al., equation 3: a power of two, at least 1.
+fn equation3(case: &Case<'_>, lanes: u32, otherwise: u32) -> u32 {
+    let sum = case.value.accum();
+    let width = match case.caps.sm_limits {
+        Some(unit) => unit.shared_size(lanes, sum) / lanes.max(1),
+        None => otherwise * Dtype::F32.bytes() as u32 / sum.bytes() as u32,
+    };
+    1 << width.max(1).ilog2()
 }
 
 fn half(n: &u32) -> Option<u32> {

@@ -100,7 +100,7 @@ mod tests {
     fn waves_are_what_a_device_holds() {
         let mut caps = DeviceCaps::new("H200", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
         caps.compute_units = 132;
-        caps.sm_limits = Some(SmLimits { local_bytes: 228 * 1024, lanes: 2048 });
+        caps.sm_limits = Some(SmLimits { local_bytes: 228 * 1024, lanes: 2048, groups: Some(32) });
         assert_eq!(Format::ALL.map(|f| f.wave_rows(&caps)), [16_896, 270_336, 270_336, 270_336]);
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
         caps.compute_units = 2;

@@ -125,6 +125,8 @@ algorithms! {
     csr_scalar CsrScalar;
     /// Products of all entries in the device's memory, then sums by row (Gao et al.).
     pcsr Pcsr;
+    /// [`Ipcsr`](Algorithm::Ipcsr) as Gao et al. published it, to compare with; `Auto` never takes it.
+    ipcsr_published IpcsrPublished;
     /// One lane a row of [`Ell`](spmv_core::format::Ell) (Bell & Garland 2009); refuses what pads too much.
     ell Ell;
     /// One lane a row of [`Jad`](spmv_core::format::Jad) (Saad 1989).
