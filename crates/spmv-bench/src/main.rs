@@ -1,9 +1,10 @@
-//! Measures the library: `cargo xtask bench | fit | predict | train`.
+//! Measures the library: `cargo xtask bench | fit | predict | reproduce | train`.
 // Not `forbid`: the vendors' libraries that are compared with are called by their C interfaces.
 #![deny(unsafe_code)]
 
 mod bench;
 mod model;
+mod papers;
 mod precision;
 
 use std::process::ExitCode;
@@ -21,6 +22,8 @@ enum Command {
     Fit(model::FitArgs),
     /// Predicts times of real matrices, and measures them.
     Predict(model::PredictArgs),
+    /// Shows tables and figures of the papers, their numbers next to ours.
+    Reproduce(papers::Args),
     /// Measures splits of matrices between every device found and the host's cores, and keeps models of their times.
     #[cfg(feature = "train")]
     Train(model::TrainArgs),
@@ -28,14 +31,19 @@ enum Command {
 
 fn main() -> anyhow::Result<ExitCode> {
     match Command::parse() {
-        Command::Bench(args) => match bench::run(&args)? {
-            Ending::Complete => {}
-            Ending::Interrupted => return Ok(ExitCode::from(bench::stop::EXIT_STATUS)),
-        },
+        Command::Bench(args) => return Ok(code(bench::run(&args)?)),
+        Command::Reproduce(args) => return Ok(code(papers::run(&args)?)),
         Command::Fit(args) => model::fit(&args)?,
         Command::Predict(args) => model::predict(&args)?,
         #[cfg(feature = "train")]
         Command::Train(args) => model::train(&args)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn code(ending: Ending) -> ExitCode {
+    match ending {
+        Ending::Complete => ExitCode::SUCCESS,
+        Ending::Interrupted => ExitCode::from(bench::stop::EXIT_STATUS),
+    }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Finding {
     pub(crate) stage2_us: f64,
     /// Of the last run.
     pub(crate) dirty_tiles: Option<u32>,
+    /// 0 for algorithms without tiles.
+    pub(crate) tiles: u32,
     pub(crate) error_over_bound: f64,
     pub(crate) ok: bool,
 }
@@ -121,6 +123,7 @@ fn sum_up(runs: &[RunStats], has_timestamps: bool, time: Spread, error_over_boun
         stage1_us: of(|r| r.stage1_s).median,
         stage2_us: of(|r| r.stage2_s).median,
         dirty_tiles: runs.last().and_then(|r| r.dirty_tiles),
+        tiles: runs.last().map_or(0, |r| r.tiles),
         // JSON knows no infinity, which is what a NaN in the result counts as.
         error_over_bound: error_over_bound.min(f64::MAX),
         ok,

@@ -1,12 +1,12 @@
 //! The report as one HTML page that needs nothing else: no network, no server, light and dark.
 
-mod assets;
-mod axis;
+pub(crate) mod assets;
+pub(crate) mod axis;
 mod bars;
 mod picture;
 mod roofline;
 mod rows;
-mod text;
+pub(crate) mod text;
 mod views;
 
 #[cfg(test)]

@@ -48,7 +48,6 @@ impl Live {
     }
 
     /// One that nobody reads.
-    #[cfg(test)]
     pub(crate) fn discarding() -> Self {
         Self::new(Box::new(std::io::sink()), &ProgressBar::hidden(), [].into_iter(), [].into_iter())
     }

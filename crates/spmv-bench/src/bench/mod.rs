@@ -1,15 +1,15 @@
 //! `cargo xtask bench`: what to multiply, where and how; the rest is in the modules.
 
 mod compare;
-mod comparison;
+pub(crate) mod comparison;
 pub(crate) mod devices;
-mod entrant;
-mod files;
+pub(crate) mod entrant;
+pub(crate) mod files;
 mod hetero;
-mod html;
+pub(crate) mod html;
 pub(crate) mod inputs;
-mod live;
-mod measure;
+pub(crate) mod live;
+pub(crate) mod measure;
 mod peers;
 pub(crate) mod report;
 mod runner;
@@ -362,7 +362,7 @@ fn algorithms(names: &[String]) -> anyhow::Result<Vec<Algorithm>> {
     names.iter().map(|n| Ok(n.parse()?)).collect()
 }
 
-fn progress(steps: usize) -> ProgressBar {
+pub(crate) fn progress(steps: usize) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}").expect("a valid template");
     let bar = ProgressBar::new(steps as u64).with_style(style);
@@ -387,7 +387,7 @@ pub(crate) fn machine() -> String {
 }
 
 /// `SPMV_COMMIT` names it where the program was carried to a machine without the repository.
-fn commit() -> String {
+pub(crate) fn commit() -> String {
     if let Ok(commit) = std::env::var("SPMV_COMMIT") {
         return commit;
     }

@@ -9,7 +9,7 @@ use spmv::{DeviceCaps, Dtype, MemoryModel, RowStats};
 pub(crate) const SCHEMA: &str = "spmv-bench/3";
 
 /// One run of `cargo xtask bench`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) schema: String,
     pub(crate) machine: String,

@@ -158,7 +158,7 @@ fn row<T: Scalar>(
     finding: Finding,
     peers: BTreeMap<String, PeerTime>,
 ) -> Row {
-    let Finding { time_us, device_us, stage1_us, stage2_us, dirty_tiles, error_over_bound, ok } = finding;
+    let Finding { time_us, device_us, stage1_us, stage2_us, dirty_tiles, error_over_bound, ok, .. } = finding;
     let rows = entrant.matrix.row_stats();
     let plan = entrant.matrix.plan();
     let seconds = counted_us(time_us, device_us).map(|us| us * 1e-6);

@@ -189,6 +189,7 @@ mod tests {
             stage1_us: 1.0,
             stage2_us: 1.0,
             dirty_tiles: None,
+            tiles: 0,
             error_over_bound: 7.0,
             ok: false,
         };

@@ -1,10 +1,10 @@
 //! Style and script of the page, written into it.
 
 /// Colours of series in [`STYLE`]: `s0`, `s1`, ...
-pub(super) const COLOURS: usize = 10;
+pub(crate) const COLOURS: usize = 10;
 
 /// Both colour schemes hold 3:1 for shapes and 4.5:1 for text against their background.
-pub(super) const STYLE: &str = "\
+pub(crate) const STYLE: &str = "\
 :root{color-scheme:light dark;--bg:#fff;--panel:#f5f7f9;--ink:#16202b;--soft:#505c69;--line:#d5dbe1;--bad:#b3141f;\
 --badbg:#fdecec;--roof:#b3141f;
 --c0:#0b5fc0;--c1:#c4500a;--c2:#00796b;--c3:#8e3fa8;--c4:#8a6d00;--c5:#b8336a;--c6:#5a6672;--c7:#3d7a1f;\
@@ -69,7 +69,7 @@ article p{font-size:.85rem}
 ";
 
 /// Sorts a table by the column whose heading is pressed; cells without a number stay last.
-pub(super) const SCRIPT: &str = "\
+pub(crate) const SCRIPT: &str = "\
 for (const table of document.querySelectorAll('table.sortable')) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => head.querySelector('button').addEventListener('click', () => {

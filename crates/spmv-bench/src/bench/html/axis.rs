@@ -1,7 +1,7 @@
 //! Scales of charts: from a value to a position, and where to put ticks.
 
 /// A range of values laid over a range of positions.
-pub(super) struct Axis {
+pub(crate) struct Axis {
     low: f64,
     high: f64,
     from: f64,
@@ -22,21 +22,21 @@ const TICKS: usize = 4;
 
 impl Axis {
     /// From 0 to a little above `high`.
-    pub(super) fn linear(high: f64, from: f64, to: f64) -> Self {
+    pub(crate) fn linear(high: f64, from: f64, to: f64) -> Self {
         Self { low: 0.0, high: high.max(1e-9) * 1.04, from, to, log: false }
     }
 
     /// From `low` to `high`, both above 0.
-    pub(super) fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
+    pub(crate) fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
         Self { low, high: high.max(low * 1.01), from, to, log: true }
     }
 
-    pub(super) fn ends(&self) -> (f64, f64) {
+    pub(crate) fn ends(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
     /// The position of a value.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let share = match self.log {
             true => (value / self.low).ln() / (self.high / self.low).ln(),
             false => (value - self.low) / (self.high - self.low),
@@ -44,7 +44,7 @@ impl Axis {
         self.from + share * (self.to - self.from)
     }
 
-    pub(super) fn ticks(&self) -> Vec<f64> {
+    pub(crate) fn ticks(&self) -> Vec<f64> {
         if !self.log {
             let decade = 10f64.powf((self.high / TICKS as f64).log10().floor());
             let factor =
@@ -66,7 +66,7 @@ impl Axis {
 }
 
 /// A tick's value without needless digits.
-pub(super) fn tick(value: f64) -> String {
+pub(crate) fn tick(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -1,7 +1,7 @@
 //! Text and numbers as HTML shows them.
 
 /// Text as HTML shows it, inside elements and quoted attributes alike.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -17,7 +17,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// Digits in groups of three.
-pub(super) fn thousands(n: usize) -> String {
+pub(crate) fn thousands(n: usize) -> String {
     let digits = n.to_string();
     let mut grouped = String::new();
     for (i, digit) in digits.chars().enumerate() {

@@ -1,0 +1,277 @@
+//! Figures 4 to 6, Table 1 and stage 2: one race over the suite, shown in several ways.
+
+use spmv::tiling::Preset;
+use spmv::{Algorithm, DeviceKind, Dtype, Options, RowStats, Tiling};
+
+use super::super::figures::{self, by_device, claim, left_out, maximum, mean, ratios, table, with_mean};
+use super::super::outcome::{Column, Outcome, Row, Rule, Table, Value};
+use super::super::scene::{Contestant, Raced, Scene, Way};
+use crate::bench::devices::Target;
+use crate::bench::report::{self, harmonic_mean};
+
+/// Names of contestants.
+const SERIAL: &str = "CPU, one thread";
+const OPEN_MP: &str = "CPU, all threads";
+const SCALAR: &str = "csr_scalar";
+/// As published: a warp a row.
+const WARP: &str = "csr_vector, a warp a row";
+const OURS: &str = "spec_segsum";
+const TABLE_1: &str = "spec_segsum, Table 1";
+
+/// The tiling of Table 1 for a device: the column of its vendor, nVidia's for any other.
+pub(super) fn of_table_1(target: &Target, precision: Dtype) -> Tiling {
+    let caps = target.context.caps();
+    let name = caps.name.to_lowercase();
+    let preset = match caps.kind {
+        DeviceKind::Cpu => Preset::Nvidia,
+        _ if name.contains("intel") => Preset::Intel,
+        _ if name.contains("amd") || name.contains("radeon") => Preset::Amd,
+        _ => Preset::Nvidia,
+    };
+    Tiling::preset(preset, precision)
+}
+
+fn contestants(target: &Target, precision: Dtype) -> Vec<Contestant> {
+    let caps = target.context.caps();
+    let spec =
+        |tiling| Options { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, ..Options::default() };
+    let warp = caps.subgroup.map_or(32, |(_, most)| u32::from(most)).min(caps.max_group);
+    let warp = Tiling::new(warp, 1, 1, 1).ok();
+    let mut all = vec![
+        Contestant { name: SERIAL.into(), way: Way::Loop { threads: 1 } },
+        Contestant { name: OPEN_MP.into(), way: Way::Loop { threads: 0 } },
+        Contestant::of(Algorithm::CsrScalar),
+        Contestant::ours(
+            WARP,
+            Options { algorithm: Algorithm::CsrVector, tiling: warp, ..Options::default() },
+        ),
+        Contestant::of(Algorithm::CsrVector),
+        Contestant::ours(OURS, spec(None)),
+        Contestant::ours(TABLE_1, spec(Some(of_table_1(target, precision)))),
+    ];
+    all.extend(super::super::scene::algorithms(&["coo", "hyb"]).map(Contestant::of));
+    all
+}
+
+fn race(scene: &Scene<'_>) -> anyhow::Result<Vec<Raced>> {
+    scene.race("the suite", &scene.suite(), &[Dtype::F32, Dtype::F64], &contestants)
+}
+
+fn of_precision(raced: &[Raced], precision: Dtype) -> Vec<Raced> {
+    raced.iter().filter(|r| r.precision == precision).cloned().collect()
+}
+
+pub(super) fn figure_4(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
+    throughput(scene, "figure-4", Dtype::F32)
+}
+
+pub(super) fn figure_5(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
+    throughput(scene, "figure-5", Dtype::F64)
+}
+
+/// GFlop/s of everyone, the harmonic mean, and speed-ups as the paper sums them up.
+fn throughput(scene: &Scene<'_>, item: &str, precision: Dtype) -> anyhow::Result<Outcome> {
+    let raced = of_precision(&race(scene)?, precision);
+    let mut outcome = Outcome::of(item);
+    for (on, precision, of_it) in by_device(&raced) {
+        let title = format!("GFlop/s in {precision} on {on}, and on the CPU");
+        let grid = table(title.clone(), &of_it, 2, Raced::gflops);
+        outcome.tables.push(with_mean(grid, "harmonic mean", harmonic_mean));
+        outcome.figures.push(figures::bars(title, "GFlop/s", &of_it, Raced::gflops));
+        for (slow, what) in
+            [(WARP, "over CSR-vector"), (SCALAR, "over CSR-scalar"), (OPEN_MP, "over the CPU's OpenMP loop")]
+        {
+            let all = ratios(&of_it, slow, OURS, |_| true);
+            for (sum, ours) in [("mean", mean(&all)), ("maximum", maximum(&all))] {
+                let what = format!("{what}, {sum}");
+                let papers = papers(scene, item, &what);
+                outcome.claims.push(claim(what, (&on, &precision), papers, ours, ("x", Rule::SameWinner)));
+            }
+            for (class, name) in [(true, "the ten regular ones"), (false, "the ten irregular ones")] {
+                let of_class = ratios(&of_it, slow, OURS, |matrix| is_regular(matrix) == class);
+                let what = format!("{what}, mean of {name}");
+                outcome.claims.push(claim(
+                    what,
+                    (&on, &precision),
+                    vec![],
+                    mean(&of_class),
+                    ("x", Rule::Shown),
+                ));
+            }
+        }
+    }
+    (outcome.notes, outcome.wrong) = left_out(&raced);
+    outcome.notes.push(
+        "Speed-ups are of spec_segsum as planned over csr_vector with a warp a row, as the paper's, and over csr_scalar; \
+         arithmetic means and maxima, as there. coo and hyb are what CUSP compares with."
+            .into(),
+    );
+    Ok(outcome)
+}
+
+/// The paper's devices and numbers.
+pub(super) fn papers(scene: &Scene<'_>, item: &str, what: &str) -> Vec<(String, f64)> {
+    let of_it = scene.numbers.of_item(item).filter(|n| n.what == what);
+    of_it.map(|n| (n.device.clone().unwrap_or_default(), n.value)).collect()
+}
+
+/// Whether the paper groups it with the regular ones: the first ten of Table 3.
+fn is_regular(matrix: &str) -> bool {
+    spmv_io::suite::ENTRIES.iter().position(|entry| entry.name == matrix).is_some_and(|at| at < 10)
+}
+
+/// Bytes by the paper's formula: x is read once for each nonzero.
+fn bytes_of_the_paper(rows: &RowStats, value: Dtype) -> f64 {
+    let (m, nnz, value) = (rows.n_rows as f64, rows.nnz as f64, value.bytes() as f64);
+    (m + 1.0 + nnz) * 4.0 + (nnz + nnz + m) * value
+}
+
+pub(super) fn figure_6(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
+    let raced: Vec<Raced> = race(scene)?.into_iter().filter(|r| r.name == OURS).collect();
+    let mut outcome = Outcome::of("figure-6");
+    for (on, precision, of_it) in by_device(&raced) {
+        let gbs = |r: &Raced, bytes: f64| r.us.map(|us| bytes / us / 1e3);
+        let papers_gbs = |r: &Raced| gbs(r, bytes_of_the_paper(&r.rows, r.precision));
+        let ours_gbs = |r: &Raced| gbs(r, report::Row::compulsory_bytes(&r.rows, r.precision));
+        let rows = of_it.iter().map(|r| Row {
+            label: r.matrix.clone(),
+            twin: r.twin,
+            values: vec![Value::ours(papers_gbs(r)), Value::ours(ours_gbs(r))],
+            note: String::new(),
+        });
+        let columns =
+            vec![Column::new("GB/s by the paper's formula", 1), Column::new("by compulsory traffic", 1)];
+        let title = format!("bandwidth of spec_segsum in {precision} on {on}");
+        let rows = rows.collect();
+        outcome.tables.push(Table { title: title.clone(), rows_are: "matrix".into(), columns, rows });
+        let target = scene.targets.iter().find(|target| target.label == on);
+        if target.is_some_and(Target::is_in_host_memory) {
+            let best = of_it.iter().filter_map(|r| papers_gbs(r)).max_by(f64::total_cmp);
+            outcome.claims.push(claim(
+                "highest bandwidth by the paper's formula over what memory reads",
+                (&on, &precision),
+                vec![],
+                best.map(|gbs| gbs / scene.read_gbs),
+                ("x", Rule::Shown),
+            ));
+        }
+        // "We can see that the regular matrices can use bandwidth more efficiently compared to the irregular ones."
+        let mean_of = |class: bool| {
+            let values = of_it.iter().filter(|r| is_regular(&r.matrix) == class);
+            let values: Vec<_> = values.filter_map(|r| Some((r.matrix.clone(), papers_gbs(r)?))).collect();
+            mean(&values)
+        };
+        let ratio = mean_of(true).zip(mean_of(false)).map(|(regular, irregular)| regular / irregular);
+        outcome.claims.push(claim(
+            "bandwidth on regular matrices over that on irregular ones is above 1",
+            (&on, &precision),
+            vec![("all three".into(), 1.0)],
+            ratio,
+            ("x", Rule::SameWinner),
+        ));
+        outcome.figures.push(figures::bars(title, "GB/s, the paper's formula", &of_it, papers_gbs));
+    }
+    outcome.notes.push(format!("The host's memory was measured to read {:.1} GB/s.", scene.read_gbs));
+    Ok(outcome)
+}
+
+/// What the plan takes, next to Table 1, and the times of both.
+pub(super) fn table_1(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
+    let raced = race(scene)?;
+    let mut outcome = Outcome::of("table-1");
+    let columns = ["T", "W", "B", "S"].map(|name| Column::new(name, 0)).to_vec();
+    let rows = ["Intel", "AMD", "nVidia"].into_iter().flat_map(|device| {
+        ["f32", "f64"].into_iter().filter_map(move |precision| {
+            let value = |what: &str| {
+                let is_it = |n: &super::super::numbers::Number| {
+                    n.device.as_deref() == Some(device) && n.precision.as_deref() == Some(precision)
+                };
+                scene.numbers.find("table-1", what, is_it)
+            };
+            let values: Vec<Value> = ["T", "W", "B", "S"].map(|what| Value::both(value(what), None)).to_vec();
+            values[0].paper?;
+            Some(Row {
+                label: format!("{device} {precision}"),
+                twin: false,
+                values,
+                note: "the paper's".into(),
+            })
+        })
+    });
+    let mut rows: Vec<Row> = rows.collect();
+    for (on, precision, of_it) in by_device(&raced) {
+        for name in [TABLE_1, OURS] {
+            for tiling in figures::distinct(of_it.iter().filter(|r| r.name == name).filter_map(|r| r.tiling))
+            {
+                let values = [tiling.lanes(), tiling.width(), tiling.bunches(), tiling.tiles()];
+                let values = values.map(|value| Value::ours(f64::from(value))).to_vec();
+                let note = if name == OURS { "as planned" } else { "Table 1 as such" };
+                rows.push(Row { label: format!("{on} {precision}"), twin: false, values, note: note.into() });
+            }
+        }
+        let all = ratios(&of_it, TABLE_1, OURS, |_| true);
+        outcome.claims.push(claim(
+            "time with Table 1 over time as planned, mean",
+            (&on, &precision),
+            vec![],
+            mean(&all),
+            ("x", Rule::Shown),
+        ));
+    }
+    outcome.tables.push(Table { title: "tilings".into(), rows_are: "device".into(), columns, rows });
+    Ok(outcome)
+}
+
+/// How many tiles are dirty, and what their repair takes.
+pub(super) fn stage_2(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
+    let raced: Vec<Raced> = race(scene)?.into_iter().filter(|r| r.name == OURS).collect();
+    let mut outcome = Outcome::of("section-3.2");
+    for (on, precision, of_it) in by_device(&raced) {
+        let rows = of_it.iter().map(|r| {
+            let dirty = r.dirty_tiles.map(f64::from);
+            let tiles = f64::from(r.tiles);
+            let share = dirty.filter(|_| tiles > 0.0).map(|dirty| 100.0 * dirty / tiles);
+            let of_time = r.us.filter(|us| *us > 0.0).map(|us| 100.0 * r.stage2_us / us);
+            Row {
+                label: r.matrix.clone(),
+                twin: r.twin,
+                values: vec![
+                    Value::ours(tiles),
+                    Value::ours(dirty),
+                    Value::ours(share),
+                    Value::ours(of_time),
+                ],
+                note: String::new(),
+            }
+        });
+        let columns = vec![
+            Column::new("tiles", 0),
+            Column::new("dirty", 0),
+            Column::new("% of tiles", 2),
+            Column::new("stage 2, % of the time", 1),
+        ];
+        let title = format!("stage 2 in {precision} on {on}");
+        let rows = rows.collect();
+        outcome.tables.push(Table { title, rows_are: "matrix".into(), columns, rows });
+    }
+    (outcome.notes, outcome.wrong) = left_out(&raced);
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bandwidth_of_the_paper_by_hand() {
+        let rows = RowStats { n_rows: 2, n_cols: 3, nnz: 5, ..RowStats::default() };
+        assert_eq!(bytes_of_the_paper(&rows, Dtype::F64), 8.0 * 4.0 + 12.0 * 8.0);
+        assert_eq!(bytes_of_the_paper(&rows, Dtype::F32), 8.0 * 4.0 + 12.0 * 4.0);
+    }
+
+    #[test]
+    fn the_first_ten_matrices_are_the_regular_ones() {
+        let regular = spmv_io::suite::ENTRIES.iter().filter(|entry| is_regular(entry.name)).count();
+        assert!(regular == 10 && is_regular("mc2depi") && !is_regular("cop20k_A"));
+    }
+}
