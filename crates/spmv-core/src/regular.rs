@@ -33,6 +33,20 @@ pub struct Part {
     pub entries: usize,
 }
 
+/// A band about the diagonal.
+///
+/// ```
+/// use spmv_core::regular::{Band, Part};
+/// assert_eq!(Band::default(), Band { part: Part { width: 0, entries: 0 }, diagonals: 0 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Band {
+    /// Its width, and what it holds.
+    pub part: Part,
+    /// Its diagonals that hold an entry.
+    pub diagonals: usize,
+}
+
 /// Columns between an entry and the diagonal.
 ///
 /// ```
@@ -62,6 +76,20 @@ pub fn band<T: Value, O: Offset>(a: CsrView<'_, T, O>, share: f64) -> Part {
     let last = wanted.min(distances.len()) - 1;
     let width = *distances.select_nth_unstable(last).1;
     Part { width, entries: distances.iter().filter(|distance| **distance <= width).count() }
+}
+
+/// How many entries are at most so many columns from the diagonal. O(entries).
+///
+/// ```
+/// use spmv_core::{Csr, regular};
+/// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0), (1, 1, 3.0)])?;
+/// assert_eq!(regular::in_band(a.view(), 0), 2);
+/// # Ok::<(), spmv_core::CsrError>(())
+/// ```
+pub fn in_band<T: Value, O: Offset>(a: CsrView<'_, T, O>, half_width: usize) -> usize {
+    let is_inside = |row: usize, col: u32| distance(row, col) <= half_width;
+    let of_row = |row| a.cols()[a.row_range(row)].iter().filter(|col| is_inside(row, **col)).count();
+    (0..a.n_rows()).map(of_row).sum()
 }
 
 /// The fewest slots of each row that hold a share of the entries, if the first entries of each row fill them.
@@ -157,6 +185,7 @@ mod tests {
         assert_eq!(widths(&a), [(3, 80), (4, 80)]);
         assert_eq!(diagonals(a.view(), 0, 3), [0, 1, 2, 3]);
         assert_eq!((in_slots(a.view(), 4), in_slots(a.view(), usize::MAX)), (80, 100));
+        assert_eq!((in_band(a.view(), 3), in_band(a.view(), usize::MAX)), (80, 100));
     }
 
     #[test]
