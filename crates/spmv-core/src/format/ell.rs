@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_parts_of_a_split_have_every_entry_once_in_its_place(a in cases::any(), width in 0usize..12) {
+        fn both_parts_of_a_split_have_every_entry_once_in_its_order(a in cases::any(), width in 0usize..12) {
             let (regular, rest) = Ell::split(a.view(), width);
             let rows = (0..a.n_rows()).map(|row| regular.row(row).chain(rest.row(row)).collect::<Vec<_>>());
             prop_assert_eq!(Csr::<f64>::from_rows(a.n_cols(), rows).unwrap(), a.clone());
