@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn regular_parts_are_those_that_are_counted_entry_by_entry() {
-        let cols = |r: u32| [r, r + 1, r + 5].into_iter().chain((r % 9 == 0).then_some(r + 20));
+        let cols = |r: u32| [r, r + 1, r + 5].into_iter().chain(r.is_multiple_of(9).then_some(r + 20));
         let row = |r: u32| cols(r).filter(|c| *c < 100).map(move |c| (r, c, 1.0f64));
         let banded: Vec<_> = (0..120).flat_map(row).collect();
         let far = [(1, 80, 1.0), (1, 81, 1.0)];
