@@ -77,6 +77,11 @@ DEVICE void group_barrier() { __syncthreads(); }
 template <uint LANES, class V> DEVICE V lane_read(V v, uint from) { return __shfl_sync(WARP, v, from, LANES); }
 template <uint LANES, class V> DEVICE V lane_shift_up(V v, uint by) { return __shfl_up_sync(WARP, v, by, LANES); }
 
+// The lanes of a warp for which `v` holds, as bits. All lanes of the warp must come here.
+DEVICE uint lane_vote(bool v) { return __ballot_sync(WARP, v); }
+// The lowest bit that is set; one is.
+DEVICE uint lowest_bit(uint bits) { return __ffs(bits) - 1; }
+
 DEVICE uint least(uint a, uint b) { return a < b ? a : b; }
 // Sets a bit of a word that other lanes may set bits of at the same time.
 DEVICE void mark_bit(uint *word, uint bit) { atomicOr(word, 1u << bit); }

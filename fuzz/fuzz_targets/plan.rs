@@ -4,6 +4,7 @@
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use spmv_backend::{Built, DeviceCaps, DeviceKind, DtypeSet, KernelId, MemoryModel, SmLimits};
+use spmv_core::regular::{Band, Part};
 use spmv_core::{Dtype, MatrixStats, RowStats, Tiling};
 use spmv_exec::{Algorithm, Fixup, Options, Profile, plan};
 
@@ -33,6 +34,10 @@ struct Stats {
     std_dev: f64,
     empty: usize,
     diagonals: Option<usize>,
+    /// Half width, entries and diagonals.
+    band: Option<(usize, usize, usize)>,
+    /// Width and entries.
+    slots: Option<(usize, usize)>,
     scatter: f64,
 }
 
@@ -61,6 +66,7 @@ struct Asked {
     tiling: Option<(u32, u32, u32, u32)>,
     fixup: u8,
     max_blow_up: f64,
+    regular_width: Option<usize>,
 }
 
 fuzz_target!(|input: Input| {
@@ -94,12 +100,14 @@ fn pick<T: Copy>(all: &[T], which: u8) -> T {
 
 impl Stats {
     fn stats(&self) -> MatrixStats {
-        let Self { n_rows, n_cols, nnz, min, mean, max, std_dev, empty, diagonals, scatter } = *self;
+        let Self { n_rows, n_cols, nnz, min, mean, max, std_dev, empty, diagonals, band, slots, scatter } = *self;
         // As far as a matrix in memory can have them.
         let [n_rows, n_cols, nnz] = [n_rows, n_cols, nnz].map(|n| n & MOST_ENTRIES);
         let [min, max, empty] = [min, max, empty].map(|n| n & MOST_ENTRIES);
         let rows = RowStats { n_rows, n_cols, nnz, min, mean, max, std_dev, empty };
-        MatrixStats { rows, diagonals, scatter }
+        let part = |(width, entries): (usize, usize)| Part { width, entries };
+        let band = band.map(|(width, entries, diagonals)| Band { part: part((width, entries)), diagonals });
+        MatrixStats { rows, diagonals, band, slots: slots.map(part), scatter }
     }
 }
 
@@ -144,7 +152,8 @@ impl Asked {
         };
         let fixup = pick(&[Fixup::Auto, Fixup::Host, Fixup::Device], self.fixup);
         let algorithm = pick(Algorithm::ALL, self.algorithm);
-        Some(Options { algorithm, tiling, fixup, max_blow_up: self.max_blow_up })
+        let Self { max_blow_up, regular_width, .. } = *self;
+        Some(Options { algorithm, tiling, fixup, max_blow_up, regular_width })
     }
 }
 

@@ -150,6 +150,26 @@ macro_rules! for_each_kernel {
                 offsets: [u32], vals: [value], x: [vector], y: [mut accum],
             ) local |_| 0;
 
+            /// One lane a row of the first entries of each row in ELL form, with the rest of the rows in CSR form
+            /// (Tan et al. 2019).
+            ///
+            /// Slot k of row r at `k * n_rows + r`, as in `ell`; the other arrays are those of CSR.
+            // A sum and a number of a row for each lane, and how many rows are long.
+            EllCsr ell_csr(
+                n_rows: u32, row_base: u32, width: u32, tiles: u32, alpha: accum, beta: accum, slot_cols: [slot],
+                slot_vals: [value], row_ptr: [u32], cols: [column], vals: [value], x: [vector], y: [mut accum],
+            ) local |g| g.talk + g.lanes * (g.sum + 4) + 4;
+
+            /// One lane a row of diagonals about the main one, with the rest of the rows in CSR form (Tan et al. 2019).
+            ///
+            /// Row r of diagonal d at `d * n_rows + r`, as in `dia`; the other arrays are those of CSR.
+            // As `ell_csr`.
+            DiaCsr dia_csr(
+                n_rows: u32, row_base: u32, n_cols: u32, n_diags: u32, tiles: u32, alpha: accum, beta: accum,
+                offsets: [u32], slot_vals: [value], row_ptr: [u32], cols: [column], vals: [value], x: [vector],
+                y: [mut accum],
+            ) local |g| g.talk + g.lanes * (g.sum + 4) + 4;
+
             /// Adds what `merge_path` and `ipcsr` carried from bunch to bunch.
             CarryApply carry_apply(
                 n_rows: u32, row_base: u32, n_bunches: u32, alpha: accum, bunch_rows: [u32], carries: [accum],

@@ -60,7 +60,13 @@ pub fn trials<B: Backend>(
             Fixup::Device => "/device",
         };
         let name = format!("{}-{label}/{algorithm}/f32{in_words}/injected_failures", B::NAME);
-        let options = Options { algorithm, tiling: Some(tiling), fixup, max_blow_up: MOST_BLOW_UP };
+        let options = Options {
+            algorithm,
+            tiling: Some(tiling),
+            fixup,
+            max_blow_up: MOST_BLOW_UP,
+            ..Options::default()
+        };
         let tiling = options.tiling.filter(|_| can(&device, Dtype::F32, &options).is_ok());
         let options = Options { tiling, ..options };
         let (device, share) = (device.clone(), share.next(turn));

@@ -108,6 +108,10 @@ pub fn of_memory() -> &'static [Algorithm] {
 /// are refused.
 const MOST_BLOW_UP: f64 = 150.0;
 
+/// Regular parts of algorithms that have one: as the planned tiling's trials take it, and in turn for other tilings, so narrow
+/// that most entries are among the rest of their rows.
+const REGULAR_WIDTHS: [Option<usize>; 3] = [None, Some(0), Some(2)];
+
 /// All trials of a backend.
 pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -204,7 +208,8 @@ fn of_device<B: Backend, F>(
         }
         let ways = std::iter::once(None).chain(tilings).flat_map(|t| fixups.iter().map(move |f| (t, *f)));
         for (way, (tiling, fixup)) in ways.enumerate() {
-            let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP };
+            let regular_width = REGULAR_WIDTHS[way % REGULAR_WIDTHS.len()];
+            let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP, regular_width };
             let share = Share::of(at + turn + way);
             let dtypes = match (at, way) {
                 (0, 0) => Dtype::ALL.to_vec(),

@@ -75,7 +75,8 @@ impl<'a, B: Backend> Fixture<'a, B> {
             _ => vec![Fixup::Auto],
         };
         let ways = fixups.into_iter().map(|fixup| {
-            let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP };
+            let options =
+                Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP, ..Options::default() };
             let can = can(device, Dtype::F32, &options);
             Options { tiling: tiling.filter(|_| can.is_ok()), ..options }
         });

@@ -6,6 +6,7 @@
 //! - [`Value`], [`Accum`], [`Offset`]: the types that matrices hold;
 //! - [`RowStats`], [`MatrixStats`]: what planning uses;
 //! - [`format`](mod@format): other layouts of the same matrix (ELL, JAD, DIA and pairs with CSR);
+//! - [`regular`]: how wide a band, or how many slots of each row, hold most entries;
 //! - [`tiling`]: every boundary of a tile, bunch, group or part is computed there and nowhere else;
 //! - [`oracle`]: the slow, obvious product that decides whether any other result is right.
 //!
@@ -24,6 +25,7 @@ mod error;
 pub mod format;
 mod hash;
 pub mod oracle;
+pub mod regular;
 mod stats;
 pub mod tiling;
 mod value;

@@ -1,6 +1,7 @@
 //! What planning uses: row lengths, diagonals, and how far apart columns are.
 
 use crate::csr::CsrView;
+use crate::regular::{Band, Part, SHARE, slots};
 use crate::value::{Offset, Value};
 
 /// Facts about row lengths; O(rows) to find, so every plan starts from them.
@@ -90,6 +91,8 @@ const SPARSEST: usize = 64;
 /// let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f32), (1, 1, 1.0), (1, 2, 1.0), (2, 2, 1.0)])?;
 /// let stats = MatrixStats::of(a.view());
 /// assert_eq!((stats.rows.nnz, stats.diagonals, stats.scatter), (4, Some(2), 0.25));
+/// assert_eq!(stats.slots.map(|part| (part.width, part.entries)), Some((2, 4)));
+/// assert_eq!(stats.band.map(|band| (band.part.width, band.diagonals)), Some((1, 2)));
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -99,6 +102,10 @@ pub struct MatrixStats {
     /// Distinct diagonals (column minus row) that hold an entry, if [`Dia`](crate::format::Dia) takes the matrix and
     /// has at most 6 slots for each entry.
     pub diagonals: Option<usize>,
+    /// The narrowest band that holds [80%](SHARE) of the entries, where `diagonals` are known.
+    pub band: Option<Band>,
+    /// The fewest slots of each row that hold as many, as [`slots`] finds them; `None` if only row lengths are known.
+    pub slots: Option<Part>,
     /// Lines of 16 columns that 256 consecutive entries touch, over these entries: 1/256 to 1, the mean of up to 8
     /// samples. How much of `x` each entry moves, as far as entries do not share it. 0 without entries.
     pub scatter: f64,
@@ -106,9 +113,12 @@ pub struct MatrixStats {
 
 impl MatrixStats {
     /// Reads the row offsets, at a few entries, and at all of them only where there are few diagonals. O(rows), or
-    /// O(rows + columns + entries); four bytes of scratch per row and column, at most 256 per entry.
+    /// O(rows + columns + entries); eight bytes of scratch per row and column, at most 512 per entry.
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        Self { rows: RowStats::of(a), diagonals: diagonals(a), scatter: scatter(a.cols()) }
+        let (rows, held) = (RowStats::of(a), diagonals(a));
+        let diagonals = held.as_ref().map(|held| held.iter().filter(|n| **n > 0).count());
+        let band = held.map(|held| band(&held, &rows));
+        Self { rows, diagonals, band, slots: Some(slots(a, SHARE)), scatter: scatter(a.cols()) }
     }
 }
 
@@ -119,29 +129,52 @@ impl From<&RowStats> for MatrixStats {
     }
 }
 
-fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<usize> {
+/// Entries of each diagonal, from the last row's first column on to the first row's last.
+fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<Vec<u32>> {
     let (n_rows, most) = (a.n_rows(), a.nnz().saturating_mul(MOST_SLOTS));
     if a.nnz() == 0 {
-        return Some(0);
+        return Some(Vec::new());
     }
     if u32::try_from(n_rows).is_err() || n_rows.saturating_add(a.n_cols()) / SPARSEST > a.nnz() {
         return None;
     }
     // The row, and one, that each diagonal was last met in.
     let mut met = vec![0u32; n_rows + a.n_cols()];
+    let mut held = vec![0u32; n_rows + a.n_cols()];
     let mut n_diags = 0usize;
     for row in 0..n_rows {
         for (col, val) in a.row(row) {
-            let last = &mut met[col as usize + n_rows - 1 - row];
+            let diagonal = col as usize + n_rows - 1 - row;
+            let last = &mut met[diagonal];
             n_diags += usize::from(*last == 0);
             let is_repeated = *last == row as u32 + 1;
             if is_repeated || val.as_f64() == 0.0 || n_diags.saturating_mul(n_rows) > most {
                 return None;
             }
             *last = row as u32 + 1;
+            held[diagonal] += 1;
         }
     }
-    Some(n_diags)
+    Some(held)
+}
+
+/// The narrowest band that holds [`SHARE`] of the entries, by the entries of each diagonal.
+fn band(held: &[u32], rows: &RowStats) -> Band {
+    let wanted = SHARE * rows.nnz as f64;
+    let mut band = Band::default();
+    let Some(main) = rows.n_rows.checked_sub(1).filter(|_| rows.nnz > 0) else { return band };
+    for distance in 0..held.len() {
+        let below = main.checked_sub(distance).filter(|_| distance > 0);
+        for n in below.into_iter().chain([main + distance]).filter_map(|at| held.get(at)) {
+            band.part.entries += *n as usize;
+            band.diagonals += usize::from(*n > 0);
+        }
+        band.part.width = distance;
+        if band.part.entries > 0 && band.part.entries as f64 >= wanted {
+            break;
+        }
+    }
+    band
 }
 
 fn scatter(cols: &[u32]) -> f64 {
@@ -164,6 +197,7 @@ fn scatter(cols: &[u32]) -> f64 {
 mod tests {
     use super::*;
     use crate::csr::Csr;
+    use crate::regular;
 
     #[test]
     fn nothing_divides_by_zero() {
@@ -196,6 +230,21 @@ mod tests {
         let zero = Csr::new(1, 1, vec![0u32, 1], vec![0], vec![-0.0f32]).unwrap();
         let twice = Csr::new(1, 2, vec![0u32, 2], vec![1, 1], vec![1.0f32, 2.0]).unwrap();
         assert_eq!([zero, twice].map(|a| MatrixStats::of(a.view()).diagonals), [None, None]);
+    }
+
+    #[test]
+    fn regular_parts_are_those_that_are_counted_entry_by_entry() {
+        let cols = |r: u32| [r, r + 1, r + 5].into_iter().chain(r.is_multiple_of(9).then_some(r + 20));
+        let row = |r: u32| cols(r).filter(|c| *c < 100).map(move |c| (r, c, 1.0f64));
+        let banded: Vec<_> = (0..120).flat_map(row).collect();
+        let far = [(1, 80, 1.0), (1, 81, 1.0)];
+        for a in [Csr::from_coo(120, 100, &banded).unwrap(), Csr::from_coo(2, 90, &far).unwrap()] {
+            let stats = MatrixStats::of(a.view());
+            assert_eq!(stats.slots, Some(slots(a.view(), SHARE)));
+            let band = stats.band.expect("few diagonals");
+            assert_eq!(band.part, regular::band(a.view(), SHARE));
+            assert_eq!(band.diagonals, regular::diagonals(a.view(), 0, band.part.width).len());
+        }
     }
 
     #[test]

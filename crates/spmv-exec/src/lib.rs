@@ -39,6 +39,7 @@ mod options;
 mod part;
 mod plan;
 mod prepared;
+mod regular;
 mod run;
 mod tilings;
 mod workspace;

@@ -28,6 +28,8 @@ pub enum Fixup {
 /// use spmv_exec::{Algorithm, Options};
 /// let options = Options { algorithm: Algorithm::MergePath, ..Options::default() };
 /// assert_eq!(options.tiling, None);
+/// let first_five = Options { algorithm: Algorithm::EllCsr, regular_width: Some(5), ..Options::default() };
+/// assert_ne!(first_five, Options { algorithm: Algorithm::EllCsr, ..Options::default() });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
@@ -40,18 +42,22 @@ pub struct Options {
     /// Ratio of a layout's bytes to those of CSR above which algorithms with [a layout of their
     /// own](Algorithm::has_own_layout) refuse a matrix ([`MAX_BLOW_UP`] by default); one that is no number refuses all.
     pub max_blow_up: f64,
+    /// How wide the regular part of [`EllCsr`](Algorithm::EllCsr) (slots of each row) and [`DiaCsr`](Algorithm::DiaCsr)
+    /// (columns on either side of the diagonal) is; other algorithms have none. `None` takes the narrowest part that holds
+    /// [80%](spmv_core::regular::SHARE) of the stored entries.
+    pub regular_width: Option<usize>,
 }
 
 impl Options {
-    /// Whether times were measured so: with the tilings and the repair that plans choose.
+    /// Whether times were measured so: with the tilings, the repair and the regular part that are chosen.
     pub(crate) fn is_as_measured(&self) -> bool {
-        self.tiling.is_none() && self.fixup == Fixup::Auto
+        self.tiling.is_none() && self.fixup == Fixup::Auto && self.regular_width.is_none()
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
         let (algorithm, tiling, fixup) = (Algorithm::Auto, None, Fixup::Auto);
-        Self { algorithm, tiling, fixup, max_blow_up: MAX_BLOW_UP }
+        Self { algorithm, tiling, fixup, max_blow_up: MAX_BLOW_UP, regular_width: None }
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Prepare<'a, B: Backend> {
     pub(crate) helpers: Vec<KernelSpec>,
     pub(crate) repair: Repair,
     pub(crate) span: Span,
+    /// How wide the matrix's regular part is, where the algorithm has one.
+    pub(crate) regular_width: usize,
 }
 
 impl<B: Backend> Prepare<'_, B> {
@@ -104,8 +106,14 @@ pub(crate) const ANY_BLOW_UP: f64 = f64::INFINITY;
 
 /// What an algorithm makes of a matrix of any type, on any device.
 pub(crate) trait Build {
-    /// What its layout takes, where it has one of its own and only the matrix itself says.
-    fn cost<T: Value, O: Offset>(_: CsrView<'_, T, O>) -> Option<Cost> {
+    /// How wide the regular part is that its layout keeps apart from the rest of the rows, where it has one: what was asked for,
+    /// or else what suits the matrix.
+    fn regular_width<T: Value, O: Offset>(_: CsrView<'_, T, O>, _asked: Option<usize>) -> Option<usize> {
+        None
+    }
+
+    /// What its layout takes, where it has one of its own and only the matrix itself says, with a regular part of that width.
+    fn cost<T: Value, O: Offset>(_: CsrView<'_, T, O>, _regular_width: usize) -> Option<Cost> {
         None
     }
 

@@ -46,6 +46,9 @@ pub struct Plan {
     /// Every algorithm that takes the matrix and whose time is predicted, the fastest first; none without a profile, or with
     /// tiling or fixup of one's own.
     pub candidates: Vec<Candidate>,
+    /// How wide the regular part of a prepared matrix is, if the algorithm has one ([`Options::regular_width`]). `None` before:
+    /// statistics do not say.
+    pub regular_width: Option<usize>,
     pub(crate) known: Known,
     pub(crate) rows: RowStats,
     why: Vec<String>,
@@ -68,6 +71,9 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { max_entries, max_rows, .. } = self;
         write!(f, "{}", self.kernel)?;
+        if let Some(width) = self.regular_width {
+            write!(f, "\n  regular part: width {width}")?;
+        }
         self.why.iter().try_for_each(|why| write!(f, "\n  {why}"))?;
         if !self.candidates.is_empty() {
             let time = |c: &Candidate| format!("{} {:.1} us", c.algorithm, c.seconds * 1e6);
@@ -123,7 +129,8 @@ pub fn plan(
     }
     why.extend(caps.notes.iter().map(|note| format!("the device: {note}")));
     let Limits { max_entries, max_rows } = limits(known, &kernel, rows, caps);
-    Ok(Plan { algorithm, kernel, repair, max_entries, max_rows, candidates, known, rows: *rows, why })
+    let (rows, regular_width) = (*rows, None);
+    Ok(Plan { algorithm, kernel, repair, max_entries, max_rows, candidates, regular_width, known, rows, why })
 }
 
 /// Where an algorithm's sums are repaired.

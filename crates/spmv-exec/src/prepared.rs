@@ -67,6 +67,7 @@ impl<B: Backend> Device<B> {
     ) -> Result<Prepared<B, T>> {
         let start = Instant::now();
         let mut plan = self.plan(a, options)?;
+        plan.regular_width = plan.known.regular_width(a, options.regular_width);
         let cost = storage_cost(a, &plan);
         if let Some(cost) = &cost {
             cost.check(plan.algorithm.name(), options.max_blow_up)?;
@@ -94,7 +95,9 @@ impl<B: Backend> Device<B> {
         let (row_base, n_rows, nnz) = (rows.start as u32, rows.len() as u32, entries.len() as u32);
         let span = Span { row_base, n_rows, nnz, continues: *continues };
         let helpers = plan.known.method().helpers(&plan.kernel, self.caps(), plan.repair);
-        let to = Prepare { device: self, kernel: plan.kernel, helpers, repair: plan.repair, span };
+        let regular_width = plan.regular_width.unwrap_or(0);
+        let to =
+            Prepare { device: self, kernel: plan.kernel, helpers, repair: plan.repair, span, regular_width };
         let piece = a.piece(piece, &row_ptr)?;
         plan.known.build(&to, piece).map_err(|e| e.in_rows_from(rows.start))
     }
@@ -106,7 +109,7 @@ fn storage_cost<T: Value, O: Offset>(a: CsrView<'_, T, O>, plan: &Plan) -> Optio
     match plan.known.method().storage(&stats, T::DTYPE, &plan.kernel.tiling) {
         Storage::Csr => None,
         Storage::Own(cost) => Some(cost),
-        Storage::Unknown => plan.known.cost(a),
+        Storage::Unknown => plan.known.cost(a, plan.regular_width.unwrap_or(0)),
     }
 }
 

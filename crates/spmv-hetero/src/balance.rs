@@ -1,8 +1,8 @@
 //! Algorithm 1 of the paper: entries move from the slower one to the faster.
 
+use spmv_core::regular::distance;
 use spmv_core::{CsrView, Offset, Value};
 
-use crate::pattern::distance;
 use crate::split::Regular;
 
 /// Imbalance at which the search is over.

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use spmv_core::{CsrView, Offset, RowStats, Value};
+use spmv_core::regular::{self, SHARE};
+use spmv_core::{CsrView, Offset, Value};
 
-/// Share of the entries that the regular part must hold (section 4: K starts where it does).
-pub(crate) const SHARE: f64 = 0.8;
 /// Slots over entries up to which the regular part counts as full.
 const FULL: f64 = 1.5;
 
@@ -55,73 +54,15 @@ impl fmt::Display for Pattern {
 
 /// The pattern, and how wide its regular part is: columns before and after the diagonal, or K.
 pub(crate) fn recognised<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (Pattern, usize) {
-    let is_full = |slots: f64, entries: usize| entries > 0 && slots <= FULL * entries as f64;
-    let (half_width, in_band) = band(a);
-    if is_full(diagonals_within(a, half_width) as f64 * a.n_rows() as f64, in_band) {
-        return (Pattern::QuasiDiagonal, half_width);
-    }
-    let (k, first) = first_slots(a);
-    let pattern =
-        if is_full(k as f64 * a.n_rows() as f64, first) { Pattern::Tetris } else { Pattern::General };
-    (pattern, k)
-}
-
-/// Columns between an entry and the diagonal.
-pub(crate) fn distance(row: usize, col: u32) -> usize {
-    row.abs_diff(col as usize)
-}
-
-/// The least distance from the diagonal within which [`SHARE`] of the entries lie, and how many do. O(entries), eight bytes
-/// of scratch for each.
-fn band<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
-    let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| distance(row, *col));
-    let mut distances: Vec<usize> = (0..a.n_rows()).flat_map(of_row).collect();
-    let wanted = (SHARE * distances.len() as f64).ceil() as usize;
-    if wanted == 0 {
-        return (0, 0);
-    }
-    let half_width = *distances.select_nth_unstable(wanted - 1).1;
-    (half_width, distances.iter().filter(|distance| **distance <= half_width).count())
-}
-
-/// Different diagonals with an entry at most so far from the main one. O(entries log entries), and eight bytes of scratch
-/// for each.
-fn diagonals_within<T: Value, O: Offset>(a: CsrView<'_, T, O>, half_width: usize) -> usize {
-    let in_band = |row: usize| {
-        let cols = a.cols()[a.row_range(row)].iter().filter(move |col| distance(row, **col) <= half_width);
-        cols.map(move |col| i64::from(*col) - row as i64)
+    let is_full = |part: regular::Part, width: usize| {
+        part.entries > 0 && width as f64 * a.n_rows() as f64 <= FULL * part.entries as f64
     };
-    let mut diagonals: Vec<i64> = (0..a.n_rows()).flat_map(in_band).collect();
-    diagonals.sort_unstable();
-    diagonals.dedup();
-    diagonals.len()
-}
-
-/// The least K whose first K entries of each row are [`SHARE`] of all, and how many those are.
-fn first_slots<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> (usize, usize) {
-    let longest = RowStats::of(a).max;
-    // Rows with an entry at each position.
-    let mut at = vec![0usize; longest + 1];
-    for row in 0..a.n_rows() {
-        at[a.row_range(row).len()] += 1;
+    let band = regular::band(a, SHARE);
+    if is_full(band, regular::diagonals(a, 0, band.width).len()) {
+        return (Pattern::QuasiDiagonal, band.width);
     }
-    for slot in (0..longest).rev() {
-        at[slot] += at[slot + 1];
-    }
-    let (last, held) = reached(&at[1..], a.nnz());
-    (if held > 0 { last + 1 } else { 0 }, held)
-}
-
-/// The first index up to which the counts are [`SHARE`] of all, and their sum.
-fn reached(counts: &[usize], all: usize) -> (usize, usize) {
-    let mut sum = 0;
-    for (at, count) in counts.iter().enumerate() {
-        sum += count;
-        if sum as f64 >= SHARE * all as f64 && sum > 0 {
-            return (at, sum);
-        }
-    }
-    (0, sum)
+    let slots = regular::slots(a, SHARE);
+    (if is_full(slots, slots.width) { Pattern::Tetris } else { Pattern::General }, slots.width)
 }
 
 #[cfg(test)]
@@ -154,16 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn a_band_and_slots_hold_four_fifths() {
-        let row = |r: u32| [r, r + 1, r + 2, r + 3, r + 9].map(|c| (r, c, 1.0f32));
-        let a = Csr::<f32>::from_coo(20, 40, &(0..20).flat_map(row).collect::<Vec<_>>()).unwrap();
-        assert_eq!((band(a.view()), first_slots(a.view())), ((3, 80), (4, 80)));
-        // Of which a claim alone must not take memory.
+    fn one_entry_far_from_the_diagonal_is_a_band_of_one_diagonal() {
         let wide =
             Csr::<f32>::new(1, u32::MAX as usize, vec![0u32, 1], vec![u32::MAX - 1], vec![1.0]).unwrap();
-        assert_eq!(band(wide.view()), (u32::MAX as usize - 1, 1));
-        assert_eq!(Pattern::of(wide.view()), Pattern::QuasiDiagonal, "one diagonal");
-        let none = Csr::<f32>::from_coo(3, 3, &[]).unwrap();
-        assert_eq!((band(none.view()), first_slots(none.view())), ((0, 0), (0, 0)));
+        assert_eq!(Pattern::of(wide.view()), Pattern::QuasiDiagonal);
     }
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::ops::Range;
 
+use spmv_core::regular::{SHARE, distance};
 use spmv_core::{Csr, CsrView, Offset, Value};
 use spmv_exec::{Algorithm, Options};
 
-use crate::pattern::{Pattern, SHARE, distance, recognised};
+use crate::pattern::{Pattern, recognised};
 
 /// What the search tries for the device's rows of a general matrix besides `Auto`: Tan et al. 2019 multiply them by it.
 pub(crate) const SPECULATIVE: Algorithm = Algorithm::SpeculativeSegmentedSum;

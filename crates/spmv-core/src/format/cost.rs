@@ -62,6 +62,51 @@ impl Cost {
         Self::of(rows.n_rows, rows.nnz, value, bytes, slots)
     }
 
+    /// What an [`Ell`](super::Ell) of the first `width` entries of each row takes together with the rest of the rows in CSR form
+    /// ([`Ell::split`](super::Ell::split)). Its slots are those of both, so that each row has as many as `width` or more.
+    ///
+    /// ```
+    /// use spmv_core::format::{Cost, Ell};
+    /// use spmv_core::{Csr, Dtype, RowStats};
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f64), (0, 1, 2.0), (1, 0, 3.0)])?;
+    /// let (regular, rest) = Ell::split(a.view(), 1);
+    /// let cost = Cost::ell_csr(&RowStats::of(a.view()), regular.width(), rest.nnz(), Dtype::F64);
+    /// assert_eq!((cost.slots, cost.padding, cost.bytes), (3, 0, 3 * 12 + 3 * 4));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn ell_csr(rows: &RowStats, width: usize, rest: usize, value: Dtype) -> Self {
+        let regular = (width as u64).saturating_mul(rows.n_rows as u64);
+        Self::with_rest(rows, regular, 4 + value.bytes() as u64, rest, value)
+    }
+
+    /// What a [`Dia`](super::Dia) of so many diagonals takes together with the rest of the rows in CSR form
+    /// ([`Dia::split`](super::Dia::split)). Its slots are those of both, so that each row has as many as there are diagonals or
+    /// more.
+    ///
+    /// ```
+    /// use spmv_core::format::{Cost, Dia};
+    /// use spmv_core::{Csr, Dtype, RowStats};
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f64), (0, 1, 2.0), (1, 1, 3.0)])?;
+    /// let (regular, rest) = Dia::split(a.view(), 0, 0);
+    /// let cost = Cost::dia_csr(&RowStats::of(a.view()), regular.offsets().len(), rest.nnz(), Dtype::F64);
+    /// assert_eq!((cost.slots, cost.padding, cost.bytes), (3, 0, 4 + 2 * 8 + 3 * 4 + 12));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn dia_csr(rows: &RowStats, n_diags: usize, rest: usize, value: Dtype) -> Self {
+        let regular = (n_diags as u64).saturating_mul(rows.n_rows as u64);
+        let mut cost = Self::with_rest(rows, regular, value.bytes() as u64, rest, value);
+        cost.bytes = cost.bytes.saturating_add(numbers(&[n_diags]));
+        cost
+    }
+
+    /// `regular` slots of so many bytes each, and `rest` entries in CSR form.
+    fn with_rest(rows: &RowStats, regular: u64, slot_bytes: u64, rest: usize, value: Dtype) -> Self {
+        let entries = (rest as u64).saturating_mul(4 + value.bytes() as u64);
+        let bytes = regular.saturating_mul(slot_bytes).saturating_add(entries);
+        let bytes = bytes.saturating_add(numbers(&[rows.n_rows, 1]));
+        Self::of(rows.n_rows, rows.nnz, value, bytes, regular.saturating_add(rest as u64))
+    }
+
     /// Bytes over those of CSR.
     pub fn blow_up(&self) -> f64 {
         ratio(self.bytes, self.csr_bytes)
@@ -106,8 +151,13 @@ mod tests {
     fn statistics_of_no_matrix_cost_too_much_and_do_not_overflow() {
         let most = usize::MAX;
         let rows = RowStats { n_rows: most, n_cols: most, nnz: most, max: most, ..RowStats::default() };
-        let costs =
-            [Cost::ell(&rows, Dtype::F64), Cost::jad(&rows, Dtype::F64), Cost::dia(&rows, most, Dtype::F64)];
+        let costs = [
+            Cost::ell(&rows, Dtype::F64),
+            Cost::jad(&rows, Dtype::F64),
+            Cost::dia(&rows, most, Dtype::F64),
+            Cost::ell_csr(&rows, most, most, Dtype::F64),
+            Cost::dia_csr(&rows, most, most, Dtype::F64),
+        ];
         assert!(costs.iter().all(|cost| (cost.bytes, cost.csr_bytes) == (u64::MAX, u64::MAX)), "{costs:?}");
     }
 }

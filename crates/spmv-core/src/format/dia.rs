@@ -15,6 +15,7 @@ use super::cost::{Cost, zero};
 use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::regular::diagonals;
 use crate::stats::RowStats;
 use crate::value::{Offset, Value};
 
@@ -60,22 +61,62 @@ impl<T: Value> Dia<T> {
         a: CsrView<'_, T, O>,
         offsets: Vec<i64>,
     ) -> Result<Self, FormatError> {
-        let (n_rows, format) = (a.n_rows(), "dia");
-        let mut vals = vec![zero::<T>(); offsets.len() * n_rows];
-        for row in 0..n_rows {
+        let format = "dia";
+        let mut dia = Self::without_entries(a, offsets);
+        for row in 0..a.n_rows() {
             for (col, val) in a.row(row) {
-                let Ok(diagonal) = offsets.binary_search(&offset(row, col)) else { continue };
+                let Some(slot) = dia.slot(row, col) else { continue };
                 if val == zero::<T>() {
                     return Err(FormatError::StoredZero { format, row, col });
                 }
-                let slot = &mut vals[diagonal * n_rows + row];
                 if *slot != zero::<T>() {
                     return Err(FormatError::Repeated { format, row, col });
                 }
                 *slot = val;
             }
         }
-        Ok(Self { n_rows, n_cols: a.n_cols(), offsets, vals })
+        Ok(dia)
+    }
+
+    /// The entries at most `half_width` columns from the diagonal, and all other entries of the rows (Tan et al. 2019,
+    /// section 3.2), in their order. The rows begin with row `first_row` of the matrix whose diagonal that is. Among the others
+    /// are stored zeros, and repeated entries but for the first: a slot cannot hold them.
+    /// O(entries * log(entries) + slots).
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_core::format::Dia;
+    /// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0)])?;
+    /// let (regular, rest) = Dia::split(a.view(), 0, 1);
+    /// assert_eq!((regular.offsets(), regular.vals()), (&[0][..], &[1.0, 3.0][..]));
+    /// assert_eq!((rest.row_ptr(), rest.cols()), (&[0, 1, 1][..], &[2][..]));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn split<O: Offset>(a: CsrView<'_, T, O>, first_row: usize, half_width: usize) -> (Self, Csr<T, O>) {
+        let mut dia = Self::without_entries(a, diagonals(a, first_row, half_width));
+        let rows = (0..a.n_rows()).map(|row| {
+            let is_left = |(col, val): &(u32, T)| match dia.slot(row, *col) {
+                Some(slot) if *slot == zero::<T>() && *val != zero::<T>() => {
+                    *slot = *val;
+                    false
+                }
+                _ => true,
+            };
+            a.row(row).filter(is_left).collect::<Vec<_>>()
+        });
+        let rest = Csr::from_rows(a.n_cols(), rows).expect("some entries of a valid matrix");
+        (dia, rest)
+    }
+
+    fn without_entries<O: Offset>(a: CsrView<'_, T, O>, offsets: Vec<i64>) -> Self {
+        let vals = vec![zero::<T>(); offsets.len() * a.n_rows()];
+        Self { n_rows: a.n_rows(), n_cols: a.n_cols(), offsets, vals }
+    }
+
+    /// Where an entry stands, if that is on one of the diagonals.
+    fn slot(&mut self, row: usize, col: u32) -> Option<&mut T> {
+        let diagonal = self.offsets.binary_search(&offset(row, col)).ok()?;
+        Some(&mut self.vals[diagonal * self.n_rows + row])
     }
 
     /// Number of rows.
@@ -159,6 +200,7 @@ mod tests {
 
     use super::super::cases;
     use super::*;
+    use crate::regular::distance;
 
     proptest! {
         #[test]
@@ -169,6 +211,44 @@ mod tests {
             prop_assert_eq!(cost.bytes, cases::bytes(&[4 * dia.offsets().len(), size_of_val(dia.vals())]));
             prop_assert_eq!(cost.slots, cost.padding + a.nnz() as u64);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn both_parts_of_a_split_have_every_entry_once(
+            a in cases::any(),
+            half_width in 0usize..12,
+            first_row in 0usize..3,
+        ) {
+            let (regular, rest) = Dia::split(a.view(), first_row, half_width);
+            let is_inside = |row: usize, col: u32| distance(first_row + row, col) <= half_width;
+            for row in 0..a.n_rows() {
+                prop_assert!(regular.row(row).all(|(col, _)| is_inside(row, col)));
+                prop_assert!(!rest.row(row).any(|(col, _)| is_inside(row, col)));
+                let mut all: Vec<_> = regular.row(row).chain(rest.row(row)).collect();
+                all.sort_by_key(|(col, _)| *col);
+                prop_assert!(all.into_iter().eq(a.row(row)));
+            }
+            let held = |diagonal: &[f64]| diagonal.iter().any(|val| *val != 0.0);
+            prop_assert!(a.n_rows() == 0 || regular.vals().chunks(a.n_rows()).all(held), "no empty diagonals");
+            let (rows, n_diags) = (RowStats::of(a.view()), regular.offsets().len());
+            let cost = Cost::dia_csr(&rows, n_diags, rest.nnz(), crate::Dtype::F64);
+            let slices = [4 * n_diags, size_of_val(regular.vals()), size_of_val(rest.row_ptr())];
+            let entries = [size_of_val(rest.cols()), size_of_val(rest.vals())];
+            prop_assert_eq!(cost.bytes, cases::bytes(&slices) + cases::bytes(&entries));
+        }
+    }
+
+    #[test]
+    fn what_a_slot_cannot_hold_is_among_the_rest_of_a_split() {
+        let cols = vec![1, 1, 0, 0];
+        let a = Csr::new(2, 2, vec![0u32, 2, 4], cols, vec![1.0f32, 2.0, 0.0, 3.0]).unwrap();
+        let (regular, rest) = Dia::split(a.view(), 0, 1);
+        assert_eq!((regular.offsets(), regular.vals()), (&[-1, 1][..], &[0.0, 3.0, 1.0, 0.0][..]));
+        assert_eq!(
+            (rest.row_ptr(), rest.cols(), rest.vals()),
+            (&[0, 1, 2][..], &[1, 0][..], &[2.0, 0.0][..])
+        );
     }
 
     #[test]

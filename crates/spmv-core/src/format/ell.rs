@@ -56,6 +56,24 @@ impl<T: Value> Ell<T> {
         Ok(Self::of_first(a, RowStats::of(a).max))
     }
 
+    /// The first `width` entries of each row (all of them, if there are not as many), and the rest of the rows (Tan et al. 2019,
+    /// section 3.2). O(rows * width + entries).
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_core::format::Ell;
+    /// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0)])?;
+    /// let (regular, rest) = Ell::split(a.view(), 1);
+    /// assert_eq!((regular.cols(), regular.vals()), (&[0, 1][..], &[1.0, 3.0][..]));
+    /// assert_eq!((rest.row_ptr(), rest.cols()), (&[0, 1, 1][..], &[2][..]));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn split<O: Offset>(a: CsrView<'_, T, O>, width: usize) -> (Self, Csr<T, O>) {
+        let width = width.min(RowStats::of(a).max);
+        let rest = Csr::from_rows(a.n_cols(), (0..a.n_rows()).map(|row| a.row(row).skip(width)));
+        (Self::of_first(a, width), rest.expect("some entries of a valid matrix"))
+    }
+
     /// The first `width` entries of each row.
     pub(super) fn of_first<O: Offset>(a: CsrView<'_, T, O>, width: usize) -> Self {
         let n_rows = a.n_rows();
@@ -119,8 +137,25 @@ mod tests {
 
     use super::super::cases;
     use super::*;
+    use crate::regular::in_slots;
 
     proptest! {
+        #[test]
+        fn both_parts_of_a_split_have_every_entry_once_in_its_order(a in cases::any(), width in 0usize..12) {
+            let (regular, rest) = Ell::split(a.view(), width);
+            let rows = (0..a.n_rows()).map(|row| regular.row(row).chain(rest.row(row)).collect::<Vec<_>>());
+            prop_assert_eq!(Csr::<f64>::from_rows(a.n_cols(), rows).unwrap(), a.clone());
+            let most = RowStats::of(a.view()).max.min(width);
+            prop_assert_eq!(regular.width(), most);
+            prop_assert!((0..a.n_rows()).all(|row| regular.row(row).count() == a.row(row).count().min(width)));
+            prop_assert_eq!(rest.nnz(), a.nnz() - in_slots(a.view(), width));
+            let cost = Cost::ell_csr(&RowStats::of(a.view()), most, rest.nnz(), crate::Dtype::F64);
+            let slices = [size_of_val(regular.cols()), size_of_val(regular.vals())];
+            let slices_of_rest = [size_of_val(rest.row_ptr()), size_of_val(rest.cols()), size_of_val(rest.vals())];
+            prop_assert_eq!(cost.bytes, cases::bytes(&slices) + cases::bytes(&slices_of_rest));
+            prop_assert_eq!(cost.slots, cost.padding + a.nnz() as u64);
+        }
+
         #[test]
         fn csr_comes_back_and_the_cost_was_right(a in cases::any()) {
             let ell = Ell::from_csr(a.view(), f64::INFINITY).unwrap();

@@ -15,21 +15,38 @@ pub(crate) fn run<T: Value>(launch: Launch, args: Dia<'_, T>) {
     let Dia { n_rows, row_base, n_cols, n_diags, tiles, alpha, beta, offsets, vals, x, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (offsets, x) = (&offsets[..n_diags as usize], &x[..n_cols as usize]);
-    let (y, n_rows) = (rows_of(y, row_base, n_rows), n_rows as usize);
-    let none = T::from_f64(0.0);
+    let diagonals = Diagonals { n_rows: n_rows as usize, offsets, vals, x };
+    let y = rows_of(y, row_base, n_rows);
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
         // STEP 2
-        for (diagonal, offset) in offsets.iter().enumerate() {
-            let Inside { rows, cols } = inside((first as u32).wrapping_add(*offset), x.len(), sums.len());
-            let slot = diagonal * n_rows + first + rows.start;
-            let entries = vals[slot..slot + rows.len()].iter().zip(&x[cols]);
+        diagonals.add(first, sums);
+    });
+}
+
+/// Diagonals of `n_rows` slots each, by their offsets in 32 bits.
+pub(super) struct Diagonals<'a, T> {
+    pub(super) n_rows: usize,
+    pub(super) offsets: &'a [u32],
+    pub(super) vals: &'a [T],
+    pub(super) x: &'a [T],
+}
+
+impl<T: Value> Diagonals<'_, T> {
+    /// Adds to the sums of the rows from `first` on.
+    pub(super) fn add(&self, first: usize, sums: &mut [T::Accum]) {
+        let none = T::from_f64(0.0);
+        for (diagonal, offset) in self.offsets.iter().enumerate() {
+            let Inside { rows, cols } =
+                inside((first as u32).wrapping_add(*offset), self.x.len(), sums.len());
+            let slot = diagonal * self.n_rows + first + rows.start;
+            let entries = self.vals[slot..slot + rows.len()].iter().zip(&self.x[cols]);
             for (sum, (val, x)) in sums[rows].iter_mut().zip(entries) {
                 let product = val.to_accum() * x.to_accum();
                 *sum += if *val == none { num_traits::zero() } else { product };
             }
         }
-    });
+    }
 }
 
 /// The part of some rows where a diagonal is inside of the matrix.

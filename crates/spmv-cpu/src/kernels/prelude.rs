@@ -137,6 +137,20 @@ pub(crate) fn for_sums_side_by_side<A: Accum>(
     });
 }
 
+/// Adds what a regular part of the rows from `first` on leaves of them, in CSR form, to their sums.
+pub(crate) fn add_rest<T: SimdValue>(
+    isa: Isa,
+    rest: &Operand<'_, T>,
+    row_ptr: &[u32],
+    first: usize,
+    sums: &mut [T::Accum],
+) {
+    let row_ptr = &row_ptr[first..=first + sums.len()];
+    if row_ptr[0] < row_ptr[sums.len()] {
+        T::rows(isa, rest, row_ptr, num_traits::one(), num_traits::one(), sums);
+    }
+}
+
 /// Runs `part` for every bunch of every group, in parallel over groups, and keeps what it carries. Bunch `b` writes the
 /// rows from `part_rows[b]` up to `part_rows[b + 1]`.
 pub(crate) fn for_carriers<A: Accum>(

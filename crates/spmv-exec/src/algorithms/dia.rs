@@ -64,7 +64,7 @@ struct State<B: Backend> {
 }
 
 impl Build for Dia {
-    fn cost<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<Cost> {
+    fn cost<T: Value, O: Offset>(a: CsrView<'_, T, O>, _: usize) -> Option<Cost> {
         Some(Format::<T>::cost(a))
     }
 

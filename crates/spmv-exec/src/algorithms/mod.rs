@@ -70,10 +70,25 @@ macro_rules! algorithms {
                 }
             }
 
-            /// [`Build::cost`].
-            pub(crate) fn cost<T: Value, O: Offset>(self, a: CsrView<'_, T, O>) -> Option<Cost> {
+            /// [`Build::regular_width`].
+            pub(crate) fn regular_width<T: Value, O: Offset>(
+                self,
+                a: CsrView<'_, T, O>,
+                asked: Option<usize>,
+            ) -> Option<usize> {
                 match self {
-                    $(Known::$variant => $stem::$variant::cost(a),)*
+                    $(Known::$variant => $stem::$variant::regular_width(a, asked),)*
+                }
+            }
+
+            /// [`Build::cost`].
+            pub(crate) fn cost<T: Value, O: Offset>(
+                self,
+                a: CsrView<'_, T, O>,
+                regular_width: usize,
+            ) -> Option<Cost> {
+                match self {
+                    $(Known::$variant => $stem::$variant::cost(a, regular_width),)*
                 }
             }
 
@@ -135,6 +150,11 @@ algorithms! {
     sell Sell;
     /// One lane a row of [`Dia`](spmv_core::format::Dia) (Bell & Garland 2009); refuses what has too many diagonals.
     dia Dia;
+    /// One lane a row of the first entries of each row in [`Ell`](spmv_core::format::Ell) form and of short rests in CSR form,
+    /// one bunch a longer rest (Tan et al. 2019); refuses what pads too much.
+    ell_csr EllCsr;
+    /// The same with a band about the diagonal in [`Dia`](spmv_core::format::Dia) form (Tan et al. 2019).
+    dia_csr DiaCsr;
 }
 
 impl Algorithm {
