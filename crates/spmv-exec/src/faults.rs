@@ -158,7 +158,7 @@ fn repair_in_place_copies_nothing_and_at_a_distance_says_how_much() {
     for (discrete, bytes) in [(false, 0), (true, 2 * N as u64 * 4)] {
         let mut f = fixture(discrete);
         let stats = f.prepared.apply(&mut f.workspace, 1.0, &f.x, 0.0, &mut f.y).unwrap();
-        assert_eq!((stats.y_bytes_copied, stats.tiles, stats.dirty_tiles), (bytes, 3, Some(2)));
+        assert_eq!((stats.y_bytes_copied, stats.n_tiles, stats.dirty_tiles), (bytes, 3, Some(2)));
     }
 }
 
