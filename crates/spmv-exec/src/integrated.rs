@@ -15,7 +15,14 @@ fn integrated(memory: MemoryModel) -> DeviceCaps {
 /// 100,000 rows of a mean and greatest length.
 fn lengths(mean: f64, max: usize) -> RowStats {
     let n_rows = 100_000;
-    RowStats { n_rows, n_cols: n_rows, nnz: (n_rows as f64 * mean) as usize, mean, max, ..RowStats::default() }
+    RowStats {
+        n_rows,
+        n_cols: n_rows,
+        nnz: (n_rows as f64 * mean) as usize,
+        mean,
+        max,
+        ..RowStats::default()
+    }
 }
 
 #[test]
@@ -48,8 +55,7 @@ fn a_discrete_card_keeps_blocks_of_rows_in_managed_memory_too() {
         let mut caps = integrated(memory);
         caps.kind = DeviceKind::DiscreteGpu;
         for max in [353, 395_259] {
-            let plan =
-                plan(&lengths(5.6, max), Dtype::F32, &caps, None, &Options::default()).unwrap();
+            let plan = plan(&lengths(5.6, max), Dtype::F32, &caps, None, &Options::default()).unwrap();
             assert_eq!((plan.algorithm, plan.repair), (Algorithm::Ipcsr, Repair::None), "{memory:?}");
         }
     }
