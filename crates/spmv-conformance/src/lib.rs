@@ -27,6 +27,7 @@ mod coverage;
 pub mod device;
 mod expected;
 mod faults;
+mod figure3;
 pub mod injection;
 mod memory;
 mod outcome;
@@ -118,6 +119,7 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.push(captures(&label, &device));
                 of_device(&label, &device, &variant, at, &mut trials);
                 trials.extend(canaries::trials(&label, &device, &variant, at));
+                trials.extend(figure3::trials(&label, &device, &variant));
                 trials.extend(sharing::trials(&label, &device, &variant, at));
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),

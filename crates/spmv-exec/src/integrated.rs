@@ -1,7 +1,7 @@
 //! Plans on devices that share the host's memory, with made-up capabilities.
 
 use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
-use spmv_core::{Dtype, RowStats};
+use spmv_core::{Dtype, RowStats, Tiling};
 
 use crate::{Algorithm, Options, Repair, plan};
 
@@ -66,4 +66,20 @@ fn cores_of_the_host_keep_what_was_measured_on_them() {
     let caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
     let plan = plan(&lengths(5.6, 395_259), Dtype::F32, &caps, None, &Options::default()).unwrap();
     assert_eq!(plan.algorithm, Algorithm::MergePath);
+}
+
+#[test]
+fn bunches_that_share_a_subgroup_are_refused_for_speculation() {
+    let asked = |lanes, bunches| {
+        let tiling = Some(Tiling::new(lanes, 6, 2, bunches).unwrap());
+        let algorithm = Algorithm::SpeculativeSegmentedSum;
+        let options = Options { algorithm, tiling, ..Options::default() };
+        let caps = integrated(MemoryModel::UnifiedCoherent);
+        plan(&lengths(5.6, 353), Dtype::F32, &caps, None, &options).map(drop).map_err(|e| e.to_string())
+    };
+    assert_eq!([asked(4, 1), asked(32, 2)], [Ok(()), Ok(())]);
+    assert_eq!(
+        asked(4, 2).unwrap_err(),
+        "a chip has no barriers of less than a subgroup; use a tiling with B=1"
+    );
 }

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, Scaling, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Repaired, Runner, Span, Target};
-use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, tiled};
+use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, splits_subgroups, tiled};
 
 pub(crate) struct SpeculativeSegmentedSum;
 
@@ -65,6 +65,10 @@ impl Method for SpeculativeSegmentedSum {
             Lanes::Workgroup => {
                 format!("shuffles over {} lanes, so a group holds one bunch", kernel.tiling.lanes())
             }
+            // Bunches of one subgroup take different numbers of steps, so its lanes do not meet.
+            Lanes::Subgroup if caps.bunch_barriers && is_part_of_subgroup(kernel, caps) => {
+                "barriers of less than a subgroup".to_owned()
+            }
             Lanes::Subgroup if caps.bunch_barriers => return Ok(()),
             Lanes::Subgroup => "barriers of less than a group".to_owned(),
         };
@@ -99,6 +103,12 @@ impl Method for SpeculativeSegmentedSum {
         let nnz = launch.rows.nnz as f64;
         Effort { slots: nnz, longest: 0.0, groups: nnz / entries_of_a_group(launch.tiling()) }
     }
+}
+
+/// Whether several bunches share a subgroup.
+fn is_part_of_subgroup(kernel: &KernelSpec, caps: &DeviceCaps) -> bool {
+    let is_less = |most: u16| kernel.tiling.lanes() < u32::from(most);
+    splits_subgroups(caps) && caps.subgroup.is_some_and(|(_, most)| is_less(most))
 }
 
 #[derive(Debug)]
