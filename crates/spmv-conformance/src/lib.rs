@@ -19,6 +19,7 @@
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
 
+pub mod auto;
 mod canaries;
 mod captured;
 mod check;
