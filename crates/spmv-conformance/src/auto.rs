@@ -5,13 +5,13 @@
 //! use spmv_conformance::auto::{favouring, uneven};
 //! use spmv_core::Dtype;
 //! let caps = DeviceCaps::new("a chip", DeviceKind::IntegratedGpu, MemoryModel::UnifiedCoherent);
-//! assert!(favouring(&caps, &[KernelId::SpecSegsum]).rates(KernelId::SpecSegsum, Dtype::F32).is_some());
+//! assert!(favouring(&caps, &[KernelId::MergePath]).rates(KernelId::MergePath, Dtype::F32).is_some());
 //! assert_eq!(uneven().n_rows(), 4000);
 //! ```
 
 use spmv_backend::{Backend, DeviceCaps, KernelId};
 use spmv_core::{Csr, Dtype};
-use spmv_exec::{Algorithm, Device, Options, Profile, Repair};
+use spmv_exec::{Device, Options, Profile, Repair};
 use spmv_model::{KernelRates, Rates, Work};
 
 use crate::corpus::{Case, of_lengths};
@@ -41,7 +41,7 @@ pub fn uneven() -> Csr<f64> {
     of_lengths(&lens, 67)
 }
 
-/// `Auto` takes `spec_segsum` for [`uneven`] rows; the oracle's sums come out, and the host has repaired dirty tiles without
+/// `Auto` speculates for [`uneven`] rows; the oracle's sums come out, and the host has repaired dirty tiles without
 /// copying `y`.
 ///
 /// # Errors
@@ -54,7 +54,7 @@ pub fn speculates<B: Backend>(device: &Device<B>) -> Outcome {
     let a = case.matrix.map_values(|v| v as f32);
     let plan = device.plan(a.view(), &options)?;
     let taken = (plan.algorithm, plan.repair);
-    assert_eq!(taken, (Algorithm::SpeculativeSegmentedSum, Repair::Host), "{}", plan.explain());
+    assert_eq!(taken, (crate::speculative(), Repair::Host), "{}", plan.explain());
     let dirty = crate::check::<B, f32>(device, &options, &case, &SCALINGS)?;
     assert!(dirty > Some(0), "no tile was dirty");
     let prepared = device.prepare(a.view(), &options)?;

@@ -7,13 +7,13 @@ use libtest_mimic::Trial;
 use num_traits::Float;
 use spmv_backend::{Backend, KernelId};
 use spmv_core::{Csr, Dtype, Tiling, Value, by_dtype};
-use spmv_exec::{Algorithm, Device, Error, Fixup, Options};
+use spmv_exec::{Device, Error, Fixup, Options};
 
 use crate::faults::Faults;
 use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
-use crate::{Variant, can, expected, is_full, is_required, trial};
+use crate::{Variant, can, expected, is_full, is_required, speculative, trial};
 
 const ROWS: usize = 12;
 const ENTRIES: usize = 48;
@@ -28,7 +28,7 @@ const REPAIRED: [f64; ROWS] = [6.0, 30.0, 69.0, 85.0, 188.0, 57.0, 0.0, 160.0, 1
 
 /// Trials of a variant, with repair on the host and on the device.
 pub(crate) fn trials<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F>) -> Vec<Trial> {
-    let speculates = variant.algorithms.contains(&Algorithm::SpeculativeSegmentedSum);
+    let speculates = variant.algorithms.contains(&speculative());
     if !variant.only.is_empty() || !speculates {
         return vec![];
     }
@@ -37,7 +37,7 @@ pub(crate) fn trials<B: Backend, F>(label: &str, device: &Device<B>, variant: &V
     ways.map(|(dtype, fixup)| {
         let options = options(fixup);
         let on = if fixup == Fixup::Host { "host" } else { "device" };
-        let name = format!("{label}/spec_segsum/{dtype}/{}/{on}/figure_3", tiling());
+        let name = format!("{label}/{}/{dtype}/{}/{on}/figure_3", speculative(), tiling());
         let device = device.clone();
         match can(&device, dtype, &options) {
             Ok(()) => {
@@ -60,9 +60,13 @@ fn tiling() -> Tiling {
     Tiling::new(4, 6, 2, 1).expect("the paper's tiling")
 }
 
+/// Of stage 1.
+fn main_kernel() -> KernelId {
+    speculative().facts().expect("an algorithm").kernel
+}
+
 fn options(fixup: Fixup) -> Options {
-    let algorithm = Algorithm::SpeculativeSegmentedSum;
-    Options { algorithm, tiling: Some(tiling()), fixup, ..Options::default() }
+    Options { algorithm: speculative(), tiling: Some(tiling()), fixup, ..Options::default() }
 }
 
 /// Runs the example twice, from poison.
@@ -89,7 +93,7 @@ fn check<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check {
             _ => workspace.dirty_tiles(&prepared).map_err(fail)?,
         };
         expect("tiles and dirty ones", &[stats.n_tiles, dirty], &[2, 1])?;
-        expect("the speculator", &watch.elements::<u32>(KernelId::SpecSegsum, "speculator", 1)?, &[1])?;
+        expect("the speculator", &watch.elements::<u32>(main_kernel(), "speculator", 1)?, &[1])?;
         expect("y", &y.to_vec().map_err(fail)?, &REPAIRED.map(accum))?;
     }
     watch.check()?;
@@ -99,8 +103,8 @@ fn check<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check {
 /// What is in memory before the host repairs.
 fn left_by_stage_1<B: Backend, T: Value>(watch: &Watch<B>) -> Result<(), String> {
     let accum = |v: f64| num_traits::cast::<_, T::Accum>(v).expect("a small number");
-    let numbers = |name, n| watch.elements::<u32>(KernelId::SpecSegsum, name, n);
-    let sums = |name, n| watch.elements::<T::Accum>(KernelId::SpecSegsum, name, n);
+    let numbers = |name, n| watch.elements::<u32>(main_kernel(), name, n);
+    let sums = |name, n| watch.elements::<T::Accum>(main_kernel(), name, n);
     expect("the dirty counter", &numbers("dirty_count", 1)?, &[1])?;
     expect("the speculator", &numbers("speculator", 1)?, &[1])?;
     expect("the synchronizer's row", &numbers("sync_rows", 1)?, &[0])?;

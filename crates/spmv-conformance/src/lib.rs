@@ -106,6 +106,11 @@ pub fn of_memory() -> &'static [Algorithm] {
     &OF_MEMORY
 }
 
+/// The algorithm whose sums may be stored in wrong rows.
+fn speculative() -> Algorithm {
+    of_memory()[0]
+}
+
 /// Bytes over those of CSR up to which layouts are tried: far more than they allow by themselves, so that few matrices
 /// are refused.
 const MOST_BLOW_UP: f64 = 150.0;

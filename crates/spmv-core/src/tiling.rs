@@ -11,13 +11,9 @@
 //! A *tile* is `W x T` entries, a *bunch* of `T` lanes walks `S` tiles one after the other, a *group*
 //! holds `B` bunches. Liu & Vinter 2015, section 3.1.
 
-mod owner;
-
 use std::fmt::{self, Display};
 use std::ops::Range;
 use std::str::FromStr;
-
-pub use owner::Owner;
 
 use crate::value::{Dtype, Offset};
 

@@ -5,7 +5,7 @@ use spmv_core::{Dtype, RowStats, Tiling};
 
 use crate::{Algorithm, Options, Repair, plan};
 
-/// A chip whose GPU shares the host's memory, as Tegra: the paper's measurements choose, not those of a discrete card.
+/// A chip whose GPU shares the host's memory, as Tegra: the paper's measurements choose, not those of a discrete GPU.
 fn integrated(memory: MemoryModel) -> DeviceCaps {
     let mut caps = DeviceCaps::new("a chip", DeviceKind::IntegratedGpu, memory);
     (caps.subgroup, caps.compute_units, caps.cross_block_reduction) = (Some((2, 32)), 1, true);
@@ -50,7 +50,7 @@ fn on_integrated_devices_uneven_rows_are_speculated_on_and_the_host_repairs() {
 }
 
 #[test]
-fn a_discrete_card_keeps_blocks_of_rows_in_managed_memory_too() {
+fn a_discrete_gpu_keeps_blocks_of_rows_in_managed_memory_too() {
     for memory in [MemoryModel::Discrete, MemoryModel::UnifiedMapped, MemoryModel::UnifiedCoherent] {
         let mut caps = integrated(memory);
         caps.kind = DeviceKind::DiscreteGpu;

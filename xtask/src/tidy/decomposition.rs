@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use spmv_core::Tiling;
-use spmv_core::tiling::Owner;
+use spmv_core::{Owner, Tiling};
 
 use super::Workspace;
 

@@ -63,14 +63,14 @@ mod tests {
             let caps = DeviceCaps::new(name, kind, MemoryModel::UnifiedCoherent);
             [Dtype::F32, Dtype::F64].map(|value| Asked::Table1.tiling(&caps, value).to_string())
         };
-        let (gpu, card) = (DeviceKind::IntegratedGpu, DeviceKind::DiscreteGpu);
+        let (gpu, discrete) = (DeviceKind::IntegratedGpu, DeviceKind::DiscreteGpu);
         assert_eq!(of("Intel(R) HD Graphics 5500", gpu), ["T=8,W=16,S=6,B=4", "T=8,W=16,S=6,B=4"]);
         for amd in ["AMD Radeon R7 Graphics", "gfx1103", "Radeon RX 580 Series (RADV POLARIS10)"] {
             assert_eq!(of(amd, gpu), ["T=64,W=16,S=2,B=2", "T=64,W=8,S=5,B=2"], "{amd}");
         }
         let nvidia = ["T=32,W=8,S=7,B=5", "T=32,W=4,S=7,B=5"];
         assert_eq!(
-            [of("NVIDIA H200", card), of("Apple M1", gpu)],
+            [of("NVIDIA H200", discrete), of("Apple M1", gpu)],
             [nvidia.clone(), nvidia.clone()].map(|n| n.map(String::from))
         );
         assert_eq!(of("cpu-haswell-AMD EPYC", DeviceKind::Cpu), nvidia, "its cores are no GPU of AMD");

@@ -61,7 +61,7 @@ impl Method for Ipcsr {
 
     /// Long rows leave groups with pieces of rows, which matters where there is work for all of them. Where the host can
     /// map, it would repair speculative sums, and in a memory of two parts pages would go to and fro. All of this was
-    /// measured on a discrete card, so it says nothing of integrated ones.
+    /// measured on a discrete GPU, so it says nothing of integrated ones.
     fn suits(&self, rows: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
         if caps.is_integrated() {
             return None;

@@ -1,12 +1,12 @@
 //! Who sums an entry.
 
-use super::Tiling;
+use crate::tiling::Tiling;
 
 /// The group, bunch, tile and lane that an entry falls to, each counted over the whole matrix but the lane, which is one of the
 /// bunch's T.
 ///
 /// ```
-/// use spmv_core::{Tiling, tiling::Owner};
+/// use spmv_core::{Owner, Tiling};
 /// let tiling = Tiling::new(2, 4, 2, 2)?;
 /// assert_eq!(Owner::of(&tiling, 13), Owner { group: 0, bunch: 0, tile: 1, lane: 1 });
 /// # Ok::<(), spmv_core::TilingError>(())
