@@ -1,6 +1,6 @@
 // kernel: axpby
 // params: n_rows row_base alpha beta t y
-// built:  T=32
+// built:  T=4,32
 // steps:  1 y <- alpha*t + beta*y; alpha = 0 does not read t, beta = 0 does not read y
 
 KERNEL axpby(uint n_rows, uint row_base, accum_t alpha, accum_t beta, const accum_t *__restrict__ t,

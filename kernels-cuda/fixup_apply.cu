@@ -1,6 +1,6 @@
 // kernel: fixup_apply
 // params: n_rows row_base nnz tiles turn row_ptr tile_rows sync_sums dirty_count speculator y
-// built:  T=32 W=1,4,8,16
+// built:  T=4,32 W=1,4,6,8,16
 // steps:  1 take the dirty tiles in turn; 2 read the tile's compact sums; 3 write them to their rows, zero
 //         to empty rows; 4 add the carries of each row; 5 reset the next run's counter
 

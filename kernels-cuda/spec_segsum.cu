@@ -1,7 +1,7 @@
 // kernel: spec_segsum
 // params: n_rows row_base nnz tiles turn row_ptr tile_rows cols vals x y sync_rows sync_sums
 //         dirty_count speculator
-// built:  T=32 W=1,4,8,16
+// built:  T=4,32 W=1,4,6,8,16
 // steps:  1 take the rows of the tiles; 2 mark row starts, notice empty rows; 3 gather products; 4 segmented sum;
 //         5 store partial sums compactly; 6 carry the tail; 7 report a dirty tile
 

@@ -296,6 +296,19 @@ impl DeviceCaps {
         }
     }
 
+    /// Whether it is another processor than the host's cores in the memory that they share, as on Tegra and APUs: there sums
+    /// are repaired in place. A discrete GPU in managed memory is none, since pages go over the bus.
+    ///
+    /// ```
+    /// use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+    /// let caps = |kind| DeviceCaps::new("a chip", kind, MemoryModel::UnifiedCoherent);
+    /// assert!(caps(DeviceKind::IntegratedGpu).is_integrated());
+    /// assert!(!caps(DeviceKind::DiscreteGpu).is_integrated() && !caps(DeviceKind::Cpu).is_integrated());
+    /// ```
+    pub const fn is_integrated(&self) -> bool {
+        self.memory.host_can_map() && matches!(self.kind, DeviceKind::IntegratedGpu | DeviceKind::Other)
+    }
+
     /// Whether the backend has code for a kernel: what this refuses, plans do not yield, and
     /// [`Backend::compile`](crate::Backend::compile) refuses with the same words.
     ///

@@ -46,6 +46,7 @@ const EXPECTED_REFUSALS: &[Row] = &[
     ("groups of several bunches", |asked| asked.tiling(|t| t.bunches() > 1)),
     ("so a group holds one bunch", |asked| asked.tiling(|t| t.bunches() > 1)),
     ("barriers of less than a group", |asked| asked.tiling(|t| t.bunches() > 1)),
+    ("barriers of less than a subgroup", |asked| asked.tiling(|t| t.bunches() > 1)),
     ("built for T=", |asked| asked.tiling(|t| asked.is_not_built(t))),
     ("entries a lane", |asked| asked.tiling(|t| t.width() > asked.caps.max_tile.0)),
 ];

@@ -19,6 +19,7 @@
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
 
+pub mod auto;
 mod canaries;
 mod captured;
 mod check;
@@ -27,6 +28,7 @@ mod coverage;
 pub mod device;
 mod expected;
 mod faults;
+mod figure3;
 pub mod injection;
 mod memory;
 mod outcome;
@@ -104,6 +106,11 @@ pub fn of_memory() -> &'static [Algorithm] {
     &OF_MEMORY
 }
 
+/// The algorithm whose sums may be stored in wrong rows.
+fn speculative() -> Algorithm {
+    of_memory()[0]
+}
+
 /// Bytes over those of CSR up to which layouts are tried: far more than they allow by themselves, so that few matrices
 /// are refused.
 const MOST_BLOW_UP: f64 = 150.0;
@@ -122,6 +129,7 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.push(captures(&label, &device));
                 of_device(&label, &device, &variant, at, &mut trials);
                 trials.extend(canaries::trials(&label, &device, &variant, at));
+                trials.extend(figure3::trials(&label, &device, &variant));
                 trials.extend(sharing::trials(&label, &device, &variant, at));
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),

@@ -235,6 +235,13 @@ impl<B: Backend> Backend for Probe<B> {
     ) -> Result<()> {
         self.verb(Verb::Launch, || {
             let id = args.kernel();
+            self.watch.launched(
+                id,
+                args.iter().zip(id.params()).filter_map(|(arg, param)| match arg {
+                    Arg::Memory(Memory::Device(buffer)) => Some((param.name, &***buffer)),
+                    _ => None,
+                }),
+            );
             let owned: Vec<_> =
                 args.iter().zip(id.params()).filter_map(|(arg, param)| owned(arg, param.kind)).collect();
             let slots: Vec<_> = owned

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use spmv_backend::{Backend, Error, KernelSpec, Result};
+use spmv_backend::{Backend, Error, KernelId, KernelSpec, Result};
 use spmv_exec::Device;
 
 use crate::faults::{Faults, lock};
@@ -50,6 +50,8 @@ pub(crate) struct Watch<B: Backend> {
     pub(crate) buffers: Mutex<Vec<Weak<Slot<B>>>>,
     pub(crate) timelines: Mutex<Vec<Arc<Timeline>>>,
     races: Mutex<Vec<String>>,
+    /// The buffers of each kernel's last launch, by parameter.
+    launched: Mutex<HashMap<KernelId, Vec<(&'static str, Weak<Slot<B>>)>>>,
     alive: [Token; 6],
     /// Events that nobody will drop.
     forgotten: AtomicUsize,
@@ -76,6 +78,7 @@ impl<B: Backend> Watch<B> {
             buffers: Mutex::default(),
             timelines: Mutex::default(),
             races: Mutex::default(),
+            launched: Mutex::default(),
             alive: Default::default(),
             forgotten: AtomicUsize::new(0),
         })
@@ -122,6 +125,38 @@ impl<B: Backend> Watch<B> {
             slot.compare(&found)?;
         }
         self.races().first().map_or(Ok(()), |race| Err(race.clone()))
+    }
+
+    /// Takes note of the buffers that a launch was given.
+    pub(crate) fn launched<'a>(
+        &self,
+        kernel: KernelId,
+        buffers: impl Iterator<Item = (&'static str, &'a Arc<Slot<B>>)>,
+    ) {
+        let buffers = buffers.map(|(name, slot)| (name, Arc::downgrade(slot))).collect();
+        lock(&self.launched).insert(kernel, buffers);
+    }
+
+    /// The first `n` elements of a buffer that the last launch of a kernel was given, after all work.
+    ///
+    /// # Errors
+    /// No such launch or buffer, and whatever the driver says.
+    pub(crate) fn elements<E: bytemuck::Pod>(
+        &self,
+        kernel: KernelId,
+        name: &str,
+        n: usize,
+    ) -> Result<Vec<E>, String> {
+        let backend = self.opened.backend();
+        backend.wait_all().map_err(|e| e.to_string())?;
+        let launched = lock(&self.launched);
+        let of_kernel = launched.get(&kernel).into_iter().flatten();
+        let slot = of_kernel.filter(|(of, _)| *of == name).find_map(|(_, slot)| slot.upgrade());
+        let slot = slot.ok_or_else(|| format!("no launch of {kernel} had a buffer {name}"))?;
+        let mut elements = vec![E::zeroed(); n];
+        let (stream, bytes) = (lock(&self.opened.stream), bytemuck::cast_slice_mut(&mut elements));
+        backend.read(&stream, &slot.inner(), 0, bytes).map_err(|e| e.to_string())?;
+        Ok(elements)
     }
 
     /// Takes note of a command on a stream, and of its buffers.

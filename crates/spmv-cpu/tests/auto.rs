@@ -1,31 +1,15 @@
 //! `Auto` with a profile that favours layouts of their own: what it picks, `prepare` takes, and the product is right.
 
 use spmv_backend::{Backend, KernelId};
+use spmv_conformance::auto::favouring;
 use spmv_conformance::{Share, check, corpus};
-use spmv_core::{Csr, Dtype, Tiling, Value};
+use spmv_core::{Csr, Tiling, Value};
 use spmv_cpu::Cpu;
-use spmv_exec::{Algorithm, Device, Options, Profile};
-use spmv_model::{KernelRates, Rates, Work};
-
-/// In which each kernel takes ten times as long for a slot as the one before.
-fn favouring(kernels: &[KernelId], cpu: &Cpu) -> Profile {
-    let mut profile = Profile::new(cpu.caps());
-    for (i, kernel) in kernels.iter().enumerate() {
-        let seconds = 1e-9 * 10f64.powi(i as i32);
-        let work =
-            |slots| Work { thread_wakeups: 0.0, slots, rows: 0.0, critical_path: 0.0, x_cache_lines: 0.0 };
-        let rates = Rates::fit(&[1e3, 1e4].map(|slots| (work(slots), seconds * slots)));
-        for value in Dtype::ALL {
-            let (kernel, value) = (kernel.stem().into(), value.name().into());
-            profile.put_rates(KernelRates { kernel, value, rates });
-        }
-    }
-    profile
-}
+use spmv_exec::{Algorithm, Device, Options};
 
 fn device(kernels: &[KernelId]) -> Device<Cpu> {
     let cpu = Cpu::open(Default::default()).unwrap();
-    let profile = favouring(kernels, &cpu);
+    let profile = favouring(cpu.caps(), kernels);
     Device::with_profiles(cpu, vec![profile]).unwrap()
 }
 

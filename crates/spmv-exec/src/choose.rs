@@ -224,6 +224,20 @@ mod tests {
     }
 
     #[test]
+    fn on_integrated_devices_a_profile_overrides_speculation_by_prediction() {
+        use KernelId::{Ipcsr, MergePath, SpecSegsum};
+        let mut caps = DeviceCaps::new("a chip", DeviceKind::IntegratedGpu, MemoryModel::UnifiedCoherent);
+        (caps.subgroup, caps.cross_block_reduction) = (Some((2, 32)), true);
+        let uneven = MatrixStats { rows: RowStats { max: 900, ..stats().rows }, ..stats() };
+        let taken = |ipcsr: f64| {
+            let profile = profile(&[(SpecSegsum, 1e-9), (Ipcsr, ipcsr), (MergePath, 2e-9)]);
+            plan(uneven, Dtype::F32, &caps, Some(&profile), &Options::default()).unwrap().algorithm
+        };
+        let speculative = Algorithm::SpeculativeSegmentedSum;
+        assert_eq!([0.8e-9, 0.9e-9, 3e-9].map(taken), [Algorithm::Ipcsr, speculative, speculative]);
+    }
+
+    #[test]
     fn times_of_another_processor_must_promise_more() {
         use KernelId::{CsrVector, MergePath};
         // The rules take csr_vector.

@@ -158,7 +158,30 @@ fn repair_in_place_copies_nothing_and_at_a_distance_says_how_much() {
     for (discrete, bytes) in [(false, 0), (true, 2 * N as u64 * 4)] {
         let mut f = fixture(discrete);
         let stats = f.prepared.apply(&mut f.workspace, 1.0, &f.x, 0.0, &mut f.y).unwrap();
-        assert_eq!((stats.y_bytes_copied, stats.tiles, stats.dirty_tiles), (bytes, 3, Some(2)));
+        assert_eq!((stats.y_bytes_copied, stats.n_tiles, stats.dirty_tiles), (bytes, 3, Some(2)));
+    }
+}
+
+/// The count costs a copy, so that only runs which are timed anyway make it.
+#[test]
+fn tiles_that_the_device_repaired_are_counted_in_timed_workspaces_alone() {
+    let f = fixture(false);
+    let a = Csr::new(N, 2, vec![0u32, 1, 1, 3, 5, 5, 6], vec![0, 1, 0, 1, 0, 1], vec![1.0f32; 6]).unwrap();
+    let options = Options {
+        algorithm: Algorithm::SpeculativeSegmentedSum,
+        tiling: Some(Tiling::new(2, 1, 2, 1).unwrap()),
+        fixup: Fixup::Device,
+        ..Options::default()
+    };
+    let prepared = f.device.prepare(a.view(), &options).unwrap();
+    let mut y = f.device.zeros(N).unwrap();
+    let (mut timed, mut plain) = (prepared.timed_workspace().unwrap(), prepared.workspace().unwrap());
+    for _ in 0..3 {
+        let stats = prepared.apply(&mut timed, 1.0, &f.x, 0.0, &mut y).unwrap();
+        assert_eq!((stats.n_tiles, stats.dirty_tiles, stats.dirty_share()), (3, Some(2), Some(2.0 / 3.0)));
+        let stats = prepared.apply(&mut plain, 1.0, &f.x, 0.0, &mut y).unwrap();
+        assert_eq!((stats.n_tiles, stats.dirty_tiles, stats.dirty_share()), (3, None, None));
+        assert_eq!(plain.dirty_tiles(&prepared), Ok(2));
     }
 }
 

@@ -143,6 +143,9 @@ impl<B: Backend, T: Value> Graph<'_, B, T> {
             workspace.turn = last_turn;
         }
         let mut stats = RunStats { stage1_s: seconds / f64::from(self.runs), ..prepared.stats() };
+        if workspace.timed && prepared.plan.repair == Repair::Device {
+            stats.dirty_tiles = Some(prepared.dirty_tiles(workspace)?);
+        }
         if prepared.plan.repair == Repair::Host {
             let start = Instant::now();
             let mut y = Target::Device(&mut self.y.buffer);

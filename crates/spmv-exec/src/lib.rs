@@ -32,6 +32,8 @@ mod error;
 #[cfg(test)]
 mod faults;
 mod graph;
+#[cfg(test)]
+mod integrated;
 #[allow(unsafe_code)]
 mod launch;
 mod method;

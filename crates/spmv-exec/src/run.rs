@@ -20,15 +20,15 @@ use crate::workspace::{Staged, Workspace};
 /// ```
 /// use spmv_exec::RunStats;
 /// let stats = RunStats::default();
-/// assert_eq!((stats.tiles, stats.dirty_tiles), (0, None));
+/// assert_eq!((stats.n_tiles, stats.dirty_tiles, stats.dirty_share()), (0, None, None));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RunStats {
-    /// Tiles walked (0 for kernels without tiles).
-    pub tiles: u32,
-    /// Tiles repaired by the host; `None` where the device repaired them (see
-    /// [`Workspace::dirty_tiles`]) or there are no tiles.
+    /// Tiles walked, known from the plan (0 for kernels without tiles).
+    pub n_tiles: u32,
+    /// Tiles repaired, of [`n_tiles`](Self::n_tiles). `None` without tiles, and where the device repaired them and nobody asked:
+    /// its count is read in a [`timed_workspace`](crate::Prepared::timed_workspace) alone, else by [`Workspace::dirty_tiles`].
     pub dirty_tiles: Option<u32>,
     /// Seconds of stage 1: device time in a [`timed_workspace`](crate::Prepared::timed_workspace), else host time
     /// from the start of the run until the device was waited for.
@@ -40,6 +40,37 @@ pub struct RunStats {
     pub y_bytes_copied: u64,
     /// Where a device and the cores of its host multiplied: seconds of either, 0 for one without a part.
     pub shares_s: Option<[f64; 2]>,
+}
+
+impl RunStats {
+    /// Dirty tiles over all tiles: 0 where speculation was right everywhere, 1 where every tile held an empty row.
+    ///
+    /// `None` where [`dirty_tiles`](Self::dirty_tiles) is, and for a matrix without entries. O(1).
+    ///
+    /// ```
+    /// use spmv_exec::RunStats;
+    /// let mut stats = RunStats::default();
+    /// (stats.n_tiles, stats.dirty_tiles) = (8, Some(2));
+    /// assert_eq!(stats.dirty_share(), Some(0.25));
+    /// ```
+    pub fn dirty_share(&self) -> Option<f64> {
+        let dirty = self.dirty_tiles.filter(|_| self.n_tiles > 0)?;
+        Some(f64::from(dirty) / f64::from(self.n_tiles))
+    }
+
+    /// Seconds of stage 2 over those of both stages; `None` if neither took any. Where the device repairs, stage 2 has a
+    /// time of its own in a [`timed_workspace`](crate::Prepared::timed_workspace) alone.
+    ///
+    /// ```
+    /// use spmv_exec::RunStats;
+    /// let mut stats = RunStats::default();
+    /// (stats.stage1_s, stats.stage2_s) = (3e-6, 1e-6);
+    /// assert_eq!(stats.stage2_share(), Some(0.25));
+    /// ```
+    pub fn stage2_share(&self) -> Option<f64> {
+        let both = self.stage1_s + self.stage2_s;
+        (both > 0.0).then(|| self.stage2_s / both)
+    }
 }
 
 /// A run on its way. Keeps `y` borrowed, so that sums cannot be read before they are repaired.
@@ -221,8 +252,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     /// What is known before a run.
     pub(crate) fn stats(&self) -> RunStats {
-        let tiles = self.parts.iter().map(|part| part.tiles()).sum();
-        RunStats { tiles, ..RunStats::default() }
+        let n_tiles = self.parts.iter().map(|part| part.tiles()).sum();
+        RunStats { n_tiles, ..RunStats::default() }
     }
 
     pub(crate) fn check_owner(&self, workspace: &Workspace<B, T>) -> Result<()> {
@@ -307,6 +338,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             stats.stage1_s = backend.elapsed_s(&begin, &stage1)?;
             if let Some(stage2) = &stage2 {
                 stats.stage2_s = backend.elapsed_s(&stage1, stage2)?;
+                stats.dirty_tiles = Some(self.dirty_tiles(workspace)?);
             }
         }
         if self.plan.repair == Repair::Host {
@@ -346,6 +378,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         stats.dirty_tiles = Some(n_dirty);
         Ok(())
     }
+
+    /// Of the last run, where the device repaired; copies 8 bytes a part.
+    pub(crate) fn dirty_tiles(&self, workspace: &Workspace<B, T>) -> Result<u32> {
+        let (backend, Workspace { stream, parts, turn, .. }) = (self.device.backend(), workspace);
+        parts.iter().map(|part| part.dirty_tiles(backend, stream, *turn)).sum()
+    }
 }
 
 impl<B: Backend, T: Value> Workspace<B, T> {
@@ -355,7 +393,6 @@ impl<B: Backend, T: Value> Workspace<B, T> {
     /// [`Error::Foreign`] for another matrix, and whatever the driver says.
     pub fn dirty_tiles(&self, prepared: &Prepared<B, T>) -> Result<u32> {
         prepared.check_owner(self)?;
-        let backend = prepared.device.backend();
-        self.parts.iter().map(|part| part.dirty_tiles(backend, &self.stream, self.turn)).sum()
+        prepared.dirty_tiles(self)
     }
 }

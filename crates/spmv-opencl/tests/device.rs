@@ -6,12 +6,12 @@ use std::process::Command;
 use std::time::Instant;
 
 use libtest_mimic::Trial;
-use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
+use spmv_backend::{Backend, Error as DeviceError, KernelId, MemoryModel};
 use spmv_conformance::device::{self as shared, Outcome, Sources, expected};
-use spmv_conformance::tests;
+use spmv_conformance::{auto, tests};
 use spmv_core::{Csr, Tiling};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStats};
-use spmv_opencl::{Memory, OpenCl, Options, devices};
+use spmv_opencl::{Mask, Memory, OpenCl, Options, devices};
 
 /// With this variable set the program lists devices, for the test that needs a process of its own.
 const LIST: &str = "SPMV_TEST_LIST_DEVICES";
@@ -19,6 +19,8 @@ const LIST: &str = "SPMV_TEST_LIST_DEVICES";
 fn main() {
     let tests = tests!(
         sums_are_repaired_in_place_where_memory_is_shared
+        auto_speculates_in_shared_memory_where_a_profile_says_so
+        auto_speculates_on_an_integrated_gpu_without_a_profile
         compiled_programs_are_kept_and_damaged_ones_rebuilt
         buffers_are_repaired_on_the_device_or_by_copies
         an_index_that_a_kernel_corrupted_is_an_error
@@ -86,6 +88,33 @@ fn sums_are_repaired_in_place_where_memory_is_shared() -> Outcome {
         let stats = check(&device, Fixup::Auto)?;
         assert!(stats.dirty_tiles.is_some_and(|n| n >= 100), "{memory:?}: {stats:?}");
         assert_eq!(stats.y_bytes_copied, 0, "{memory:?}: nothing of y is copied");
+    }
+    Ok(())
+}
+
+fn auto_speculates_in_shared_memory_where_a_profile_says_so() -> Outcome {
+    for memory in [Memory::Fine, Memory::Coarse] {
+        if !offers(memory) {
+            continue;
+        }
+        let opened = OpenCl::open(Options { memory: Some(memory), ..Options::from_env()? })?;
+        if opened.caps().memory == MemoryModel::Discrete {
+            continue;
+        }
+        let profile = auto::favouring(opened.caps(), &[KernelId::SpecSegsum, KernelId::MergePath]);
+        auto::speculates(&Device::with_profiles(opened, vec![profile])?)?;
+    }
+    Ok(())
+}
+
+/// The device stands for one, if it shares the host's memory.
+fn auto_speculates_on_an_integrated_gpu_without_a_profile() -> Outcome {
+    if offers(Memory::Fine) {
+        let device = open(|o| {
+            (o.memory, o.mask) = (Some(Memory::Fine), Mask { as_gpu: true, ..Mask::default() });
+        })?;
+        assert!(device.caps().is_integrated(), "{:?}", device.caps());
+        auto::speculates(&device)?;
     }
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::process::Command;
 use std::{fs, thread};
 
 use libtest_mimic::{Failed, Trial};
-use spmv_backend::{Backend, Error as DeviceError, MemoryModel};
+use spmv_backend::{Backend, Error as DeviceError, KernelId, MemoryModel};
 use spmv_conformance::device::{self as shared, Outcome, Sources, expected};
-use spmv_conformance::tests;
+use spmv_conformance::{auto, tests};
 use spmv_core::{Csr, Tiling};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions, RunStats};
 use spmv_wgpu::{Mask, Memory, Options, Wgpu, devices};
@@ -40,6 +40,7 @@ fn main() {
         a_tile_wider_than_a_word_is_refused
         bunches_that_need_barriers_of_their_own_are_refused
         a_timed_workspace_reports_device_times
+        auto_speculates_in_mapped_memory
         a_lost_device_is_an_error_and_another_opens
         vectors_may_come_and_go
         a_vector_is_read_while_others_multiply_by_it
@@ -93,6 +94,15 @@ fn mapped_sums_are_repaired_in_place() -> Outcome {
     assert!(stats.dirty_tiles.is_some_and(|n| n >= 100), "{stats:?}");
     assert_eq!(stats.y_bytes_copied, 0, "nothing of y is copied");
     Ok(())
+}
+
+/// By the heuristic and by a profile.
+fn auto_speculates_in_mapped_memory() -> Outcome {
+    let Some(device) = offered(Memory::Mapped) else { return Ok(()) };
+    auto::speculates(&device)?;
+    let profile = auto::favouring(device.caps(), &[KernelId::SpecSegsum, KernelId::CsrVector]);
+    let opened = Wgpu::open(Options { memory: Some(Memory::Mapped), ..Options::from_env()? })?;
+    auto::speculates(&Device::with_profiles(opened, vec![profile])?)
 }
 
 fn staged_sums_are_repaired_on_the_device_or_by_copies() -> Outcome {

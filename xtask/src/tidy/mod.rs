@@ -6,6 +6,7 @@
 mod circles;
 mod code;
 mod counts;
+mod decomposition;
 mod docs;
 mod edges;
 mod figures;
@@ -39,7 +40,7 @@ pub(crate) struct Args {
 /// A check's name, and the problems that it finds, each with the file and the way out.
 type Check = (&'static str, fn(&Workspace) -> Vec<String>);
 
-const CHECKS: [Check; 23] = [
+const CHECKS: [Check; 24] = [
     ("crate-edges", edges::follow_the_graph),
     ("two-backends", edges::only_the_facade_names_two_backends),
     ("core-without-io", edges::core_performs_no_io),
@@ -60,6 +61,7 @@ const CHECKS: [Check; 23] = [
     ("lock-file", words::registries_are_public),
     ("figures", figures::quotations_are_exact),
     ("archives", figures::named_archives_are_there),
+    ("decomposition", decomposition::is_drawn),
     ("links", docs::links_resolve),
     ("readme-and-licences", docs::readme_changelog_and_licences),
     ("manifests", manifests::are_complete),
@@ -72,10 +74,11 @@ const CHECKS: [Check; 23] = [
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut workspace = Workspace::load()?;
     if args.bless {
-        let (path, text) = kernels::blessed(&workspace);
-        if workspace.tree.text(path) != Some(&text) {
-            workspace.tree.write(path, text)?;
-            println!("wrote {path}");
+        for (path, text) in [kernels::blessed(&workspace), decomposition::blessed(&workspace)] {
+            if workspace.tree.text(path) != Some(&text) {
+                workspace.tree.write(path, text)?;
+                println!("wrote {path}");
+            }
         }
     }
     if args.count {

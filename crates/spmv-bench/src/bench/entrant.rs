@@ -53,10 +53,9 @@ pub(crate) struct Finding {
     /// Median of timed runs, as is `stage2_us`.
     pub(crate) stage1_us: f64,
     pub(crate) stage2_us: f64,
-    /// Of the last run.
+    /// Of the last run, as `dirty_tiles`.
+    pub(crate) n_tiles: u32,
     pub(crate) dirty_tiles: Option<u32>,
-    /// 0 for algorithms without tiles.
-    pub(crate) tiles: u32,
     pub(crate) error_over_bound: f64,
     pub(crate) ok: bool,
 }
@@ -109,6 +108,13 @@ where
             has_timestamps = true;
         }
         let error_over_bound = reference.error_over_bound(&y.to_vec()?);
+        let last = runs.last_mut();
+        // Where the device repairs, its count is in no run without its timestamps.
+        if let Some(last) = last.filter(|last| last.n_tiles > 0 && last.dirty_tiles.is_none()) {
+            let (one, mut workspace) = (<T::Accum as Value>::from_f64(1.0), self.matrix.workspace()?);
+            self.matrix.enqueue(&mut workspace, one, x, T::Accum::default(), y)?.wait()?;
+            last.dirty_tiles = Some(self.matrix.dirty_tiles(&workspace)?);
+        }
         Ok(sum_up(runs, has_timestamps, time, error_over_bound))
     }
 }
@@ -122,8 +128,8 @@ fn sum_up(runs: &[RunStats], has_timestamps: bool, time: Spread, error_over_boun
         device_us: (ok && has_timestamps).then(|| of(|r| r.stage1_s + r.stage2_s)),
         stage1_us: of(|r| r.stage1_s).median,
         stage2_us: of(|r| r.stage2_s).median,
+        n_tiles: runs.last().map_or(0, |r| r.n_tiles),
         dirty_tiles: runs.last().and_then(|r| r.dirty_tiles),
-        tiles: runs.last().map_or(0, |r| r.tiles),
         // JSON knows no infinity, which is what a NaN in the result counts as.
         error_over_bound: error_over_bound.min(f64::MAX),
         ok,

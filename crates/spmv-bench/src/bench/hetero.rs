@@ -90,7 +90,8 @@ where
     T::Accum: Scalar,
 {
     let Problem { a, x, reference } = problem;
-    let options = Options { algorithm: way.algorithms[0], tiling: way.tiling, ..Options::default() };
+    let tiling = way.tiling.map(|asked| asked.tiling(target.context.caps(), T::DTYPE));
+    let options = Options { algorithm: way.algorithms[0], tiling, ..Options::default() };
     let context = target.context.with_host_cores()?;
     let together = OnHost::new(context.prepare_with(a, &options)?, false);
     let partition = together.matrix.partition().expect("no split was given").clone();

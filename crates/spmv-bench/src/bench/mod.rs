@@ -17,6 +17,7 @@ pub(crate) mod stop;
 mod sweep;
 mod table;
 pub(crate) mod text;
+pub(crate) mod tiling;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -25,7 +26,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{Algorithm, BackendKind, Dtype, Tiling};
+use spmv::{Algorithm, BackendKind, Dtype};
 
 pub(crate) use comparison::MatrixCache;
 use comparison::{Comparison, Gpu};
@@ -58,9 +59,9 @@ pub(crate) struct Args {
     /// Value types.
     #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
     precision: Vec<Dtype>,
-    /// Tiling to force, such as T=32,W=8,S=7,B=5.
+    /// Tiling to force, such as T=32,W=8,S=7,B=5; or `table1`, that of Liu & Vinter's Table 1 for each device and type.
     #[arg(long)]
-    tiling: Option<Tiling>,
+    tiling: Option<tiling::Asked>,
     /// Times with the matrix in cache, if it fits (the default; against cuSPARSE both are).
     #[arg(long)]
     warm: bool,
@@ -74,8 +75,8 @@ pub(crate) struct Args {
     /// is a CUDA device.
     #[arg(long)]
     peers: bool,
-    /// Times spec_segsum under many tilings instead: W and S varied around the planned one.
-    #[arg(long, conflicts_with_all = ["algorithm", "tiling", "peers", "html"])]
+    /// Times spec_segsum under many tilings instead: W and S varied around the planned one, or that of --tiling.
+    #[arg(long, conflicts_with_all = ["algorithm", "peers", "html"])]
     sweep: bool,
     /// Times co-execution instead: each device with the host's cores, against either alone.
     #[arg(long, conflicts_with_all = ["sweep", "peers", "html", "cold"])]
@@ -424,12 +425,13 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_chooses_algorithm_and_tiling_itself() {
-        for other in ["--algorithm all", "--tiling T=8,W=4,S=2,B=1", "--peers", "--html page.html"] {
+    fn a_sweep_chooses_its_algorithm_itself_and_varies_any_tiling() {
+        for other in ["--algorithm all", "--peers", "--html page.html"] {
             let e = parse(&format!("bench --sweep {other}")).unwrap_err();
             assert_eq!(e.kind(), clap::error::ErrorKind::ArgumentConflict, "{other}");
         }
         assert!(parse("bench --sweep --suite --precision f64 --backend cpu --json cells.json").is_ok());
+        assert_eq!(parse("bench --sweep --tiling table1").unwrap().tiling, Some(tiling::Asked::Table1));
     }
 
     #[test]

@@ -83,6 +83,9 @@ pub(crate) struct Row {
     /// host's, which alone was measured.
     pub(crate) roof_share: Option<f64>,
     pub(crate) plan_us: f64,
+    /// Tiles of a run; 0 for algorithms without tiles.
+    #[serde(default)]
+    pub(crate) n_tiles: u32,
     /// Null for algorithms without tiles.
     pub(crate) dirty_tiles: Option<u32>,
     pub(crate) stage1_us: f64,
@@ -105,7 +108,7 @@ pub(crate) struct Cell {
     pub(crate) tiling: String,
     pub(crate) w: u32,
     pub(crate) s: u32,
-    /// Whether this is the tiling of the plan; W or S of the others differs from it.
+    /// Whether this is the tiling of the plan, or the one asked for; W or S of the others differs from it.
     pub(crate) planned: bool,
     pub(crate) outcome: Outcome,
     /// What the device said of a tiling that it refused or that failed.
@@ -346,6 +349,12 @@ pub(crate) fn counted_us(time_us: Option<Spread>, device_us: Option<Spread>) -> 
 }
 
 impl Row {
+    /// Dirty tiles over all tiles.
+    pub(crate) fn dirty_share(&self) -> Option<f64> {
+        let dirty = self.dirty_tiles.filter(|_| self.n_tiles > 0)?;
+        Some(f64::from(dirty) / f64::from(self.n_tiles))
+    }
+
     /// Compulsory traffic: every row offset, entry, x and y once, `(m+1)*4 + nnz*4 + (nnz+n+m)*value` bytes.
     /// `y` of 16-bit values is counted at their size too, as in the formula.
     pub(crate) fn compulsory_bytes(rows: &RowStats, value: Dtype) -> f64 {
@@ -375,6 +384,11 @@ pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp())
 }
 
+/// `sum / n`; `None` without values.
+pub(crate) fn arithmetic_mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 /// `n / sum of reciprocals`; `None` without values.
 pub(crate) fn harmonic_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.len() as f64 / values.iter().map(|v| 1.0 / v).sum::<f64>())
@@ -386,6 +400,7 @@ mod tests {
 
     #[test]
     fn means_of_one_and_four() {
+        assert!((arithmetic_mean(&[1.0, 4.0]).unwrap() - 2.5).abs() < 1e-12);
         assert!((geometric_mean(&[1.0, 4.0]).unwrap() - 2.0).abs() < 1e-12);
         assert!((harmonic_mean(&[1.0, 4.0]).unwrap() - 1.6).abs() < 1e-12);
         assert_eq!(geometric_mean(&[]), None);

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use spmv::{Accum, Algorithm, Dtype, Options, Plan, Scalar, Tiling, by_dtype, oracle};
+use spmv::{Accum, Algorithm, Dtype, Options, Plan, Scalar, by_dtype, oracle};
 
 use super::devices::Target;
 use super::entrant::{Entrant, Finding, Problem};
@@ -14,12 +14,13 @@ use super::measure::{self, Eviction, Run};
 use super::peers::{self, Arrays, PeerValue};
 use super::report::{Cache, PeerTime, Report, Row, counted_us};
 use super::stop::Stop;
+use super::tiling;
 
 /// How to measure.
 pub(crate) struct Way<'a> {
     pub(crate) targets: &'a [&'a Target],
     pub(crate) algorithms: &'a [Algorithm],
-    pub(crate) tiling: Option<Tiling>,
+    pub(crate) tiling: Option<tiling::Asked>,
     pub(crate) cache: Cache,
     pub(crate) repeat: Option<usize>,
     pub(crate) peers: bool,
@@ -100,9 +101,10 @@ where
     for target in way.targets {
         inputs.push(target.context.upload(&problem.x)?);
         autos.push(target.context.plan(&problem.a, &Options::default()).ok());
+        let tiling = way.tiling.map(|asked| asked.tiling(target.context.caps(), T::DTYPE));
         for &algorithm in way.algorithms {
             way.stop.check()?;
-            let options = Options { algorithm, tiling: way.tiling, ..Options::default() };
+            let options = Options { algorithm, tiling, ..Options::default() };
             match Entrant::prepare(target, &options, &problem.a) {
                 Ok(entrant) => entrants.push((inputs.len() - 1, *target, algorithm, entrant)),
                 Err(spmv::Error::Exec(spmv_exec::Error::Format(why))) => {
@@ -158,7 +160,8 @@ fn row<T: Scalar>(
     finding: Finding,
     peers: BTreeMap<String, PeerTime>,
 ) -> Row {
-    let Finding { time_us, device_us, stage1_us, stage2_us, dirty_tiles, error_over_bound, ok, .. } = finding;
+    let Finding { time_us, device_us, stage1_us, stage2_us, n_tiles, dirty_tiles, .. } = finding;
+    let Finding { error_over_bound, ok, .. } = finding;
     let rows = entrant.matrix.row_stats();
     let plan = entrant.matrix.plan();
     let seconds = counted_us(time_us, device_us).map(|us| us * 1e-6);
@@ -191,6 +194,7 @@ fn row<T: Scalar>(
         gbs,
         roof_share: gbs.filter(|_| target.is_in_host_memory()).map(|gbs| gbs / way.read_gbs),
         plan_us: entrant.prepare_s * 1e6,
+        n_tiles,
         dirty_tiles,
         stage1_us,
         stage2_us,

@@ -1,4 +1,5 @@
-//! `--sweep`: speculative segmented sum under many tilings, as in Liu & Vinter 2015, figures 7 and 8.
+//! `--sweep`: speculative segmented sum under many tilings, as in Liu & Vinter 2015, figures 7 and 8; with `--tiling table1`
+//! around the very tilings of the paper.
 
 mod table;
 mod tilings;
@@ -15,7 +16,8 @@ use super::report::{Cell, Outcome, Report, counted_us};
 use super::runner::Way;
 use tilings::{TILES, WIDTHS};
 
-/// Adds cells to the report: for each device the planned tiling and those that differ from it in W or S.
+/// Adds cells to the report: for each device the planned tiling, or that of `--tiling`, and those that differ from it in W
+/// or S.
 ///
 /// One device after the other, because a device holds a copy of the matrix for each of them.
 pub(crate) fn measure(
@@ -52,9 +54,18 @@ where
     T::Accum: Scalar,
 {
     let x = target.context.upload(&problem.x)?;
-    let planned = Entrant::prepare(target, &options(None), &problem.a)?;
-    let plan = planned.matrix.plan().kernel.tiling;
-    let mut attempts: Vec<((u32, u32), Attempt<T>)> = vec![((plan.width(), plan.tiles()), Ok(planned))];
+    let asked = way.tiling.map(|asked| asked.tiling(target.context.caps(), T::DTYPE));
+    let (plan, first) = match asked {
+        Some(tiling) => {
+            let first = Entrant::prepare(target, &options(Some(tiling)), &problem.a);
+            (tiling, first.map_err(|e| (Outcome::Refused, e.to_string())))
+        }
+        None => {
+            let planned = Entrant::prepare(target, &options(None), &problem.a)?;
+            (planned.matrix.plan().kernel.tiling, Ok(planned))
+        }
+    };
+    let mut attempts: Vec<((u32, u32), Attempt<T>)> = vec![((plan.width(), plan.tiles()), first)];
     for (w, s) in neighbours(plan) {
         way.stop.check()?;
         let prepared = Tiling::new(plan.lanes(), w, s, plan.bunches())
@@ -188,8 +199,8 @@ mod tests {
             device_us: None,
             stage1_us: 1.0,
             stage2_us: 1.0,
+            n_tiles: 0,
             dirty_tiles: None,
-            tiles: 0,
             error_over_bound: 7.0,
             ok: false,
         };

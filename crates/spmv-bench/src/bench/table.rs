@@ -23,7 +23,7 @@ const COLUMNS: [&str; 14] = [
     "GFlop/s",
     "GB/s",
     "roof",
-    "dirty; st. 1+2 us",
+    "dirty tiles; st. 1+2 us",
     "err/bound",
 ];
 
@@ -54,7 +54,7 @@ pub(crate) fn text(report: &Report) -> String {
         "GFlop/s = 2 nnz / t. GB/s = ((m+1)*4 + nnz*4 + (nnz+n+m)*value) bytes / t, the compulsory traffic; roof is its\n\
          share of the {:.1} GB/s that this machine's memory was measured to read (above 100% from cache).\n\
          us is one call, with its spread; {}t is its median{}.\n\
-         st. 1+2 are medians of both stages. plan/spmv is the time to prepare over `us`. Peers: their time over `us`.",
+         Dirty tiles are repaired in stage 2, here with their share of all tiles; st. 1+2 are medians of both stages. plan/spmv is the time to prepare over `us`. Peers: their time over `us`.",
         report.read_gbs,
         if device { DEVICE_FORMULA } else { "" },
         if device { ", or that of device us where there is one" } else { "" },
@@ -92,7 +92,13 @@ fn cells(row: &Row) -> [String; COLUMNS.len()] {
         None => ("-".into(), "FAILED".into(), "-".into()),
     };
     let dirty = match row.dirty_tiles {
-        Some(dirty) => format!("{dirty}; {:.0}+{:.0}", row.stage1_us, row.stage2_us),
+        Some(dirty) => format!(
+            "{dirty}/{} {:.1}%; {:.0}+{:.0}",
+            row.n_tiles,
+            100.0 * row.dirty_share().unwrap_or(0.0),
+            row.stage1_us,
+            row.stage2_us
+        ),
         None => "-".into(),
     };
     [

@@ -199,7 +199,7 @@ impl Scene<'_> {
             let raced = &mut all[*at];
             raced.us = counted_us(finding.time_us, finding.device_us);
             (raced.stage2_us, raced.prepare_us) = (finding.stage2_us, entrant.prepare_s * 1e6);
-            (raced.dirty_tiles, raced.tiles) = (finding.dirty_tiles, finding.tiles);
+            (raced.dirty_tiles, raced.tiles) = (finding.dirty_tiles, finding.n_tiles);
             raced.tiling = Some(entrant.matrix.plan().kernel.tiling);
             raced.wrong = !finding.ok;
         }

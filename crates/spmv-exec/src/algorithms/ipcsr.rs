@@ -60,8 +60,12 @@ impl Method for Ipcsr {
     }
 
     /// Long rows leave groups with pieces of rows, which matters where there is work for all of them. Where the host can
-    /// map, it would repair speculative sums, and in a memory of two parts pages would go to and fro.
+    /// map, it would repair speculative sums, and in a memory of two parts pages would go to and fro. All of this was
+    /// measured on a discrete GPU, so it says nothing of integrated ones.
     fn suits(&self, rows: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
+        if caps.is_integrated() {
+            return None;
+        }
         let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * RESIDENT_LANES.is;
         let speculates = rows.mean > LONG.is && is_full && !caps.memory.host_can_map();
         (splits_subgroups(caps) && caps.cross_block_reduction && !speculates)

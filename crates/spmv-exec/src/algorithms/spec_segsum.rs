@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, Scaling, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Repaired, Runner, Span, Target};
-use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, tiled};
+use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, splits_subgroups, tiled};
 
 pub(crate) struct SpeculativeSegmentedSum;
 
@@ -47,8 +47,14 @@ impl Method for SpeculativeSegmentedSum {
         &ROWS
     }
 
-    fn suits(&self, _: &RowStats, _: &DeviceCaps) -> Option<&'static str> {
-        Some("cuts entries evenly over lanes, whatever the row lengths, and needs no preprocessing")
+    /// On integrated devices as the paper measured (figures 4 and 5, section 4.4): row blocks are as good where rows are
+    /// even, which `csr_vector` says of a matrix first; everywhere else speculation is faster, by far where a few rows are long.
+    fn suits(&self, _: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
+        Some(if caps.is_integrated() {
+            "cuts entries evenly over lanes, whatever the row lengths; the host repairs in the memory that it shares"
+        } else {
+            "cuts entries evenly over lanes, whatever the row lengths, and needs no preprocessing"
+        })
     }
 
     fn check(&self, kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
@@ -58,6 +64,10 @@ impl Method for SpeculativeSegmentedSum {
         let what = match kernel.lanes {
             Lanes::Workgroup => {
                 format!("shuffles over {} lanes, so a group holds one bunch", kernel.tiling.lanes())
+            }
+            // Bunches of one subgroup take different numbers of steps, so its lanes do not meet.
+            Lanes::Subgroup if caps.bunch_barriers && is_part_of_subgroup(kernel, caps) => {
+                "barriers of less than a subgroup".to_owned()
             }
             Lanes::Subgroup if caps.bunch_barriers => return Ok(()),
             Lanes::Subgroup => "barriers of less than a group".to_owned(),
@@ -93,6 +103,12 @@ impl Method for SpeculativeSegmentedSum {
         let nnz = launch.rows.nnz as f64;
         Effort { slots: nnz, longest: 0.0, groups: nnz / entries_of_a_group(launch.tiling()) }
     }
+}
+
+/// Whether several bunches share a subgroup.
+fn is_part_of_subgroup(kernel: &KernelSpec, caps: &DeviceCaps) -> bool {
+    let is_less = |most: u16| kernel.tiling.lanes() < u32::from(most);
+    splits_subgroups(caps) && caps.subgroup.is_some_and(|(_, most)| is_less(most))
 }
 
 #[derive(Debug)]

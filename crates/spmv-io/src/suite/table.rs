@@ -185,7 +185,7 @@ pub static ENTRIES: [Entry; 20] = [
         row_min: 0,
         row_max: 81,
         kind: Kind::Twin,
-        class: Class::Regular,
+        class: Class::Irregular,
         description: "accelerator cavity, mesh in scattered order, empty rows",
         checksum: 0xc301_c019_0e09_dcd5,
         recipe: mixed(
@@ -206,7 +206,7 @@ pub static ENTRIES: [Entry; 20] = [
         row_min: 1,
         row_max: 353,
         kind: Kind::Twin,
-        class: Class::Regular,
+        class: Class::Irregular,
         description: "circuit simulation",
         checksum: 0x9dee_2ea0_3c56_2388,
         recipe: mixed(
@@ -227,7 +227,7 @@ pub static ENTRIES: [Entry; 20] = [
         row_min: 1,
         row_max: 4700,
         kind: Kind::Twin,
-        class: Class::Regular,
+        class: Class::Irregular,
         description: "web links: power laws in rows and columns",
         checksum: 0x12a4_0220_b576_41e7,
         recipe: mixed(
@@ -248,7 +248,7 @@ pub static ENTRIES: [Entry; 20] = [
         row_min: 1,
         row_max: 56_181,
         kind: Kind::Twin,
-        class: Class::Regular,
+        class: Class::Irregular,
         description: "set cover of railway crews: wide, long rows",
         checksum: 0x9b7f_00af_0322_112c,
         recipe: Recipe::Twin(Twin {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Context as _;
-use spmv::{Algorithm, Context, Csr, Options, RowStats, Tiling, oracle};
+use spmv::{Algorithm, Context, Csr, Options, RowStats, oracle};
 use spmv_backend::Backend as _;
 use spmv_exec::{Device, DeviceVec, Prepared, Workspace};
 
@@ -11,6 +11,7 @@ use super::super::entrant::Problem;
 use super::super::inputs::Loaded;
 use super::super::report::{Cache, ComparisonRow, Row, Spread};
 use super::super::stop::{Stop, Stopped};
+use super::super::tiling;
 use super::arrays::{Arrays, GpuValue, OnGpu};
 use super::cusparse::{Cusparse, Operation};
 use super::facade;
@@ -29,7 +30,7 @@ pub(super) struct Measurement<'a> {
     pub(super) context: &'a Context,
     pub(super) cusparse: Option<&'a Cusparse>,
     pub(super) algorithms: &'a [Algorithm],
-    pub(super) tiling: Option<Tiling>,
+    pub(super) tiling: Option<tiling::Asked>,
     pub(super) cache: Cache,
     pub(super) repeat: Option<usize>,
     pub(super) stop: &'a Stop,
@@ -167,7 +168,8 @@ impl Measurement<'_> {
         nothing: &[T],
     ) -> anyhow::Result<(Ours<T>, Output<T>)> {
         let backend = self.device.backend();
-        let asked = facade::options(algorithm, self.tiling);
+        let tiling = self.tiling.map(|asked| asked.tiling(backend.caps(), T::DTYPE));
+        let asked = facade::options(algorithm, tiling);
         let users = self.context.plan(a, &asked)?;
         let options = facade::for_graphs(asked, &users);
         // Twice, as for cuSPARSE: at the first time kernels are compiled.

@@ -24,7 +24,7 @@ pub(crate) use table::text;
 
 use anyhow::{Context as _, anyhow, ensure};
 use indicatif::ProgressBar;
-use spmv::{Algorithm, BackendKind, Context, Dtype, Tiling};
+use spmv::{Algorithm, BackendKind, Context, Dtype};
 use spmv_backend::Backend as _;
 use spmv_cuda::Cuda;
 use spmv_exec::Device;
@@ -34,6 +34,7 @@ use super::inputs::{Input, Loaded};
 use super::live::Live;
 use super::report::{Cache, ComparisonRun, Report};
 use super::stop::{Stop, Stopped};
+use super::tiling;
 use arrays::OnGpu;
 use cusparse::Cusparse;
 use flush::Flushing;
@@ -64,7 +65,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) inputs: &'a [Input],
     pub(crate) matrix_cache: &'a MatrixCache,
     pub(crate) algorithms: &'a [Algorithm],
-    pub(crate) tiling: Option<Tiling>,
+    pub(crate) tiling: Option<tiling::Asked>,
     pub(crate) precisions: &'a [Dtype],
     pub(crate) caches: &'a [Cache],
     pub(crate) repeat: Option<usize>,

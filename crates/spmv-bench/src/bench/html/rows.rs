@@ -65,6 +65,7 @@ fn columns<'a>(peers: &[&'a str]) -> Vec<Column<'a>> {
     add("plan µs", Box::new(|r| number(Some(r.plan_us), 1)));
     add("plan / spmv", Box::new(|r| number(r.time_us.filter(|_| r.ok).map(|t| r.plan_us / t.median), 1)));
     add("dirty tiles", Box::new(|r| r.dirty_tiles.map_or_else(|| number(None, 0), |n| count(n as usize))));
+    add("dirty %", Box::new(|r| number(r.dirty_share().map(|s| 100.0 * s), 1)));
     add("stage 1 µs", Box::new(|r| number(Some(r.stage1_us).filter(|_| r.ok), 1)));
     add("stage 2 µs", Box::new(|r| number(Some(r.stage2_us).filter(|_| r.ok), 1)));
     add("error / bound", Box::new(|r| number(Some(r.error_over_bound), 3)));

@@ -43,6 +43,7 @@ pub(crate) fn sample(names: &[&str]) -> Report {
                 gbs: Some(40.0),
                 roof_share: Some(1.25),
                 plan_us: 800.0,
+                n_tiles: 12,
                 dirty_tiles: Some(3),
                 stage1_us: 90.0,
                 stage2_us: 10.0,

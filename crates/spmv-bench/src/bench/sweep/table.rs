@@ -37,7 +37,7 @@ pub(crate) fn text(report: &Report) -> String {
     let _ = writeln!(
         text,
         "GFlop/s = 2 nnz / t, t the median time {timed}. * marks the best of a row; - is a tiling that\n\
-         the device refuses; `planned` is the speed of the plan's own tiling, which stands last. Means are harmonic,\n\
+         the device refuses; `base` is the speed of the plan's own tiling, or of the one asked for, which stands last. Means are harmonic,\n\
          over all matrices of the table, - where one is missing.",
     );
     reasons(&mut text, &report.sweep);
@@ -70,7 +70,7 @@ fn table(group: &Group<'_>, varied: Varied, values: &[u32]) -> String {
         Varied::W => ('W', "T, S and B"),
         Varied::S => ('S', "T, W and B"),
     };
-    let ends = [String::from("planned"), String::from("plan")];
+    let ends = [String::from("base"), String::from("tiling of base")];
     let header = std::iter::once("matrix".to_owned())
         .chain(values.iter().map(|v| format!("{letter}={v}")))
         .chain(ends);
@@ -97,7 +97,7 @@ fn table(group: &Group<'_>, varied: Varied, values: &[u32]) -> String {
     last.extend([number(means[values.len()], 2), String::new()]);
     rows.push(last);
     format!(
-        "{} on {}{}: GFlop/s of spec_segsum by {letter}; {others} as planned\n{}\n\n",
+        "{} on {}{}: GFlop/s of spec_segsum by {letter}; {others} as in `base`\n{}\n\n",
         group.of.precision,
         group.of.on,
         cold(group.of.cache),

@@ -1,13 +1,13 @@
 //! Figures 4 to 6, Table 1 and stage 2: one race over the suite, shown in several ways.
 
-use spmv::tiling::Preset;
-use spmv::{Algorithm, DeviceKind, Dtype, Options, RowStats, Tiling};
+use spmv::{Algorithm, Dtype, Options, RowStats, Tiling};
 
 use super::super::figures::{self, by_device, claim, left_out, maximum, mean, ratios, table, with_mean};
 use super::super::outcome::{Column, Outcome, Row, Rule, Table, Value};
 use super::super::scene::{Contestant, Raced, Scene, Way};
 use crate::bench::devices::Target;
 use crate::bench::report::{self, harmonic_mean};
+use crate::bench::tiling::Asked;
 
 /// Names of contestants.
 const SERIAL: &str = "CPU, one thread";
@@ -18,17 +18,9 @@ const WARP: &str = "csr_vector, a warp a row";
 const OURS: &str = "spec_segsum";
 const TABLE_1: &str = "spec_segsum, Table 1";
 
-/// The tiling of Table 1 for a device: the column of its vendor, nVidia's for any other.
+/// The tiling of Table 1 for a device.
 pub(super) fn of_table_1(target: &Target, precision: Dtype) -> Tiling {
-    let caps = target.context.caps();
-    let name = caps.name.to_lowercase();
-    let preset = match caps.kind {
-        DeviceKind::Cpu => Preset::Nvidia,
-        _ if name.contains("intel") => Preset::Intel,
-        _ if name.contains("amd") || name.contains("radeon") => Preset::Amd,
-        _ => Preset::Nvidia,
-    };
-    Tiling::preset(preset, precision)
+    Asked::Table1.tiling(target.context.caps(), precision)
 }
 
 fn contestants(target: &Target, precision: Dtype) -> Vec<Contestant> {
