@@ -39,12 +39,16 @@ pub(crate) fn select(files: &[PathBuf], suite: bool, suite_dir: Option<&Path>) -
 
 /// Real matrices of the repository whose values are real.
 fn repository_files() -> anyhow::Result<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
-    let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    files_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data"))
+}
+
+/// Matrix Market files of a folder, plain and gzipped, in the order of their names.
+pub(crate) fn files_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if path.to_string_lossy().ends_with(".mtx.gz") {
+        if [".mtx", ".mtx.gz"].iter().any(|end| path.to_string_lossy().ends_with(end)) {
             files.push(path);
         }
     }

@@ -12,7 +12,7 @@ pub(crate) mod live;
 pub(crate) mod measure;
 mod peers;
 pub(crate) mod report;
-mod runner;
+pub(crate) mod runner;
 pub(crate) mod stop;
 mod sweep;
 mod table;

@@ -26,14 +26,14 @@ pub(super) const PAPER: Paper = Paper {
             id: "figure-2",
             title: "nonzeros assigned to groups, bunches and lanes",
             section: "page 5, section 3.1",
-            how: How::Tests(&[("spmv-fixup", "the_papers_worked_example")]),
+            how: How::Tests(&[("spmv-core", "every_entry_of_figure_2_has_its_group_bunch_tile_and_lane")]),
             reason: "",
         },
         Item {
             id: "figure-3",
             title: "the worked example: 12 rows, 48 nonzeros",
             section: "page 6, section 3.2",
-            how: How::Tests(&[("spmv-fixup", "the_papers_worked_example")]),
+            how: How::Tests(&[("spmv-fixup", "the_papers_worked_example"), ("spmv-cpu", "figure_3")]),
             reason: "",
         },
         Item {

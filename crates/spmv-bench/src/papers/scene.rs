@@ -2,10 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::Context as _;
 use indicatif::ProgressBar;
 use spmv::{Algorithm, BackendKind, Csr, Dtype, Options, RowStats, Scalar, Tiling, Vector, by_dtype};
+use spmv_io::suite::{self, Entry};
 
 use super::loops;
 use super::numbers::Numbers;
@@ -13,10 +15,11 @@ use crate::bench::MatrixCache;
 use crate::bench::comparison::{Comparison, Gpu};
 use crate::bench::devices::Target;
 use crate::bench::entrant::{Entrant, Problem};
-use crate::bench::inputs::Input;
+use crate::bench::inputs::{self, Input};
 use crate::bench::live::Live;
 use crate::bench::measure::{self, Eviction, Phase, Run};
 use crate::bench::report::{Cache, ComparisonRow, Report, counted_us};
+use crate::bench::runner;
 use crate::bench::stop::Stop;
 
 /// Devices, value types, and how much is measured.
@@ -31,7 +34,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) stop: &'a Stop,
     pub(crate) bar: &'a ProgressBar,
     /// Folder of originals that replace twins.
-    pub(crate) originals: Option<&'a std::path::Path>,
+    pub(crate) originals: Option<&'a Path>,
     pub(crate) numbers: &'a Numbers,
     /// Races that were run already: several items show the same one.
     pub(crate) raced: RefCell<BTreeMap<String, Vec<Raced>>>,
@@ -257,9 +260,47 @@ impl Scene<'_> {
 
     /// The suite of Liu & Vinter, or its smallest of either class if it is to be quick.
     pub(crate) fn suite(&self) -> Vec<Input> {
-        let of_suite = |entry| Input::Suite { entry, dir: self.originals.map(std::path::Path::to_owned) };
-        let is_taken = |entry: &&spmv_io::suite::Entry| !self.quick || QUICK_SUITE.contains(&entry.name);
-        spmv_io::suite::ENTRIES.iter().filter(is_taken).map(of_suite).collect()
+        let is_taken = |entry: &&Entry| !self.quick || QUICK_SUITE.contains(&entry.name);
+        suite::ENTRIES.iter().filter(is_taken).map(|entry| self.of_suite(entry)).collect()
+    }
+
+    /// An original if there is one, else the twin.
+    pub(crate) fn of_suite(&self, entry: &'static Entry) -> Input {
+        Input::Suite { entry, dir: self.originals.map(Path::to_owned) }
+    }
+
+    /// Real matrices: those of the repository, and of the folder of originals.
+    ///
+    /// # Errors
+    /// If a folder cannot be read.
+    pub(crate) fn files(&self) -> anyhow::Result<Vec<Input>> {
+        let mut files = inputs::select(&[], false, None)?;
+        files.retain(|input| matches!(input, Input::File(_)));
+        if let Some(folder) = self.originals {
+            files.extend(inputs::files_in(folder)?.into_iter().map(Input::File));
+        }
+        Ok(files)
+    }
+
+    /// As the rest of the bench is told what to measure.
+    pub(crate) fn way<'a>(
+        &'a self,
+        targets: &'a [&'a Target],
+        algorithms: &'a [Algorithm],
+        live: &'a Live,
+    ) -> runner::Way<'a> {
+        runner::Way {
+            targets,
+            algorithms,
+            tiling: None,
+            cache: Cache::Warm,
+            repeat: self.repeat,
+            peers: false,
+            eviction: self.eviction,
+            read_gbs: self.read_gbs,
+            stop: self.stop,
+            live,
+        }
     }
 }
 

@@ -214,9 +214,13 @@ pub(super) fn table_1(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// How many tiles are dirty, and what their repair takes.
+/// How many tiles are dirty, and what their repair takes; of the real matrices too, since few of the suite have empty rows.
 pub(super) fn stage_2(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
-    let raced: Vec<Raced> = race(scene)?.into_iter().filter(|r| r.name == OURS).collect();
+    let mut raced: Vec<Raced> = race(scene)?.into_iter().filter(|r| r.name == OURS).collect();
+    let precisions = [Dtype::F32, Dtype::F64];
+    raced.extend(scene.race("real matrices", &scene.files()?, &precisions, &|target, precision| {
+        contestants(target, precision).into_iter().filter(|c| c.name == OURS).collect()
+    })?);
     let mut outcome = Outcome::of("section-3.2");
     for (on, precision, of_it) in by_device(&raced) {
         let rows = of_it.iter().map(|r| {
