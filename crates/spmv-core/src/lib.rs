@@ -31,7 +31,7 @@ mod value;
 pub use csr::{AnyCsr, Csr, CsrView};
 pub use error::CsrError;
 pub use hash::fnv1a;
-pub use stats::{MatrixStats, RowStats, most_common_row_length};
+pub use stats::{HybShape, MatrixStats, RowStats, most_common_row_length};
 pub use tiling::{Tiling, TilingError};
 pub use types::*;
 pub use value::{Accum, Dtype, Offset, UnknownDtype, Value, types};

@@ -57,7 +57,7 @@ pub(crate) fn candidates(
             Storage::Own(cost) => cost.check(algorithm.name(), options.max_blow_up).is_ok(),
             Storage::Unknown => false,
         };
-        let rates = profile.rates(kernel.id, value).filter(|_| takes)?;
+        let rates = profile.rates(known.method().facts().rates, value).filter(|_| takes)?;
         Some(Candidate { algorithm, kernel, seconds: rates.seconds(&work(known, &kernel, stats, caps)) })
     };
     let mut all: Vec<_> = Known::ALL.iter().copied().filter_map(candidate).collect();
