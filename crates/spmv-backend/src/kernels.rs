@@ -143,8 +143,8 @@ macro_rules! for_each_kernel {
 
             /// Entries with a row number each, cut evenly over bunches (Bell & Garland 2009).
             ///
-            /// `rows`: the row of each of the `nnz` entries, in order; then, up to `n_slots` in all, rows without entries, each once.
-            /// A row is stored where its last slot lies.
+            /// `rows`: the row of each of the `nnz` entries, in order; then, up to `n_slots` in all, rows without entries,
+            /// each once. A row is stored where its last slot lies.
             // A tile's products and row ends.
             Coo coo(
                 n_rows: u32, row_base: u32, nnz: u32, n_slots: u32, tiles: u32, alpha: accum, beta: accum, rows: [u32],

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use num_traits::One;
-use spmv_backend::arguments::Ell as Arguments;
-use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
-use spmv_core::format::{Cost, Ell, Hyb as Format};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec};
+use spmv_core::format::{Cost, Hyb as Format};
 use spmv_core::{CsrView, Dtype, HybShape, MatrixStats, Offset, RowStats, Tiling, Value};
 
-use super::coo::{self, Coo, Slots};
+use super::coo::{self, Coo};
+use super::ell::{self, Ell};
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::Run;
 use crate::method::{
     Effort, Facts, HALF, Launch, Method, Repair, Storage, Sums, entries_of_a_group, rows_of_a_group,
 };
-use crate::part::{ANY_BLOW_UP, Build, Layout, Prepare, Runner, Span};
+use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Runner, Span};
 use crate::tilings::Row;
 
 /// Slots of the ELL part over its entries, at most; and how many of them are taken to take as long as one of the COO part. Both
@@ -45,7 +45,7 @@ impl Method for Hyb {
 
     fn helpers(&self, kernel: &KernelSpec, caps: &DeviceCaps, repair: Repair) -> Vec<KernelSpec> {
         let mut helpers = Coo.helpers(kernel, caps, repair);
-        helpers.push(KernelSpec { id: KernelId::Ell, ..*kernel });
+        helpers.push(KernelSpec { id: Ell.facts().kernel, ..*kernel });
         helpers
     }
 
@@ -91,17 +91,8 @@ fn cost(rows: &RowStats, shape: &HybShape, value: Dtype) -> Cost {
 struct State<B: Backend> {
     span: Span,
     /// Where it has a width: else the other part stores every row.
-    ell: Option<Columns<B>>,
-    slots: Slots<B>,
-}
-
-/// The ELL part.
-#[derive(Debug)]
-struct Columns<B: Backend> {
-    kernel: Compiled<B>,
-    width: u32,
-    cols: B::Buffer,
-    vals: B::Buffer,
+    ell: Option<ell::Slots<B>>,
+    coo: coo::Slots<B>,
 }
 
 /// With a sum for each bunch of the COO part.
@@ -123,51 +114,27 @@ impl Build for Hyb {
     ) -> Result<Box<dyn Layout<B, T>>> {
         let hyb = Format::from_csr(a, ANY_BLOW_UP)?;
         let has_ell = hyb.ell().width() > 0;
-        let ell = has_ell.then(|| Columns::copy(to, hyb.ell())).transpose()?;
+        let of_ell = || ell::Slots::copy(to, to.helper(Ell.facts().kernel)?, hyb.ell());
+        let ell = has_ell.then(of_ell).transpose()?;
         let others = (!has_ell).then(|| coo::empty_rows(a)).into_iter().flatten();
-        let slots = Slots::copy(to, hyb.coo(), others)?;
-        Ok(Box::new(Arc::new(State { span: to.span, ell, slots })))
+        let coo = coo::Slots::copy(to, hyb.coo(), others)?;
+        Ok(Box::new(Arc::new(State { span: to.span, ell, coo })))
     }
 }
 
 impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
-        let carries = self.slots.carries::<T>(device)?;
+        let carries = self.coo.carries::<T>(device)?;
         Ok(Box::new(Carrying { state: Arc::clone(self), carries }))
     }
 }
 
 impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
-        let State { span, ell, slots } = &*self.state;
-        let Some(ell) = ell else { return slots.launch(run, span, span.beta(run), &self.carries) };
-        ell.launch(run, span)?;
+        let State { span, ell, coo } = &*self.state;
+        let Some(ell) = ell else { return coo.launch(run, span, span.beta(run), &self.carries) };
+        ell.launch(run)?;
         // Every row is scaled by now.
-        slots.launch(run, span, T::Accum::one(), &self.carries)
-    }
-}
-
-impl<B: Backend> Columns<B> {
-    fn copy<T: Value>(to: &Prepare<'_, B>, ell: &Ell<T>) -> Result<Self> {
-        let kernel = to.helper(KernelId::Ell)?;
-        let (cols, vals) = (to.copy(ell.cols())?, to.copy(ell.vals())?);
-        Ok(Self { kernel, width: ell.width() as u32, cols, vals })
-    }
-
-    fn launch<T: Value>(&self, run: &Run<'_, B, T>, span: &Span) -> Result<()> {
-        let tiling = &self.kernel.spec.tiling;
-        let args = Arguments {
-            n_rows: span.n_rows,
-            row_base: span.row_base,
-            width: self.width,
-            tiles: tiling.tiles(),
-            alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
-            cols: Memory::Device(&self.cols),
-            vals: Memory::Device(&self.vals),
-            x: run.x,
-            y: run.y,
-        };
-        run.start(&self.kernel, span.row_groups(tiling), args)
+        coo.launch(run, span, T::Accum::one(), &self.carries)
     }
 }
