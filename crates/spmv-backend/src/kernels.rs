@@ -170,7 +170,17 @@ macro_rules! for_each_kernel {
                 y: [mut accum],
             ) local |g| g.talk + g.lanes * (g.sum + 4) + 4;
 
-            /// Adds what `merge_path` and `ipcsr` carried from bunch to bunch.
+            /// Entries with a row number each, cut evenly over bunches (Bell & Garland 2009).
+            ///
+            /// `rows`: the row of each of the `nnz` entries, in order; then, up to `n_slots` in all, rows without entries,
+            /// each once. A row is stored where its last slot lies.
+            // A tile's products and row ends.
+            Coo coo(
+                n_rows: u32, row_base: u32, nnz: u32, n_slots: u32, tiles: u32, alpha: accum, beta: accum, rows: [u32],
+                cols: [column], vals: [value], x: [vector], carries: [mut accum], y: [mut accum],
+            ) local |g| g.talk + g.bunches * g.tile * (g.sum + 4);
+
+            /// Adds what `merge_path`, `ipcsr` and `coo` carried from bunch to bunch.
             CarryApply carry_apply(
                 n_rows: u32, row_base: u32, n_bunches: u32, alpha: accum, bunch_rows: [u32], carries: [accum],
                 y: [mut accum],

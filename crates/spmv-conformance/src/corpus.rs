@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use spmv_core::{Csr, Tiling};
+use spmv_core::{Csr, HybShape, Tiling};
 
 use crate::Share;
 
@@ -87,6 +87,7 @@ pub fn groups() -> Vec<(&'static str, Arc<Matrices>)> {
         ("long_rows", Arc::new(|tiling, _| long_rows(tiling))),
         ("dense_row_and_column", Arc::new(|tiling, _| dense(tiling))),
         ("power_law", Arc::new(|tiling, _| power_law(tiling))),
+        ("many_short_rows", Arc::new(|tiling, _| many_short_rows(tiling))),
         ("rounding", Arc::new(|tiling, _| rounding(tiling))),
         ("special_values", Arc::new(|tiling, _| special_values(tiling))),
         ("special_factors", Arc::new(special_factors)),
@@ -215,6 +216,21 @@ fn dense(_: &Tiling) -> Group {
 fn power_law(_: &Tiling) -> Group {
     let lens: Vec<usize> = (1..900).map(|i| 1800 / (i * 7 % 899 + 1)).collect();
     clean(vec![case("power law", &lens)])
+}
+
+/// Rows of two entries for the most part, and as many as fill the slots of a layout that keeps others apart.
+fn many_short_rows(tiling: &Tiling) -> Group {
+    let long = (2 * tiling.bunch_entries() as usize + 1).min(5000);
+    let len = |row: usize| match row % 8 {
+        _ if row == 2500 => long,
+        0 => row / 8 % 2,
+        5 => 3 + row % 29,
+        _ => 2,
+    };
+    let short = case("short", &(0..5000).map(len).collect::<Vec<_>>());
+    let shape = HybShape::of(short.matrix.view());
+    assert!(shape.width == 2 && shape.rest > 5000, "{shape:?}: a part of each kind");
+    clean(vec![short])
 }
 
 fn rounding(tiling: &Tiling) -> Group {

@@ -35,7 +35,7 @@ pub use csr::{AnyCsr, Csr, CsrView};
 pub use error::CsrError;
 pub use hash::fnv1a;
 pub use owner::Owner;
-pub use stats::{MatrixStats, RowStats, most_common_row_length};
+pub use stats::{HybShape, MatrixStats, RowStats, most_common_row_length};
 pub use tiling::{Tiling, TilingError};
 pub use types::*;
 pub use value::{Accum, Dtype, Offset, UnknownDtype, Value, types};

@@ -64,13 +64,65 @@ impl RowStats {
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
 pub fn most_common_row_length<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> usize {
-    // No row of 2^32 entries or more is common enough to be told from others that long.
-    let len = |pair: &[O]| u32::try_from(pair[1].to_usize() - pair[0].to_usize()).unwrap_or(u32::MAX);
-    let mut lens: Vec<u32> = a.row_ptr().windows(2).map(len).collect();
+    let mut lens: Vec<u32> = row_lengths(a).collect();
     lens.sort_unstable();
     let runs = lens.chunk_by(|a, b| a == b);
     let longest = runs.reduce(|best, next| if next.len() > best.len() { next } else { best });
     longest.map_or(0, |run| run[0] as usize)
+}
+
+/// How many times as fast ELL is taken to be as COO, slot by slot: what makes a column of slots worth its padding.
+const ELL_OVER_COO: usize = 3;
+/// Rows below which ELL is taken to be no faster.
+const ROWS_FOR_ELL: usize = 4096;
+
+/// How [`Hyb`](crate::format::Hyb) divides the entries of a matrix.
+///
+/// The ELL part is as wide as the length that at least a third of the rows, and 4096 of them, have or exceed: padding a
+/// column of slots is worth it where ELL is three times as fast as COO (Bell & Garland 2009, section 3.5), which takes as many
+/// rows as fill a device. The number of rows is CUSP's, which found it on a GTX 280.
+///
+/// ```
+/// use spmv_core::{Csr, HybShape};
+/// let row = |r: u32| if r % 3 == 0 { 2 } else { 1 };
+/// let of_rows = |n: u32| {
+///     let entries = (0..n).flat_map(|r| (0..row(r)).map(move |c| (r, c, 1.0f32)));
+///     Csr::from_coo(n as usize, 2, &entries.collect::<Vec<_>>()).map(|a| HybShape::of(a.view()))
+/// };
+/// assert_eq!(of_rows(3 * 4096)?, HybShape { width: 2, rest: 0 });
+/// assert_eq!(of_rows(3 * 4095)?, HybShape { width: 1, rest: 4095 });
+/// assert_eq!(of_rows(3)?, HybShape { width: 0, rest: 4 });
+/// # Ok::<(), spmv_core::CsrError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct HybShape {
+    /// Slots of each row in the ELL part.
+    pub width: usize,
+    /// Entries of the COO part.
+    pub rest: usize,
+}
+
+impl HybShape {
+    /// Reads the row offsets. O(rows), four bytes of scratch per row.
+    pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
+        let mut lens: Vec<u32> = row_lengths(a).collect();
+        let least = a.n_rows().div_ceil(ELL_OVER_COO).max(ROWS_FOR_ELL);
+        if least > lens.len() {
+            return Self { width: 0, rest: a.nnz() };
+        }
+        // The length of the row that is the `least`-th longest.
+        let at = lens.len() - least;
+        let (shorter, width, longer) = lens.select_nth_unstable(at);
+        let width = *width as usize;
+        let in_ell = shorter.iter().map(|len| *len as usize).sum::<usize>() + width * (1 + longer.len());
+        Self { width, rest: a.nnz() - in_ell }
+    }
+}
+
+/// Entries of each row. No row of 2^32 entries or more is told from others that long.
+fn row_lengths<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> impl Iterator<Item = u32> + '_ {
+    let pairs = a.row_ptr().windows(2);
+    pairs.map(|pair| u32::try_from(pair[1].to_usize() - pair[0].to_usize()).unwrap_or(u32::MAX))
 }
 
 /// Entries of a window of [`MatrixStats::scatter`], and the most windows that there are.
@@ -106,6 +158,8 @@ pub struct MatrixStats {
     pub band: Option<Band>,
     /// The fewest slots of each row that hold as many, as [`slots`] finds them; `None` if only row lengths are known.
     pub slots: Option<Part>,
+    /// What [`Hyb`](crate::format::Hyb) makes of the matrix.
+    pub hyb: Option<HybShape>,
     /// Lines of 16 columns that 256 consecutive entries touch, over these entries: 1/256 to 1, the mean of up to 8
     /// samples. How much of `x` each entry moves, as far as entries do not share it. 0 without entries.
     pub scatter: f64,
@@ -118,7 +172,8 @@ impl MatrixStats {
         let (rows, held) = (RowStats::of(a), diagonals(a));
         let diagonals = held.as_ref().map(|held| held.iter().filter(|n| **n > 0).count());
         let band = held.map(|held| band(&held, &rows));
-        Self { rows, diagonals, band, slots: Some(slots(a, SHARE)), scatter: scatter(a.cols()) }
+        let (slots, hyb) = (Some(slots(a, SHARE)), Some(HybShape::of(a)));
+        Self { rows, diagonals, band, slots, hyb, scatter: scatter(a.cols()) }
     }
 }
 
@@ -207,6 +262,22 @@ mod tests {
             assert_eq!((s.rows.n_rows, s.rows.n_cols, s.rows.mean, s.diagonals), (m, n, 0.0, Some(0)));
             assert_eq!((s.rows.empty, s.scatter), (m, 0.0));
         }
+    }
+
+    #[test]
+    fn hyb_pads_a_column_for_a_third_of_the_rows_and_no_fewer_than_4096() {
+        let shape = |lens: &[(usize, usize)]| {
+            let lens = lens.iter().flat_map(|(n, len)| std::iter::repeat_n(*len, *n));
+            let rows = lens.map(|len| (0..len as u32).map(|col| (col, 1.0f32)));
+            HybShape::of(Csr::<f32>::from_rows(100, rows.collect::<Vec<_>>()).unwrap().view())
+        };
+        let of = |width, rest| HybShape { width, rest };
+        assert_eq!(shape(&[(10_000, 5), (5000, 9)]), of(9, 0));
+        assert_eq!(shape(&[(10_001, 5), (5000, 9)]), of(5, 20_000));
+        assert_eq!(shape(&[(2, 5), (4095, 9)]), of(5, 4 * 4095));
+        assert_eq!(shape(&[(4095, 9)]), of(0, 9 * 4095));
+        assert_eq!(shape(&[(9000, 0), (4000, 7)]), of(0, 28_000));
+        assert_eq!(shape(&[]), of(0, 0));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(crate) fn candidates(
             Storage::Own(cost) => cost.check(algorithm.name(), options.max_blow_up).is_ok(),
             Storage::Unknown => false,
         };
-        let rates = profile.rates(kernel.id, value).filter(|_| takes)?;
+        let rates = profile.rates(known.method().facts().rates, value).filter(|_| takes)?;
         Some(Candidate { algorithm, kernel, seconds: rates.seconds(&work(known, &kernel, stats, caps)) })
     };
     let mut all: Vec<_> = Known::ALL.iter().copied().filter_map(candidate).collect();
@@ -138,6 +138,7 @@ fn by_rule(rows: &RowStats, caps: &DeviceCaps) -> (Known, &'static str) {
 #[cfg(test)]
 mod tests {
     use spmv_backend::{DeviceKind, KernelId, MemoryModel};
+    use spmv_core::HybShape;
     use spmv_model::{KernelRates, Rates};
 
     use super::*;
@@ -151,6 +152,10 @@ mod tests {
 
     /// In which a kernel takes so many seconds for each nonzero and padding slot.
     fn profile(of: &[(KernelId, f64)]) -> Profile {
+        named_profile(of.iter().map(|(kernel, per_slot)| (kernel.stem(), *per_slot)))
+    }
+
+    fn named_profile(of: impl IntoIterator<Item = (&'static str, f64)>) -> Profile {
         let mut profile = Profile::new(&caps());
         for (kernel, per_slot) in of {
             let work = |slots| Work {
@@ -161,7 +166,7 @@ mod tests {
                 x_cache_lines: 0.0,
             };
             let rates = Rates::fit(&[1e3, 1e4].map(|slots| (work(slots), per_slot * slots)));
-            profile.put_rates(KernelRates { kernel: kernel.stem().into(), value: "f32".into(), rates });
+            profile.put_rates(KernelRates { kernel: kernel.into(), value: "f32".into(), rates });
         }
         profile
     }
@@ -235,6 +240,25 @@ mod tests {
         };
         let speculative = Algorithm::SpeculativeSegmentedSum;
         assert_eq!([0.8e-9, 0.9e-9, 3e-9].map(taken), [Algorithm::Ipcsr, speculative, speculative]);
+    }
+
+    #[test]
+    fn an_algorithm_that_starts_the_kernels_of_others_has_rates_of_its_own() {
+        // Of 5000 entries 4000 in ELL; the others take as long as three slots each.
+        let shape = HybShape { width: 4, rest: 1000 };
+        let stats = MatrixStats { hyb: Some(shape), ..stats() };
+        let rates = [("csr_vector", 1e-9), ("ell", 1e-9), ("coo", 1e-9), ("hyb", 2e-9)];
+        let seconds = |plan: &Plan, of: Algorithm| {
+            plan.candidates.iter().find(|c| c.algorithm == of).map(|c| (c.seconds * 1e9).round())
+        };
+        let all = planned(stats, &named_profile(rates), Options::default());
+        let times = [Algorithm::Ell, Algorithm::Coo, Algorithm::Hyb].map(|of| seconds(&all, of));
+        assert_eq!(times, [Some(6000.0), Some(5000.0), Some(14_000.0)]);
+        let others = planned(stats, &named_profile(rates[..3].iter().copied()), Options::default());
+        assert_eq!(seconds(&others, Algorithm::Hyb), None);
+        let unknown = MatrixStats { hyb: None, ..stats };
+        let unknown = planned(unknown, &named_profile(rates), Options::default());
+        assert_eq!(seconds(&unknown, Algorithm::Hyb), None, "nothing says what it takes");
     }
 
     #[test]

@@ -54,8 +54,10 @@ pub enum Repair {
 pub struct Facts {
     /// Where the literature describes it.
     pub source: &'static str,
-    /// Its main kernel, by which plans and profiles name it.
+    /// Its main kernel, by which plans name it.
     pub kernel: KernelId,
+    /// Its name in profiles: the stem of its main kernel, but for one that starts another algorithm's kernel.
+    pub rates: &'static str,
     /// How its sums come to their rows.
     pub sums: Sums,
     /// Whether a lane takes whole rows, so that of a tiling only S and the size of a group matter.
@@ -76,6 +78,7 @@ impl Facts {
         Self {
             source,
             kernel,
+            rates: kernel.stem(),
             sums: Sums::Direct,
             row_a_lane: true,
             own_layout: false,

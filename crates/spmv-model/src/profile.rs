@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use spmv_backend::{DeviceCaps, KernelId};
+use spmv_backend::DeviceCaps;
 use spmv_core::Dtype;
 
 use crate::fit::Fitted;
@@ -55,17 +55,17 @@ impl Model {
 ///
 /// ```
 /// use spmv_model::{KernelRates, Rates};
-/// use spmv_backend::{DeviceCaps, DeviceKind, KernelId, MemoryModel};
+/// use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 /// use spmv_core::Dtype;
 /// let rates = KernelRates { kernel: "ipcsr".into(), value: "f32".into(), rates: Rates::fit(&[]) };
 /// let caps = DeviceCaps::new("some device", DeviceKind::Other, MemoryModel::Discrete);
 /// let mut profile = spmv_model::Profile::new(&caps);
 /// profile.put_rates(rates);
-/// assert!(profile.rates(KernelId::Ipcsr, Dtype::F32).is_some() && !profile.knows(Dtype::F64));
+/// assert!(profile.rates("ipcsr", Dtype::F32).is_some() && !profile.knows(Dtype::F64));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelRates {
-    /// Stem of the kernel.
+    /// Stem of the kernel; the algorithm's name where several have the same main kernel.
     pub kernel: String,
     /// Name of the type of values.
     pub value: String,
@@ -173,9 +173,9 @@ impl Profile {
         Some(named.or_else(of_user)?.join(file_name(backend, caps)))
     }
 
-    /// The rates of a kernel and type of values, if they were fitted.
-    pub fn rates(&self, kernel: KernelId, value: Dtype) -> Option<&Rates> {
-        let is_it = |r: &&KernelRates| (&*r.kernel, &*r.value) == (kernel.stem(), value.name());
+    /// The rates of a kernel, by its name in profiles, and type of values, if they were fitted.
+    pub fn rates(&self, kernel: &str, value: Dtype) -> Option<&Rates> {
+        let is_it = |r: &&KernelRates| (&*r.kernel, &*r.value) == (kernel, value.name());
         self.rates.iter().find(is_it).map(|r| &r.rates)
     }
 
@@ -308,7 +308,7 @@ fn file_name(backend: &str, caps: &DeviceCaps) -> String {
 
 #[cfg(test)]
 mod tests {
-    use spmv_backend::{DeviceKind, MemoryModel};
+    use spmv_backend::{DeviceKind, KernelId, MemoryModel};
 
     use super::*;
     use crate::fit::Line;
@@ -328,7 +328,7 @@ mod tests {
         let profile = Profile::cpu();
         assert!(profile.is_built_in() && profile.version == VERSION);
         for value in Dtype::ALL {
-            let known = KernelId::ALL.iter().copied().filter(|id| profile.rates(*id, value).is_some());
+            let known = KernelId::ALL.iter().copied().filter(|id| profile.rates(id.stem(), value).is_some());
             assert_eq!(known.count(), 9, "{value}");
         }
     }

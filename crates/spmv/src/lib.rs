@@ -18,8 +18,8 @@ pub use error::{Error, Result};
 pub use matrix::{Graph, Matrix, Pending, Workspace};
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
-    Accum, Csr, CsrError, CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, by_dtype, format,
-    oracle, tiling, types,
+    Accum, Csr, CsrError, CsrView, Dtype, HybShape, MatrixStats, Offset, RowStats, Tiling, Value, by_dtype,
+    format, oracle, tiling, types,
 };
 pub use spmv_exec::{Algorithm, Candidate, Fixup, Options, Plan, Profile, Repair, RunStats};
 pub use spmv_hetero::{By, Choice, Models, Partition, Pattern, Regular, Split, Steering, Step};

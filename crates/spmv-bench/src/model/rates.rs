@@ -89,7 +89,8 @@ where
             let kernel = runs.kernel;
             // No rates can be fitted to what statistics do not say.
             let Some(work) = work_of(algorithm, &kernel, &stats, caps) else { continue };
-            samples.entry(kernel.id.stem()).or_default().push((work, runs.median()));
+            let name = algorithm.facts().expect("one that can be planned").rates;
+            samples.entry(name).or_default().push((work, runs.median()));
         }
         bar.inc(1);
     }

@@ -1,7 +1,7 @@
 //! What layouts take compared with CSR.
 
 use super::error::{FormatError, ratio};
-use crate::stats::RowStats;
+use crate::stats::{HybShape, RowStats};
 use crate::value::{Dtype, Value};
 
 /// How many times the bytes of CSR a layout may take, unless one says otherwise: padding then costs at most what it can
@@ -44,6 +44,20 @@ impl Cost {
         let slots = (rows.max as u64).saturating_mul(rows.n_rows as u64);
         let bytes = slots.saturating_mul(4 + value.bytes() as u64);
         Self::of(rows.n_rows, rows.nnz, value, bytes, slots)
+    }
+
+    /// What [`Coo`](super::Coo) takes of a matrix with these rows: an entry has four bytes more than in CSR.
+    pub fn coo(rows: &RowStats, value: Dtype) -> Self {
+        let nnz = rows.nnz as u64;
+        Self::of(rows.n_rows, rows.nnz, value, nnz.saturating_mul(8 + value.bytes() as u64), nnz)
+    }
+
+    /// What [`Hyb`](super::Hyb) takes of a matrix with these rows and of that shape.
+    pub fn hyb(rows: &RowStats, shape: &HybShape, value: Dtype) -> Self {
+        let (rest, entry) = (shape.rest as u64, 4 + value.bytes() as u64);
+        let of_ell = (shape.width as u64).saturating_mul(rows.n_rows as u64);
+        let bytes = of_ell.saturating_mul(entry).saturating_add(rest.saturating_mul(entry + 4));
+        Self::of(rows.n_rows, rows.nnz, value, bytes, of_ell.saturating_add(rest))
     }
 
     /// What [`Jad`](super::Jad) takes of a matrix with these rows: an entry is as large as in CSR, a row number and a diagonal's offset
@@ -151,8 +165,11 @@ mod tests {
     fn statistics_of_no_matrix_cost_too_much_and_do_not_overflow() {
         let most = usize::MAX;
         let rows = RowStats { n_rows: most, n_cols: most, nnz: most, max: most, ..RowStats::default() };
+        let shape = HybShape { width: most, rest: most };
         let costs = [
             Cost::ell(&rows, Dtype::F64),
+            Cost::coo(&rows, Dtype::F64),
+            Cost::hyb(&rows, &shape, Dtype::F64),
             Cost::jad(&rows, Dtype::F64),
             Cost::dia(&rows, most, Dtype::F64),
             Cost::ell_csr(&rows, most, most, Dtype::F64),

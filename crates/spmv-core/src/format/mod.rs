@@ -1,8 +1,11 @@
-//! Other layouts of the same matrix: columns of entries side by side, for lanes that take a row each.
+//! Other layouts of the same matrix: columns of entries side by side, for lanes that take a row each, and entries with their
+//! rows, for lanes that take as many each.
 //!
 //! | layout | what it keeps | made for |
 //! |---|---|---|
 //! | [`Ell`] | every row padded to the longest | rows of nearly equal lengths |
+//! | [`Coo`] | each entry with its row and column | rows of any lengths, equal shares of entries |
+//! | [`Hyb`] | the first entries of every row as ELL, the others as COO | rows of nearly equal lengths, but for some |
 //! | [`Jad`] | rows sorted by length, entry k of all of them together | rows of any lengths, no padding |
 //! | [`Dia`] | whole diagonals | stencils |
 //!
@@ -22,16 +25,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod coo;
 mod cost;
 mod dia;
 mod ell;
 mod error;
+mod hyb;
 mod jad;
 
+pub use coo::Coo;
 pub use cost::{Cost, MAX_BLOW_UP};
 pub use dia::Dia;
 pub use ell::Ell;
 pub use error::FormatError;
+pub use hyb::Hyb;
 pub use jad::Jad;
 
 #[cfg(test)]

@@ -32,7 +32,8 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: MergePath<'_, T>) {
     let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
     let (bunch_rows, carries) = (&bunch_rows[..=n_bunches], &mut carries[..n_bunches]);
     let sums = RowSums { isa: launch.isa, alpha, beta, row_ptr, a: operand(row_ptr, cols, vals, x) };
-    for_carriers(launch.groups, tiling.bunches() as usize, bunch_rows, y, carries, &|bunch, y| {
+    let first_row = |bunch: usize| bunch_rows[bunch] as usize;
+    for_carriers(launch.groups, tiling.bunches() as usize, &first_row, y, carries, &|bunch, y| {
         // STEP 1
         let steps = tiling.bunch_range(bunch as u32, total);
         let rows = bunch_rows[bunch] as usize..bunch_rows[bunch + 1] as usize;

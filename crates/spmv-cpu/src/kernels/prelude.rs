@@ -152,11 +152,11 @@ pub(crate) fn add_rest<T: SimdValue>(
 }
 
 /// Runs `part` for every bunch of every group, in parallel over groups, and keeps what it carries. Bunch `b` writes the
-/// rows from `part_rows[b]` up to `part_rows[b + 1]`.
+/// rows from `first_row(b)` up to `first_row(b + 1)`.
 pub(crate) fn for_carriers<A: Accum>(
     groups: u32,
     bunches: usize,
-    part_rows: &[u32],
+    first_row: &(impl Fn(usize) -> usize + Sync),
     y: &mut [A],
     carries: &mut [A],
     part: &(impl Fn(usize, &mut Rows<'_, A>) -> A + Sync),
@@ -166,7 +166,7 @@ pub(crate) fn for_carriers<A: Accum>(
         (Rows { base: 0, rows: y }, Rows { base: 0, rows: carries }),
         &|(y, carries): (Rows<'_, A>, Rows<'_, A>), group| {
             let bunch = group as usize * bunches;
-            let (y_left, y_right) = y.split_before(part_rows[bunch] as usize);
+            let (y_left, y_right) = y.split_before(first_row(bunch));
             let (carries_left, carries_right) = carries.split_before(bunch);
             ((y_left, carries_left), (y_right, carries_right))
         },

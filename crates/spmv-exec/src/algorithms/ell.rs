@@ -42,8 +42,9 @@ impl Method for Ell {
     }
 }
 
+/// The layout on the device.
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(super) struct Slots<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     width: u32,
@@ -56,13 +57,23 @@ impl Build for Ell {
         to: &Prepare<'_, B>,
         a: CsrView<'_, T, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
-        let ell = Format::from_csr(a, ANY_BLOW_UP)?;
-        let (cols, vals) = (to.copy(ell.cols())?, to.copy(ell.vals())?);
-        Ok(direct(State { span: to.span, kernel: to.main()?, width: ell.width() as u32, cols, vals }))
+        Ok(direct(Slots::copy(to, to.main()?, &Format::from_csr(a, ANY_BLOW_UP)?)?))
     }
 }
 
-impl<B: Backend, T: Value> Direct<B, T> for State<B> {
+impl<B: Backend> Slots<B> {
+    /// Copies a layout for the kernel, which need not be the main one.
+    pub(super) fn copy<T: Value>(
+        to: &Prepare<'_, B>,
+        kernel: Compiled<B>,
+        ell: &Format<T>,
+    ) -> Result<Self> {
+        let (cols, vals) = (to.copy(ell.cols())?, to.copy(ell.vals())?);
+        Ok(Self { span: to.span, kernel, width: ell.width() as u32, cols, vals })
+    }
+}
+
+impl<B: Backend, T: Value> Direct<B, T> for Slots<B> {
     fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
         let Self { span, kernel, width, cols, vals } = self;
         let tiling = &kernel.spec.tiling;

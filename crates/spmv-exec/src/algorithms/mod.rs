@@ -144,6 +144,10 @@ algorithms! {
     ipcsr_published IpcsrPublished;
     /// One lane a row of [`Ell`](spmv_core::format::Ell) (Bell & Garland 2009); refuses what pads too much.
     ell Ell;
+    /// Entries with a row number each, cut evenly: [`Coo`](spmv_core::format::Coo) (Bell & Garland 2009).
+    coo Coo;
+    /// [`Hyb`](spmv_core::format::Hyb): one lane a row of its ELL part, then its COO part (Bell & Garland 2009).
+    hyb Hyb;
     /// One lane a row of [`Jad`](spmv_core::format::Jad) (Saad 1989).
     jad Jad;
     /// One lane a row of chunks of rows sorted by length (Kreutzer et al. 2014); refuses what pads too much.
