@@ -1,5 +1,7 @@
 //! `cargo xtask train`: times of device and host over many splits, and support vector regressions of them (Tan et al. 2019).
 
+mod published;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -11,10 +13,12 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use spmv::{
-    Algorithm, BackendKind, Context, Csr, Dtype, Models, Options, Regular, Scalar, Split, Steering, Value,
-    by_dtype,
+    Algorithm, BackendKind, Context, Csr, Dtype, Models, Options, Regular, Regularity, Scalar, Split,
+    Steering, Value, by_dtype,
 };
 use spmv_hetero::{SplitModels, Svr, features};
+
+use published::Sets;
 
 use super::rates::Kind;
 use super::scope::progress;
@@ -63,6 +67,14 @@ const RUNS: usize = 11;
 
 /// Features of one split, and seconds.
 type Samples = Vec<(Vec<f64>, f64)>;
+
+/// What was measured of one matrix.
+struct Measured {
+    /// Of the device and of the cores, every split.
+    all: [Samples; 2],
+    /// Of these the paper's.
+    published: Sets,
+}
 
 /// Trains the models of every device with the host's cores.
 pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
@@ -137,7 +149,7 @@ where
     }
     bar.finish_and_clear();
     matrices.shuffle(&mut Pcg64Mcg::seed_from_u64(args.seed));
-    let fitted = |name: &str, of: fn(&[Samples; 2]) -> &Samples| {
+    let fitted = |name: &str, of: fn(&Measured) -> &Samples| {
         let matrices: Vec<&Samples> = matrices.iter().map(of).collect();
         let [held, kept] = split(&matrices);
         let svr = fit(&kept)?;
@@ -158,20 +170,24 @@ where
         );
         anyhow::Ok(svr)
     };
-    let (device, cores) = (fitted("M_GPU", |m| &m[0])?, fitted("M_CPU", |m| &m[1])?);
+    let (device, cores) = (fitted("M_GPU", |m| &m.all[0])?, fitted("M_CPU", |m| &m.all[1])?);
+    let sets: Vec<&Sets> = matrices.iter().map(|measured| &measured.published).collect();
+    let heading = format!("{} {}", target.label, T::DTYPE);
+    print!("{}", published::report(&heading, &sets, [&device, &cores])?);
     Ok(SplitModels { value: T::DTYPE.name().into(), device, cores })
 }
 
 /// Times of the device and of the cores for many splits of a matrix.
-fn of_matrix<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[Samples; 2]>
+fn of_matrix<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<Measured>
 where
     T::Accum: Scalar,
 {
-    let mut samples = [vec![], vec![]];
+    let (mut samples, mut published) = ([vec![], vec![]], Sets::default());
     for split in splits(a) {
         let steering = Steering { split: Some(split), ..Steering::default() };
-        let [device_s, cores_s] = seconds_of_shares(&context.steered(steering), a)?;
+        let (layout, [device_s, cores_s]) = seconds_of_shares(&context.steered(steering), a)?;
         let (device, cores) = features(a.view(), &split);
+        published.add(&split, layout, [(&device, device_s), (&cores, cores_s)]);
         for (samples, (features, seconds)) in
             samples.iter_mut().zip([(device.to_vec(), device_s), (cores.to_vec(), cores_s)])
         {
@@ -180,7 +196,7 @@ where
             }
         }
     }
-    Ok(samples)
+    Ok(Measured { all: samples, published })
 }
 
 /// Split at several rows, and with a regular part of several widths, with and without rows of the rest.
@@ -189,11 +205,13 @@ fn splits<T: Value>(a: &Csr<T>) -> Vec<Split> {
     let mut splits: Vec<Split> = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0].map(by_share).to_vec();
     let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
     splits.extend([0.4, 0.8].map(|share| Split { options, ..by_share(share) }));
-    let start = Split::of(a.view());
-    if let Regular::Diagonals { half_width: width } | Regular::Slots { width } = start.regular {
-        for width in [width, width.div_ceil(2), width.div_ceil(4), width + width.div_ceil(2)] {
-            let regular = start.regular.with_width(width);
-            splits.extend([0.0, 0.4].map(|share| Split { regular, ..by_share(share) }));
+    // What the search begins with, and the paper.
+    for start in [Split::of(a.view()).regular, Regular::published(&Regularity::of(a.view()))] {
+        if let Regular::Diagonals { half_width: width } | Regular::Slots { width } = start {
+            for width in [width, width.div_ceil(2), width.div_ceil(4), width + width.div_ceil(2)] {
+                let regular = start.with_width(width);
+                splits.extend([0.0, 0.4].map(|share| Split { regular, ..by_share(share) }));
+            }
         }
     }
     let mut unlike: Vec<Split> = Vec::new();
@@ -262,8 +280,9 @@ fn errors(svr: &Svr, matrices: &[&Samples]) -> Vec<f64> {
     errors
 }
 
-/// Seconds of the device and of the host's cores at once: medians of runs on the host's vectors.
-fn seconds_of_shares<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[f64; 2]>
+/// How the device multiplies its first part, and seconds of the device and of the host's cores at once: medians of runs on the
+/// host's vectors.
+fn seconds_of_shares<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<(Algorithm, [f64; 2])>
 where
     T::Accum: Scalar,
 {
@@ -280,7 +299,7 @@ where
             times.iter_mut().zip(shares).for_each(|(times, seconds)| times.push(seconds));
         }
     }
-    Ok(times.map(timing::median))
+    Ok((matrix.plan().algorithm, times.map(timing::median)))
 }
 
 #[cfg(test)]
