@@ -111,15 +111,15 @@ mod tests {
         }
     }
 
+    /// But for three that take long to make: `bench --census --tan-2019` counts all.
     #[test]
-    fn the_matrices_of_the_paper_s_tables_are_in_its_classes() {
+    fn matrices_of_the_paper_s_tables_up_to_two_million_entries_are_in_its_classes() {
         let tables = [
             (&suite::TAN_2019_QUASI_DIAGONAL, Pattern::QuasiDiagonal),
             (&suite::TAN_2019_TETRIS, Pattern::Tetris),
         ];
-        for (entry, pattern) in
-            tables.iter().flat_map(|(table, pattern)| table.iter().map(move |e| (e, pattern)))
-        {
+        let all = tables.iter().flat_map(|(table, pattern)| table.iter().map(move |e| (e, pattern)));
+        for (entry, pattern) in all.filter(|(entry, _)| entry.nnz < 2_000_000) {
             let counted = of_entry(entry);
             assert_eq!(counted.pattern, *pattern, "{counted:?}");
             assert!(counted.twin || entry.name == "conf5_4-8x8-05", "{counted:?}");

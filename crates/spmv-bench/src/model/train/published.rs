@@ -5,7 +5,7 @@ use std::fmt::Write;
 use spmv::{Algorithm, Regular, Split};
 use spmv_hetero::Svr;
 
-use super::{Samples, errors, fit, split};
+use super::regression::{Samples, errors, fit, split};
 
 /// The sets, and who multiplies them.
 const SETS: [(&str, &str); 4] = [
