@@ -40,6 +40,6 @@ pub use co_devices::CoDevices;
 pub use co_matrix::{CoMatrix, CoStats, CoWorkspace};
 pub use models::{CORES_FEATURES, DEVICE_FEATURES, Models, SplitModels, Svr, features};
 pub use partition::{By, Choice, Partition, Step};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, Regularity};
 pub use search::Steering;
 pub use split::{Regular, Split};

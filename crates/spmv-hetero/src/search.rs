@@ -13,7 +13,7 @@ use crate::co_devices::CoDevices;
 use crate::co_matrix::{CoMatrix, CoStats, CoWorkspace, RegularPart};
 use crate::models::{Models, SplitModels, features_of};
 use crate::partition::{By, Choice, Partition, Step};
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Regularity};
 use crate::split::{Parts, Regular, SPECULATIVE, Split};
 use crate::trials::{DECISION, HOPELESS, TRIAL, Trials, median};
 
@@ -57,6 +57,9 @@ const SPARSEST: usize = 64;
 pub struct Steering {
     /// This one, and nothing is tried; options that are given to `prepare` and not the default replace its own.
     pub split: Option<Split>,
+    /// Begin with this regular part ([`Regular::published`] for the paper's), or with none, instead of with one whose layout is nearly
+    /// full.
+    pub regular: Option<Regular>,
     /// Predict times of splits before any is run. [`Models::kept`] finds those that were trained.
     pub models: Option<Arc<Models>>,
     /// Least runs of each split that is tried, if they take at most an eighth of the budget; 0 leaves all to models, and without
@@ -78,7 +81,7 @@ pub struct Steering {
 
 impl Default for Steering {
     fn default() -> Self {
-        Self { split: None, models: None, runs: RUNS, budget_s: BUDGET_S }
+        Self { split: None, regular: None, models: None, runs: RUNS, budget_s: BUDGET_S }
     }
 }
 
@@ -124,12 +127,10 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         now_s: &dyn Fn() -> f64,
         multiply: &mut Multiply<'_, B, C, T>,
     ) -> Result<Self> {
-        let start = Split { options: *options, ..Split::of(a) };
-        let pattern = match start.regular {
-            Regular::None => Pattern::General,
-            Regular::Diagonals { .. } => Pattern::QuasiDiagonal,
-            Regular::Slots { .. } => Pattern::Tetris,
-        };
+        let shape = Regularity::of(a);
+        let pattern = shape.pattern();
+        let regular = steering.regular.unwrap_or_else(|| Regular::nearly_full(&shape));
+        let start = Split { options: *options, ..Split::begin(a, regular) };
         let untried = |start: Split, why: &str| {
             let chosen = Choice { split: start, why: why.into() };
             let partition =
@@ -146,7 +147,7 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         let mut search =
             Search { devices, a, models, options, trials, multiply, regular, trace, is_stopped: false };
         let mut starts = vec![start];
-        if pattern != Pattern::General {
+        if start.regular != Regular::None {
             starts.push(Split { options: *options, ..Split::by_share(a, 0.5) });
         }
         let mut by = None;

@@ -7,7 +7,7 @@ use spmv_core::regular::{SHARE, distance};
 use spmv_core::{Csr, CsrView, Offset, Value};
 use spmv_exec::{Algorithm, Options};
 
-use crate::pattern::{Pattern, recognised};
+use crate::pattern::{Pattern, Regularity};
 
 /// What the search tries for the device's rows of a general matrix besides `Auto`: Tan et al. 2019 multiply them by it.
 pub(crate) const SPECULATIVE: Algorithm = Algorithm::SpeculativeSegmentedSum;
@@ -37,6 +37,59 @@ pub enum Regular {
 }
 
 impl Regular {
+    /// What the paper takes out of a matrix of this pattern, however much padding its layout has: Q1 or T1, with 80% of the entries;
+    /// nothing of a general matrix. Section 3.2.
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_hetero::{Regular, Regularity};
+    /// let diagonal: Vec<_> = (0..24u32).map(|r| (r, r, 1.0f32)).collect();
+    /// let shape = Regularity::of(Csr::<f32>::from_coo(24, 24, &diagonal)?.view());
+    /// assert_eq!(Regular::published(&shape), Regular::Diagonals { half_width: 0 });
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn published(shape: &Regularity) -> Self {
+        match shape.pattern() {
+            Pattern::QuasiDiagonal => Regular::Diagonals { half_width: shape.half_width },
+            Pattern::Tetris => Regular::Slots { width: shape.k },
+            Pattern::General => Regular::None,
+        }
+    }
+
+    /// The regular part as a matrix of its own, as many rows and columns as `a`. O(rows + entries).
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_hetero::Regular;
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f64), (0, 1, 2.0), (1, 0, 3.0)])?;
+    /// assert_eq!(Regular::Slots { width: 1 }.part(a.view()).vals(), [1.0, 3.0]);
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn part<T: Value, O: Offset>(self, a: CsrView<'_, T, O>) -> Csr<T, O> {
+        self.filtered(a, true)
+    }
+
+    /// The regular part, or what is left without it.
+    fn filtered<T: Value, O: Offset>(self, a: CsrView<'_, T, O>, is_regular: bool) -> Csr<T, O> {
+        let rows = (0..a.n_rows()).map(|row| {
+            let entries = a.row(row).enumerate();
+            let of_it = entries.filter(move |(slot, (col, _))| self.holds(row, *slot, *col) == is_regular);
+            of_it.map(|(_, entry)| entry)
+        });
+        Csr::from_rows(a.n_cols(), rows).expect("no more entries than the matrix has")
+    }
+
+    /// The one whose layout is nearly full, diagonals before slots: padding is read as entries are.
+    pub(crate) fn nearly_full(shape: &Regularity) -> Self {
+        if shape.has_full_band() {
+            Regular::Diagonals { half_width: shape.half_width }
+        } else if shape.has_full_slots() {
+            Regular::Slots { width: shape.k }
+        } else {
+            Regular::None
+        }
+    }
+
     /// What the paper multiplies it by: DIA or ELL.
     pub fn algorithm(self) -> Option<Algorithm> {
         match self {
@@ -118,14 +171,18 @@ impl Split {
         Split::by_rows(rows.min(a.n_rows()))
     }
 
-    /// Where the paper's search begins: what is regular, as far as it holds 80% of the entries; of a general matrix the first rows
-    /// that do. O(rows + entries log entries).
+    /// Where the search begins: with the regular part that holds 80% of the entries in at most 2 slots for each, in DIA or else in
+    /// ELL; without such a part the first rows with that share. The paper begins with [`Regular::published`].
+    /// O(rows + entries log entries).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        let all_of = |regular| Split { regular, ..Split::by_rows(0) };
-        match recognised(a) {
-            (Pattern::QuasiDiagonal, half_width) => all_of(Regular::Diagonals { half_width }),
-            (Pattern::Tetris, width) => all_of(Regular::Slots { width }),
-            (Pattern::General, _) => Split::by_share(a, SHARE),
+        Self::begin(a, Regular::nearly_full(&Regularity::of(a)))
+    }
+
+    /// All of a regular part, or without one the first rows with 80% of the entries.
+    pub(crate) fn begin<T: Value, O: Offset>(a: CsrView<'_, T, O>, regular: Regular) -> Self {
+        match regular {
+            Regular::None => Split::by_share(a, SHARE),
+            regular => Split { regular, ..Split::by_rows(0) },
         }
     }
 
@@ -163,17 +220,8 @@ impl<'a, T: Value, O: Offset> Parts<'a, T, O> {
         if regular == Regular::None {
             return Self { a, split: None };
         }
-        let filtered = |is_regular: bool| {
-            let rows = (0..a.n_rows()).map(|row| {
-                let entries = a.row(row).enumerate();
-                let of_it =
-                    entries.filter(move |(slot, (col, _))| regular.holds(row, *slot, *col) == is_regular);
-                of_it.map(|(_, entry)| entry)
-            });
-            Csr::from_rows(a.n_cols(), rows).expect("no more entries than the matrix has")
-        };
-        let regular = filtered(true);
-        let split = (regular.nnz() > 0).then(|| (regular, filtered(false)));
+        let part = regular.part(a);
+        let split = (part.nnz() > 0).then(|| (part, regular.filtered(a, false)));
         Self { a, split }
     }
 
@@ -220,6 +268,19 @@ impl<'a, T: Value, O: Offset> Rows<'a, T, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_paper_begins_with_its_pattern_and_we_with_what_is_nearly_full() {
+        let n = 300u32;
+        let row = |r: u32| {
+            [0, 1, 2].map(|k| (r, (r + (r * 7 + k * 13) % 41).saturating_sub(20).min(n - 1), 1.0f32))
+        };
+        let a = Csr::<f32>::from_coo(300, 300, &(0..n).flat_map(row).collect::<Vec<_>>()).unwrap();
+        let shape = Regularity::of(a.view());
+        let band = Regular::Diagonals { half_width: shape.half_width };
+        assert_eq!((Regular::published(&shape), Split::begin(a.view(), band).regular), (band, band));
+        assert_eq!(Split::of(a.view()).regular, Regular::Slots { width: shape.k });
+    }
 
     #[test]
     fn parts_and_rows_hold_every_entry_once() {

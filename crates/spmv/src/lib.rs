@@ -22,6 +22,6 @@ pub use spmv_core::{
     format, oracle, tiling, types,
 };
 pub use spmv_exec::{Algorithm, Candidate, Fixup, Options, Plan, Profile, Repair, RunStats};
-pub use spmv_hetero::{By, Choice, Models, Partition, Pattern, Regular, Split, Steering, Step};
+pub use spmv_hetero::{By, Choice, Models, Partition, Pattern, Regular, Regularity, Split, Steering, Step};
 pub use types::*;
 pub use vector::Vector;

@@ -37,6 +37,13 @@ pub(crate) fn select(files: &[PathBuf], suite: bool, suite_dir: Option<&Path>) -
     Ok(inputs)
 }
 
+/// Files, then the matrices of Tables 3 and 4 of Tan et al. 2019: originals of a folder, and twins of the others.
+pub(crate) fn tan_2019(files: &[PathBuf], dir: Option<&Path>) -> Vec<Input> {
+    let tables = suite::TAN_2019_QUASI_DIAGONAL.iter().chain(&suite::TAN_2019_TETRIS);
+    let of_tables = tables.map(|entry| Input::Suite { entry, dir: dir.map(Path::to_owned) });
+    files.iter().cloned().map(Input::File).chain(of_tables).collect()
+}
+
 /// Real matrices of the repository whose values are real.
 fn repository_files() -> anyhow::Result<Vec<PathBuf>> {
     files_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data"))

@@ -6,7 +6,7 @@ use std::io::Write;
 use indicatif::ProgressBar;
 use spmv::Algorithm;
 
-use super::report::{Cache, Cell, ComparisonRow, HeteroRow, Outcome, Report, Row, Spread};
+use super::report::{Cache, Cell, ComparisonRow, HeteroRow, Outcome, RegularRow, Report, Row, Spread};
 use super::text::{name, number};
 
 /// Where results are printed, and how many of each list of the report were.
@@ -21,6 +21,7 @@ struct State {
     rows: usize,
     cells: usize,
     hetero: usize,
+    regular: usize,
     comparisons: usize,
 }
 
@@ -43,7 +44,7 @@ impl Live {
         let matrix = matrices.map(|matrix| name(matrix, true).len()).max().unwrap_or(0);
         let on = devices.map(str::len).max().unwrap_or(0);
         let algorithm = Algorithm::ALL.iter().map(|a| a.name().len()).max().unwrap_or(0);
-        let state = RefCell::new(State { out, rows: 0, cells: 0, hetero: 0, comparisons: 0 });
+        let state = RefCell::new(State { out, rows: 0, cells: 0, hetero: 0, regular: 0, comparisons: 0 });
         Self { state, bar: bar.clone(), widths: Widths { matrix, on, algorithm } }
     }
 
@@ -60,10 +61,12 @@ impl Live {
         report.rows[state.rows..].iter().for_each(|row| lines += &w.row(row));
         report.sweep[state.cells..].iter().for_each(|cell| lines += &w.cell(cell));
         report.hetero[state.hetero..].iter().for_each(|row| lines += &w.hetero(row));
+        report.regular[state.regular..].iter().for_each(|row| lines += &w.regular(row));
         report.comparisons[state.comparisons..].iter().for_each(|row| lines += &w.comparison(row));
         state.rows = report.rows.len();
         state.cells = report.sweep.len();
         state.hetero = report.hetero.len();
+        state.regular = report.regular.len();
         state.comparisons = report.comparisons.len();
         if !lines.is_empty() {
             self.print(state, &lines);
@@ -112,6 +115,12 @@ impl Widths {
         format!("{start}  {:on$}  runs on {:6}  {end}\n", row.on, row.chosen, on = self.on)
     }
 
+    fn regular(self, row: &RegularRow) -> String {
+        let start = self.start(&row.matrix, row.twin, &row.precision, Cache::Warm);
+        let end = if row.ok { number(row.over_auto(), 3) + " x auto" } else { "FAILED".to_owned() };
+        format!("{start}  {:on$}  {:>10} us  {end}\n", row.on, number(row.layout_us, 1), on = self.on)
+    }
+
     fn comparison(self, row: &ComparisonRow) -> String {
         let start = self.start(&row.matrix, row.twin, &row.precision, row.cache);
         // The longest: cusparse/csr_alg1+preprocess.
@@ -153,8 +162,8 @@ mod tests {
     fn every_result_has_one_line_and_is_printed_once() {
         let (one, two) = (sample(&["a"]), sample(&["a", "longer"]));
         let lines = shown(&[&one, &one, &two]);
-        // Two rows for each matrix; a cell, a hetero row and a comparison of the sample.
-        assert_eq!(lines.len(), 2 * 2 + 3, "{lines:?}");
+        // Two rows for each matrix; a cell, a hetero row, a regular part and a comparison of the sample.
+        assert_eq!(lines.len(), 2 * 2 + 4, "{lines:?}");
         assert!(
             lines[0].starts_with("a ") && lines[0].ends_with("100.0 us     10.00 GFlop/s     40.00 GB/s")
         );

@@ -1,16 +1,18 @@
 //! `cargo xtask bench`: what to multiply, where and how; the rest is in the modules.
 
+pub(crate) mod census;
 mod compare;
 pub(crate) mod comparison;
 pub(crate) mod devices;
 pub(crate) mod entrant;
 pub(crate) mod files;
-mod hetero;
+pub(crate) mod hetero;
 pub(crate) mod html;
 pub(crate) mod inputs;
 pub(crate) mod live;
 pub(crate) mod measure;
 mod peers;
+pub(crate) mod regular;
 pub(crate) mod report;
 pub(crate) mod runner;
 pub(crate) mod stop;
@@ -47,7 +49,10 @@ pub(crate) struct Args {
     /// The 20 matrices of Liu & Vinter's Table 3; 17 of them are twins.
     #[arg(long)]
     suite: bool,
-    /// A folder of .mtx files that replace suite matrices of the same name; implies --suite.
+    /// The 20 matrices of Tan et al.'s Tables 3 and 4; 19 of them are twins, unless --suite-dir has the originals.
+    #[arg(long, conflicts_with = "suite")]
+    tan_2019: bool,
+    /// A folder of .mtx files that replace suite matrices of the same name; implies --suite, unless --tan-2019 is given.
     #[arg(long, value_name = "DIR")]
     suite_dir: Option<PathBuf>,
     /// Backends, with all their devices; all that open, without it.
@@ -81,6 +86,12 @@ pub(crate) struct Args {
     /// Times co-execution instead: each device with the host's cores, against either alone.
     #[arg(long, conflicts_with_all = ["sweep", "peers", "html", "cold"])]
     hetero: bool,
+    /// Times the regular parts of quasi-diagonal and Tetris matrices alone instead: DIA or ELL against CSR.
+    #[arg(long, conflicts_with_all = ["algorithm", "tiling", "sweep", "hetero", "peers", "html", "cold"])]
+    regular: bool,
+    /// Counts the patterns of matrices instead, and measures nothing.
+    #[arg(long, conflicts_with_all = ["sweep", "hetero", "regular", "peers", "json", "html"])]
+    census: bool,
     /// Prints every split that was tried.
     #[arg(long, requires = "hetero")]
     trace: bool,
@@ -115,11 +126,19 @@ pub(crate) enum Ending {
 /// If nothing can be measured, or any result is wrong. What was measured before an error is printed and written.
 pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
     let algorithms = algorithms(&args.algorithm)?;
-    let targets = devices::open(&args.backend)?;
-    let mut inputs = inputs::select(&args.matrix, args.suite, args.suite_dir.as_deref())?;
+    let dir = args.suite_dir.as_deref();
+    let mut inputs = match args.tan_2019 {
+        true => inputs::tan_2019(&args.matrix, dir),
+        false => inputs::select(&args.matrix, args.suite, dir)?,
+    };
     if args.quick {
         inputs.truncate(QUICK_MATRICES);
     }
+    if args.census {
+        write!(args.console(), "{}", census::text(&census::of_all(&inputs)?))?;
+        return Ok(Ending::Complete);
+    }
+    let targets = devices::open(&args.backend)?;
     let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets));
     let stop = Stop::at_interrupt()?;
     let bar = progress(inputs.len() * args.precision.len() * args.caches().len());
@@ -153,6 +172,7 @@ fn empty(targets: &[Target], args: &Args, read_gbs: f64) -> Report {
         comparison: None,
         comparisons: vec![],
         hetero: vec![],
+        regular: vec![],
     }
 }
 
@@ -246,9 +266,10 @@ impl Bench<'_> {
                     stop: self.stop,
                     live: self.live,
                 };
-                let measure = match (args.sweep, args.hetero) {
-                    (true, _) => sweep::measure,
-                    (_, true) => hetero::measure,
+                let measure = match (args.sweep, args.hetero, args.regular) {
+                    (true, ..) => sweep::measure,
+                    (_, true, _) => hetero::measure,
+                    (.., true) => regular::measure,
                     _ => runner::measure,
                 };
                 let measured = measure(&way, loaded, precision, report);
@@ -287,9 +308,10 @@ impl Bench<'_> {
     /// Prints the tables, writes the files.
     fn publish(&self, report: &Report, pictures: &[html::Picture]) -> anyhow::Result<()> {
         let args = self.args;
-        self.live.finish(&match (args.sweep, args.hetero) {
-            (true, _) => sweep::text(report),
-            (_, true) => hetero::text(report, args.trace),
+        self.live.finish(&match (args.sweep, args.hetero, args.regular) {
+            (true, ..) => sweep::text(report),
+            (_, true, _) => hetero::text(report, args.trace),
+            (.., true) => regular::text(report),
             _ => table::text(report),
         });
         let write =

@@ -1,7 +1,10 @@
 //! What a benchmark found, as data: the JSON that `docs/bench-schema.md` describes.
 
+mod co_execution;
+
 use std::collections::BTreeMap;
 
+pub(crate) use co_execution::{HeteroRow, RegularRow};
 use serde::{Deserialize, Serialize};
 use spmv::{DeviceCaps, Dtype, MemoryModel, RowStats};
 
@@ -37,6 +40,9 @@ pub(crate) struct Report {
     /// Empty but for `--hetero`, which leaves `rows` empty.
     #[serde(default)]
     pub(crate) hetero: Vec<HeteroRow>,
+    /// Empty but for `--regular`, which leaves `rows` empty.
+    #[serde(default)]
+    pub(crate) regular: Vec<RegularRow>,
 }
 
 /// A device of the run.
@@ -193,50 +199,14 @@ pub(crate) struct PeerTime {
     pub(crate) prepare_us: f64,
 }
 
-/// One matrix in co-execution. Times are medians in microseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct HeteroRow {
-    pub(crate) matrix: String,
-    pub(crate) twin: bool,
-    pub(crate) nnz: usize,
-    pub(crate) precision: String,
-    /// Label of the device.
-    pub(crate) on: String,
-    /// `quasi-diagonal`, `tetris` or `general`.
-    pub(crate) pattern: String,
-    /// What [`together_us`](Self::together_us) is of, in words: a split, or device or host alone.
-    pub(crate) chosen: String,
-    /// The best split.
-    pub(crate) split: Option<String>,
-    /// Share of the entries that it gives to the device.
-    pub(crate) device_share: Option<f64>,
-    /// What models say of it, device and cores.
-    pub(crate) predicted_us: Option<[f64; 2]>,
-    /// And how long both took.
-    pub(crate) shares_us: Option<[f64; 2]>,
-    pub(crate) split_us: Option<f64>,
-    /// The device alone, vectors on it; by its timestamps if it has them.
-    pub(crate) resident_us: Option<f64>,
-    /// The device alone, vectors on the host.
-    pub(crate) device_us: Option<f64>,
-    /// All cores alone.
-    pub(crate) cores_us: Option<f64>,
-    /// As the hetero context has it.
-    pub(crate) together_us: Option<f64>,
-    /// To find the split, and to prepare it.
-    pub(crate) prepare_us: f64,
-    /// What was tried, a sentence each.
-    pub(crate) trace: Vec<String>,
-    pub(crate) ok: bool,
-}
-
 impl Report {
     /// Results that are wrong, and runs that failed.
     pub(crate) fn n_failed(&self) -> usize {
         let rows = self.rows.iter().filter(|r| !r.ok).count();
         let comparisons = self.comparisons.iter().filter(|r| r.is_ours() && !r.ok).count();
         let hetero = self.hetero.iter().filter(|r| !r.ok).count();
-        rows + comparisons + hetero + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
+        let regular = self.regular.iter().filter(|r| !r.ok).count();
+        rows + comparisons + hetero + regular + self.sweep.iter().filter(|c| c.outcome.is_failure()).count()
     }
 
     /// Says once what was left out.
@@ -249,23 +219,7 @@ impl Report {
     /// Results of ours.
     pub(crate) fn n_results(&self) -> usize {
         let comparisons = self.comparisons.iter().filter(|r| r.is_ours()).count();
-        self.rows.len() + self.sweep.len() + self.hetero.len() + comparisons
-    }
-}
-
-impl HeteroRow {
-    /// |T_GPU - T_CPU| over the longer of the two.
-    pub(crate) fn imbalance(&self) -> Option<f64> {
-        self.shares_us.map(|[device, cores]| (device - cores).abs() / device.max(cores))
-    }
-
-    /// Speed over that of the faster one alone.
-    pub(crate) fn over_single(&self) -> Option<f64> {
-        Some(self.device_us?.min(self.cores_us?) / self.together_us?)
-    }
-
-    pub(crate) fn over_device(&self) -> Option<f64> {
-        Some(self.device_us? / self.together_us?)
+        self.rows.len() + self.sweep.len() + self.hetero.len() + self.regular.len() + comparisons
     }
 }
 
@@ -417,7 +371,7 @@ mod tests {
     #[test]
     fn a_failure_of_ours_counts_and_one_of_another_library_does_not() {
         let mut report = super::super::html::tests::sample(&[]);
-        (report.sweep, report.hetero) = (vec![], vec![]);
+        (report.sweep, report.hetero, report.regular) = (vec![], vec![], vec![]);
         report.comparisons = vec![ComparisonRow::sample("cusparse/default", None)];
         assert_eq!((report.n_failed(), report.n_results()), (0, 0));
         report.comparisons.push(ComparisonRow::sample("spmv/auto", None));
@@ -431,6 +385,23 @@ mod tests {
         assert!(fields.remove("comparison").is_some() && fields.remove("comparisons").is_some());
         let report: Report = serde_json::from_value(json).unwrap();
         assert_eq!((report.comparison, report.comparisons.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_report_from_before_the_paper_s_partition_can_be_read() {
+        let mut json = serde_json::to_value(super::super::html::tests::sample(&["a"])).unwrap();
+        assert!(json.as_object_mut().unwrap().remove("regular").is_some());
+        let hetero = json["hetero"][0].as_object_mut().unwrap();
+        for field in ["before_split", "before_us", "after_split", "after_us", "regular_refused"] {
+            assert!(hetero.remove(field).is_some(), "{field}");
+        }
+        let report: Report = serde_json::from_value(json).unwrap();
+        let row = &report.hetero[0];
+        assert_eq!(
+            (row.before(), row.after(), &row.before_split, report.regular.len()),
+            (None, None, &None, 0)
+        );
+        assert!(row.over_device().is_some());
     }
 
     #[test]

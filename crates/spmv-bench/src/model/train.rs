@@ -1,20 +1,22 @@
 //! `cargo xtask train`: times of device and host over many splits, and support vector regressions of them (Tan et al. 2019).
 
+mod published;
+mod regression;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use linfa::prelude::*;
-use linfa_svm::Svm;
-use ndarray::{Array1, Array2};
+use published::Sets;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
+use regression::{Samples, errors, fit, split};
 use spmv::{
-    Algorithm, BackendKind, Context, Csr, Dtype, Models, Options, Regular, Scalar, Split, Steering, Value,
-    by_dtype,
+    Algorithm, BackendKind, Context, Csr, Dtype, Models, Options, Regular, Regularity, Scalar, Split,
+    Steering, Value, by_dtype,
 };
-use spmv_hetero::{SplitModels, Svr, features};
+use spmv_hetero::{SplitModels, features};
 
 use super::rates::Kind;
 use super::scope::progress;
@@ -50,19 +52,16 @@ const MEANS: [u32; 4] = [4, 15, 60, 250];
 const MOST_ENTRIES: usize = 4_000_000;
 const FEW_ENTRIES: usize = 400_000;
 
-/// Every so many-th matrix is held out; and of the others, to choose the kernel's width and C.
-const HELD_OUT: usize = 5;
-/// Widths of the kernel in numbers of features, and C.
-const WIDTHS: [f64; 3] = [1.0, 3.0, 9.0];
-const COSTS: [f64; 3] = [1.0, 10.0, 100.0];
-/// Difference of logarithms of seconds that costs nothing.
-const TUBE: f64 = 0.05;
-
 /// Timed runs of a split.
 const RUNS: usize = 11;
 
-/// Features of one split, and seconds.
-type Samples = Vec<(Vec<f64>, f64)>;
+/// What was measured of one matrix.
+struct Measured {
+    /// Of the device and of the cores, every split.
+    all: [Samples; 2],
+    /// Of these the paper's.
+    published: Sets,
+}
 
 /// Trains the models of every device with the host's cores.
 pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
@@ -137,7 +136,7 @@ where
     }
     bar.finish_and_clear();
     matrices.shuffle(&mut Pcg64Mcg::seed_from_u64(args.seed));
-    let fitted = |name: &str, of: fn(&[Samples; 2]) -> &Samples| {
+    let fitted = |name: &str, of: fn(&Measured) -> &Samples| {
         let matrices: Vec<&Samples> = matrices.iter().map(of).collect();
         let [held, kept] = split(&matrices);
         let svr = fit(&kept)?;
@@ -158,20 +157,24 @@ where
         );
         anyhow::Ok(svr)
     };
-    let (device, cores) = (fitted("M_GPU", |m| &m[0])?, fitted("M_CPU", |m| &m[1])?);
+    let (device, cores) = (fitted("M_GPU", |m| &m.all[0])?, fitted("M_CPU", |m| &m.all[1])?);
+    let sets: Vec<&Sets> = matrices.iter().map(|measured| &measured.published).collect();
+    let heading = format!("{} {}", target.label, T::DTYPE);
+    print!("{}", published::report(&heading, &sets, [&device, &cores])?);
     Ok(SplitModels { value: T::DTYPE.name().into(), device, cores })
 }
 
 /// Times of the device and of the cores for many splits of a matrix.
-fn of_matrix<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[Samples; 2]>
+fn of_matrix<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<Measured>
 where
     T::Accum: Scalar,
 {
-    let mut samples = [vec![], vec![]];
+    let (mut samples, mut published) = ([vec![], vec![]], Sets::default());
     for split in splits(a) {
         let steering = Steering { split: Some(split), ..Steering::default() };
-        let [device_s, cores_s] = seconds_of_shares(&context.steered(steering), a)?;
+        let (layout, [device_s, cores_s]) = seconds_of_shares(&context.steered(steering), a)?;
         let (device, cores) = features(a.view(), &split);
+        published.add(&split, layout, [(&device, device_s), (&cores, cores_s)]);
         for (samples, (features, seconds)) in
             samples.iter_mut().zip([(device.to_vec(), device_s), (cores.to_vec(), cores_s)])
         {
@@ -180,7 +183,7 @@ where
             }
         }
     }
-    Ok(samples)
+    Ok(Measured { all: samples, published })
 }
 
 /// Split at several rows, and with a regular part of several widths, with and without rows of the rest.
@@ -189,11 +192,13 @@ fn splits<T: Value>(a: &Csr<T>) -> Vec<Split> {
     let mut splits: Vec<Split> = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0].map(by_share).to_vec();
     let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
     splits.extend([0.4, 0.8].map(|share| Split { options, ..by_share(share) }));
-    let start = Split::of(a.view());
-    if let Regular::Diagonals { half_width: width } | Regular::Slots { width } = start.regular {
-        for width in [width, width.div_ceil(2), width.div_ceil(4), width + width.div_ceil(2)] {
-            let regular = start.regular.with_width(width);
-            splits.extend([0.0, 0.4].map(|share| Split { regular, ..by_share(share) }));
+    // What the search begins with, and the paper.
+    for start in [Split::of(a.view()).regular, Regular::published(&Regularity::of(a.view()))] {
+        if let Regular::Diagonals { half_width: width } | Regular::Slots { width } = start {
+            for width in [width, width.div_ceil(2), width.div_ceil(4), width + width.div_ceil(2)] {
+                let regular = start.with_width(width);
+                splits.extend([0.0, 0.4].map(|share| Split { regular, ..by_share(share) }));
+            }
         }
     }
     let mut unlike: Vec<Split> = Vec::new();
@@ -205,65 +210,9 @@ fn splits<T: Value>(a: &Csr<T>) -> Vec<Split> {
     unlike
 }
 
-/// Every so many-th matrix, and the others.
-fn split<'a>(matrices: &[&'a Samples]) -> [Vec<&'a Samples>; 2] {
-    let (held_out, others): (Vec<_>, Vec<_>) =
-        matrices.iter().enumerate().partition(|(i, _)| i % HELD_OUT == 0);
-    [held_out, others].map(|part| part.into_iter().map(|(_, samples)| *samples).collect())
-}
-
-/// The regression with the width and C that predict a part best which is left out first.
-fn fit(matrices: &[&Samples]) -> anyhow::Result<Svr> {
-    let [left_out, others] = split(matrices);
-    anyhow::ensure!(!left_out.is_empty() && !others.is_empty(), "too few matrices to train with");
-    let mut best: Option<(f64, f64, f64)> = None;
-    for (width, cost) in WIDTHS.into_iter().flat_map(|width| COSTS.map(|cost| (width, cost))) {
-        let errors = errors(&fit_with(&others, width, cost)?, &left_out);
-        let mean = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
-        if best.is_none_or(|(least, ..)| mean < least) {
-            best = Some((mean, width, cost));
-        }
-    }
-    let (_, width, cost) = best.expect("several were tried");
-    fit_with(matrices, width, cost)
-}
-
-fn fit_with(matrices: &[&Samples], width: f64, cost: f64) -> anyhow::Result<Svr> {
-    let samples: Vec<&(Vec<f64>, f64)> = matrices.iter().flat_map(|samples| samples.iter()).collect();
-    anyhow::ensure!(!samples.is_empty(), "no times to train with");
-    let (n, n_features) = (samples.len(), samples[0].0.len());
-    let of = |i: usize| samples.iter().map(move |sample| sample.0[i]);
-    let means: Vec<f64> = (0..n_features).map(|i| of(i).sum::<f64>() / n as f64).collect();
-    let deviation = |i: usize| (of(i).map(|f| (f - means[i]).powi(2)).sum::<f64>() / n as f64).sqrt();
-    // What never differs says nothing.
-    let deviations =
-        (0..n_features).map(|i| Some(deviation(i)).filter(|dev| *dev > 1e-12).unwrap_or(1.0)).collect();
-    let mean_ln = samples.iter().map(|(_, seconds)| seconds.ln()).sum::<f64>() / n as f64;
-    let width = width * n_features as f64;
-    let mut svr = Svr { means, deviations, width, vectors: vec![], weights: vec![], bias: mean_ln };
-    let scaled: Vec<Vec<f64>> = samples.iter().map(|(features, _)| svr.scaled(features)).collect();
-    let records = Array2::from_shape_vec((n, n_features), scaled.concat())?;
-    let targets = Array1::from_iter(samples.iter().map(|(_, seconds)| seconds.ln() - mean_ln));
-    let params = Svm::<f64, f64>::params().c_svr(cost, Some(TUBE)).gaussian_kernel(width);
-    let fitted = params.fit(&Dataset::new(records, targets))?;
-    let is_support = |(_, weight): &(Vec<f64>, f64)| *weight != 0.0;
-    (svr.vectors, svr.weights) =
-        scaled.into_iter().zip(fitted.alpha.iter().copied()).filter(is_support).unzip();
-    svr.bias -= fitted.rho;
-    Ok(svr)
-}
-
-/// Relative errors in rising order.
-fn errors(svr: &Svr, matrices: &[&Samples]) -> Vec<f64> {
-    let samples = matrices.iter().flat_map(|samples| samples.iter());
-    let mut errors: Vec<f64> =
-        samples.map(|(features, seconds)| (svr.seconds(features) - seconds).abs() / seconds).collect();
-    errors.sort_by(f64::total_cmp);
-    errors
-}
-
-/// Seconds of the device and of the host's cores at once: medians of runs on the host's vectors.
-fn seconds_of_shares<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<[f64; 2]>
+/// How the device multiplies its first part, and seconds of the device and of the host's cores at once: medians of runs on the
+/// host's vectors.
+fn seconds_of_shares<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<(Algorithm, [f64; 2])>
 where
     T::Accum: Scalar,
 {
@@ -280,51 +229,12 @@ where
             times.iter_mut().zip(shares).for_each(|(times, seconds)| times.push(seconds));
         }
     }
-    Ok(times.map(timing::median))
+    Ok((matrix.plan().algorithm, times.map(timing::median)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Seconds that are a product of powers of two features, times a step of a third.
-    fn samples(n: usize, from: usize) -> Vec<Samples> {
-        let one = |i: usize| {
-            let (a, b) = ((i * 37 % 101) as f64 / 10.0, (i * 53 % 89) as f64 / 10.0);
-            let seconds = (0.8 * a + 0.1 * b - 14.0 + if i.is_multiple_of(2) { 0.5 } else { 0.0 }).exp();
-            (vec![a, b, (i % 2) as f64, 7.0], seconds)
-        };
-        (from..from + n).map(|matrix| (0..8).map(|split| one(matrix * 8 + split)).collect()).collect()
-    }
-
-    #[test]
-    fn a_regression_predicts_what_it_has_not_seen_and_comes_out_the_same_again() {
-        let (known, unknown) = (samples(40, 0), samples(10, 40));
-        let [known, unknown] = [&known, &unknown].map(|list| list.iter().collect::<Vec<_>>());
-        let svr = fit(&known).unwrap();
-        let errors = errors(&svr, &unknown);
-        assert!(errors[errors.len() / 2] < 0.05 && errors[errors.len() * 9 / 10] < 0.15, "{errors:?}");
-        assert_eq!(fit(&known).unwrap(), svr);
-    }
-
-    #[test]
-    fn ours_predicts_as_the_library_does() {
-        let known = samples(10, 0);
-        let known: Vec<&Samples> = known.iter().collect();
-        let svr = fit_with(&known, 2.0, 10.0).unwrap();
-        let all: Vec<_> = known.iter().flat_map(|samples| samples.iter()).collect();
-        let scaled: Vec<f64> = all.iter().flat_map(|(features, _)| svr.scaled(features)).collect();
-        let mean_ln = all.iter().map(|(_, s)| s.ln()).sum::<f64>() / all.len() as f64;
-        let records = Array2::from_shape_vec((all.len(), 4), scaled).unwrap();
-        let targets = Array1::from_iter(all.iter().map(|(_, s)| s.ln() - mean_ln));
-        let params = Svm::<f64, f64>::params().c_svr(10.0, Some(TUBE)).gaussian_kernel(8.0);
-        let fitted = params.fit(&Dataset::new(records.clone(), targets)).unwrap();
-        for (record, (features, _)) in records.outer_iter().zip(all) {
-            let theirs = (fitted.predict(record.to_owned()) + mean_ln).exp();
-            let ours = svr.seconds(features);
-            assert!((ours - theirs).abs() < 1e-9 * theirs, "{ours} {theirs}");
-        }
-    }
 
     #[test]
     fn splits_of_every_kind_are_trained_with() {

@@ -12,6 +12,7 @@ mod outcome;
 mod page;
 mod print;
 mod scene;
+mod tan;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -101,7 +101,10 @@ pub(super) const PAPER: Paper = Paper {
             id: "table-3",
             title: "the quasi-diagonal matrices",
             section: "page 594, Table 3",
-            how: How::Run { needs: "nothing", run: |scene| matrices(scene, "table-3", Pattern::QuasiDiagonal) },
+            how: How::Run {
+                needs: "nothing",
+                run: |scene| matrices(scene, "table-3", Pattern::QuasiDiagonal),
+            },
             reason: "",
         },
         Item {
@@ -145,7 +148,11 @@ fn inputs(scene: &Scene<'_>, pattern: Pattern) -> Vec<Input> {
         Pattern::QuasiDiagonal => &TAN_2019_QUASI_DIAGONAL,
         _ => &TAN_2019_TETRIS,
     };
-    let taken = table.iter().filter(|entry| !scene.quick || entry.nnz < SMALL).take(if scene.quick { 2 } else { usize::MAX });
+    let taken = table.iter().filter(|entry| !scene.quick || entry.nnz < SMALL).take(if scene.quick {
+        2
+    } else {
+        usize::MAX
+    });
     taken.map(|entry| scene.of_suite(entry)).collect()
 }
 
@@ -170,9 +177,20 @@ fn matrices(scene: &Scene<'_>, item: &str, pattern: Pattern) -> anyhow::Result<O
         all += 1;
         rows.push(Row { label: loaded.name, twin: loaded.twin, values, note: counted.pattern.to_string() });
     }
-    let columns = [("rows", 0), ("nonzeros", 0), ("width", 0), ("% in the regular part", 1), ("slots for a nonzero", 2)];
+    let columns = [
+        ("rows", 0),
+        ("nonzeros", 0),
+        ("width", 0),
+        ("% in the regular part", 1),
+        ("slots for a nonzero", 2),
+    ];
     let columns = columns.map(|(name, digits)| Column::new(name, digits)).to_vec();
-    outcome.tables.push(Table { title: format!("{pattern} matrices of the paper"), rows_are: "matrix".into(), columns, rows });
+    outcome.tables.push(Table {
+        title: format!("{pattern} matrices of the paper"),
+        rows_are: "matrix".into(),
+        columns,
+        rows,
+    });
     outcome.claims.push(claim(
         format!("matrices that are {pattern} here too"),
         ("-", ""),
@@ -180,7 +198,9 @@ fn matrices(scene: &Scene<'_>, item: &str, pattern: Pattern) -> anyhow::Result<O
         Some(f64::from(as_there)),
         ("", Rule::Equal),
     ));
-    outcome.notes.push("A twin is of the paper's class because it was made to be; an original confirms it.".into());
+    outcome
+        .notes
+        .push("A twin is of the paper's class because it was made to be; an original confirms it.".into());
     Ok(outcome)
 }
 
@@ -208,7 +228,12 @@ fn table_1(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
         (Pattern::QuasiDiagonal, "quasi-diagonal, share of the SuiteSparse collection"),
         (Pattern::Tetris, "Tetris, share of the SuiteSparse collection"),
     ] {
-        let papers = scene.numbers.find(ITEM, what, |_| true).map(|value| (String::new(), value)).into_iter().collect();
+        let papers = scene
+            .numbers
+            .find(ITEM, what, |_| true)
+            .map(|value| (String::new(), value))
+            .into_iter()
+            .collect();
         let ours = census::percentage(&originals, pattern);
         outcome.claims.push(claim(what, ("-", ""), papers, ours, ("%", Rule::Within(1.5))));
     }
@@ -259,7 +284,8 @@ fn speed_ups(scene: &Scene<'_>, item: &str, pattern: Pattern) -> anyhow::Result<
         outcome.figures.push(figure(&title, &lines, &["before", "after", "as chosen"]));
         outcome.tables.push(Table { title, rows_are: "matrix".into(), columns, rows: lines });
         let paper = |step: &str| {
-            let is_it = |n: &&super::numbers::Number| n.what.contains(step) && n.what.contains("over GPU alone");
+            let is_it =
+                |n: &&super::numbers::Number| n.what.contains(step) && n.what.contains("over GPU alone");
             scene.numbers.of_item(item).filter(is_it).map(|n| ("GTX 1080 Ti".to_owned(), n.value)).collect()
         };
         let mean = |of: fn(&HeteroRow) -> Option<f64>, both: bool| {
@@ -290,7 +316,12 @@ fn figure(title: &str, rows: &[Row], columns: &[&str]) -> Figure {
         Series { name: (*name).into(), marks: Marks::Bars, points: points.collect() }
     });
     let names = rows.iter().map(|r| if r.twin { format!("{} (twin)", r.label) } else { r.label.clone() });
-    Figure { title: title.into(), x: Axis::named("matrix", names.collect()), y: Axis::linear("speed-up"), series: series.collect() }
+    Figure {
+        title: title.into(),
+        x: Axis::named("matrix", names.collect()),
+        y: Axis::linear("speed-up"),
+        series: series.collect(),
+    }
 }
 
 fn figure_10(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
@@ -303,20 +334,30 @@ fn figure_10(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
             for &precision in scene.precisions {
                 let able: Vec<&Target> =
                     scene.targets.iter().filter(|t| t.obstacle(precision, Cache::Warm).is_none()).collect();
-                regular::measure(&scene.way(&able, &[Algorithm::Auto], &live), &loaded, precision, &mut report)?;
+                regular::measure(
+                    &scene.way(&able, &[Algorithm::Auto], &live),
+                    &loaded,
+                    precision,
+                    &mut report,
+                )?;
             }
         }
     }
     let mut outcome = Outcome::of("figure-10");
     let rows = &report.regular;
     for (on, precision) in distinct(rows.iter().map(|r| (r.on.clone(), r.precision.clone()))) {
-        let of_it: Vec<&RegularRow> = rows.iter().filter(|r| r.on == on && r.precision == precision).collect();
+        let of_it: Vec<&RegularRow> =
+            rows.iter().filter(|r| r.on == on && r.precision == precision).collect();
         let lines = of_it.iter().map(|r| {
             let refused = if r.refused.is_some() { ", refused" } else { "" };
             Row {
                 label: r.matrix.clone(),
                 twin: r.twin,
-                values: vec![Value::ours(r.over_auto()), Value::ours(r.over_vector()), Value::ours(r.padding)],
+                values: vec![
+                    Value::ours(r.over_auto()),
+                    Value::ours(r.over_vector()),
+                    Value::ours(r.padding),
+                ],
                 note: format!("{}{refused}; auto: {}", r.layout, r.auto_algorithm),
             }
         });

@@ -87,6 +87,19 @@ fn by_runs_every_pattern_is_split_or_the_reason_is_given() {
 }
 
 #[test]
+fn a_search_begins_with_the_regular_part_that_is_asked_for() {
+    let [a, ..] = matrices();
+    for regular in [Regular::Diagonals { half_width: 3 }, Regular::Slots { width: 2 }, Regular::None] {
+        let steering = Steering { regular: Some(regular), ..Steering::default() };
+        let found = MadeUp::search(&a, &steering, [1e-3, 1e-3], 0.0);
+        let partition = found.partition();
+        assert_eq!(partition.pattern, Pattern::QuasiDiagonal, "that of the matrix");
+        assert_eq!(partition.trace[2].split.regular, regular, "{}", partition.trace());
+        is_right(&found.co_matrix, &a);
+    }
+}
+
+#[test]
 fn models_alone_leave_a_slow_one_out() {
     let [a, ..] = matrices();
     for (device, cores, name) in [(1e-3, 1e-6, "cores"), (1e-6, 1e-3, "device")] {

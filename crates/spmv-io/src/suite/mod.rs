@@ -5,6 +5,8 @@
 //! and the positions of the entries are only of its kind. Where originals lie on disk as Matrix Market
 //! files, [`Entry::load_from`] prefers them and says so.
 //!
+//! [`TAN_2019_QUASI_DIAGONAL`] and [`TAN_2019_TETRIS`] are those of Tables 3 and 4 of Tan et al. 2019, by the same mechanism.
+//!
 //! ```
 //! use spmv_io::suite;
 //!
@@ -20,6 +22,7 @@ mod error;
 mod exact;
 mod original;
 mod table;
+mod tan_2019;
 #[cfg(test)]
 mod tests;
 mod twins;
@@ -32,6 +35,7 @@ pub use cache::checksum;
 pub use entry::{Class, Entry, Kind};
 pub use error::SuiteError;
 pub use table::ENTRIES;
+pub use tan_2019::{TAN_2019_QUASI_DIAGONAL, TAN_2019_TETRIS};
 
 /// The entry with this name, or with this name in the collection.
 ///

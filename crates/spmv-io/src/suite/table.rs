@@ -8,7 +8,7 @@ use super::twins::Twin;
 use crate::generate::{ColumnModel, RowLengths};
 
 /// Finite elements: `dof` rows a node, runs of neighbours inside a band of `half_width` nodes.
-const fn fem(
+pub(super) const fn fem(
     (mean, dev): (f64, f64),
     floor: u32,
     dof: usize,
@@ -22,7 +22,7 @@ const fn fem(
 }
 
 /// Single rows: a diagonal, a share near it, a share in hub columns, the rest anywhere.
-const fn mixed(
+pub(super) const fn mixed(
     bulk: RowLengths,
     floor: u32,
     shortest: usize,

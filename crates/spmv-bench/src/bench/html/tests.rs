@@ -74,6 +74,7 @@ pub(crate) fn sample(names: &[&str]) -> Report {
         sweep: vec![cell()],
         comparison: Some(ComparisonRun::sample()),
         hetero: vec![super::super::hetero::tests::row()],
+        regular: vec![super::super::regular::tests::row()],
         comparisons: vec![ComparisonRow::sample("spmv/auto", Some(10.0))],
     }
 }
