@@ -1,20 +1,20 @@
 //! `cargo xtask bench`: what to multiply, where and how; the rest is in the modules.
 
-mod census;
+pub(crate) mod census;
 mod compare;
 mod comparison;
 pub(crate) mod devices;
 mod entrant;
 mod files;
-mod hetero;
+pub(crate) mod hetero;
 mod html;
 pub(crate) mod inputs;
 mod live;
 mod measure;
 mod peers;
-mod regular;
+pub(crate) mod regular;
 pub(crate) mod report;
-mod runner;
+pub(crate) mod runner;
 pub(crate) mod stop;
 mod sweep;
 mod table;
