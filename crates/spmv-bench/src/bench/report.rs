@@ -405,6 +405,23 @@ mod tests {
     }
 
     #[test]
+    fn archived_runs_of_co_execution_can_be_read() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+        let mut n_rows = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy();
+            if !(name.contains("hetero") && name.ends_with(".json")) {
+                continue;
+            }
+            let report: Report = serde_json::from_str(&std::fs::read_to_string(&path).unwrap())
+                .unwrap_or_else(|e| panic!("{name}: {e}"));
+            n_rows += report.hetero.len();
+        }
+        assert!(n_rows > 0);
+    }
+
+    #[test]
     fn compulsory_traffic_by_hand() {
         let rows = RowStats { n_rows: 2, n_cols: 3, nnz: 5, ..RowStats::default() };
         assert_eq!(Row::compulsory_bytes(&rows, Dtype::F64), 12.0 + 20.0 + 80.0);
