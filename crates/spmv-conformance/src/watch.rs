@@ -51,11 +51,14 @@ pub(crate) struct Watch<B: Backend> {
     pub(crate) timelines: Mutex<Vec<Arc<Timeline>>>,
     races: Mutex<Vec<String>>,
     /// The buffers of each kernel's last launch, by parameter.
-    launched: Mutex<HashMap<KernelId, Vec<(&'static str, Weak<Slot<B>>)>>>,
+    launched: Mutex<HashMap<KernelId, Named<B>>>,
     alive: [Token; 6],
     /// Events that nobody will drop.
     forgotten: AtomicUsize,
 }
+
+/// Buffers by parameter.
+type Named<B> = Vec<(&'static str, Weak<Slot<B>>)>;
 
 /// One for each kind of handle in [`KINDS`], and a copy for each handle.
 pub(crate) type Token = Arc<()>;

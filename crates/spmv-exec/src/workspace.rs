@@ -50,8 +50,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.open_workspace(false)
     }
 
-    /// As [`workspace`](Self::workspace), with [`RunStats`](crate::RunStats) by the device's timestamps, if it has them, and with
-    /// the count of tiles that the device repaired. Some drivers then take several microseconds more for each run.
+    /// As [`workspace`](Self::workspace), with [`RunStats`](crate::RunStats) by the device's timestamps and with the count of
+    /// tiles that it repaired, if it has timestamps. Some drivers then take several microseconds more for each run.
     ///
     /// # Errors
     /// Out of memory.

@@ -71,7 +71,7 @@ mod tests {
         let nvidia = ["T=32,W=8,S=7,B=5", "T=32,W=4,S=7,B=5"];
         assert_eq!(
             [of("NVIDIA H200", discrete), of("Apple M1", gpu)],
-            [nvidia.clone(), nvidia.clone()].map(|n| n.map(String::from))
+            [nvidia, nvidia].map(|n| n.map(String::from))
         );
         assert_eq!(of("cpu-haswell-AMD EPYC", DeviceKind::Cpu), nvidia, "its cores are no GPU of AMD");
     }
