@@ -61,8 +61,7 @@ mod tests {
     }
 
     fn prepared(device: &Device<Cpu>, algorithm: Algorithm, width: Option<usize>) -> Prepared<Cpu, f64> {
-        let options =
-            Options { algorithm, regular_width: width, max_blow_up: 30.0, ..Options::default() };
+        let options = Options { algorithm, regular_width: width, max_blow_up: 30.0, ..Options::default() };
         device.prepare(banded().view(), &options).unwrap()
     }
 
@@ -121,7 +120,8 @@ mod tests {
     fn a_part_so_wide_that_it_pads_too_much_is_refused() {
         let device = device(None);
         // The longest row has 60 entries; the full row has 60 diagonals, far entries have one more.
-        for (algorithm, bytes) in [(BOTH[0], 60 * 60 * 12 + 61 * 4), (BOTH[1], 60 * 61 * 8 + 61 * 4 + 61 * 4)] {
+        for (algorithm, bytes) in [(BOTH[0], 60 * 60 * 12 + 61 * 4), (BOTH[1], 60 * 61 * 8 + 61 * 4 + 61 * 4)]
+        {
             let options = |max_blow_up| {
                 let regular_width = Some(usize::MAX);
                 Options { algorithm, regular_width, max_blow_up, ..Options::default() }
