@@ -13,10 +13,11 @@ fn device(kernels: &[KernelId]) -> Device<Cpu> {
     Device::with_profiles(cpu, vec![profile]).unwrap()
 }
 
-const ORDERS: [[KernelId; 4]; 3] = [
+const ORDERS: [[KernelId; 4]; 4] = [
     [KernelId::Dia, KernelId::Ell, KernelId::Jad, KernelId::MergePath],
     [KernelId::Ell, KernelId::Jad, KernelId::Dia, KernelId::MergePath],
     [KernelId::Jad, KernelId::Dia, KernelId::Ell, KernelId::MergePath],
+    [KernelId::DiaCsr, KernelId::EllCsr, KernelId::Jad, KernelId::MergePath],
 ];
 
 fn all_of<T: Value>() -> Vec<Algorithm> {
@@ -45,7 +46,10 @@ fn all_of<T: Value>() -> Vec<Algorithm> {
 #[test]
 fn what_auto_picks_is_never_refused_and_right() {
     for taken in [all_of::<f32>(), all_of::<f64>(), all_of::<spmv_core::f16>()] {
-        for algorithm in [Algorithm::Dia, Algorithm::Ell, Algorithm::Jad, Algorithm::MergePath] {
+        let regular = [Algorithm::DiaCsr, Algorithm::EllCsr];
+        for algorithm in
+            [Algorithm::Dia, Algorithm::Ell, Algorithm::Jad, Algorithm::MergePath].into_iter().chain(regular)
+        {
             assert!(taken.contains(&algorithm), "{algorithm} was never taken");
         }
     }
