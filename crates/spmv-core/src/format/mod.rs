@@ -22,12 +22,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod by_slot;
 mod cost;
 mod dia;
 mod ell;
 mod error;
 mod jad;
 
+pub use by_slot::BySlot;
 pub use cost::{Cost, MAX_BLOW_UP};
 pub use dia::Dia;
 pub use ell::Ell;
