@@ -4,6 +4,7 @@
 
 mod bench;
 mod model;
+mod papers;
 mod precision;
 
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ mod compare;
 mod comparison;
 pub(crate) mod devices;
 mod entrant;
-mod files;
+pub(crate) mod files;
 mod hetero;
 mod html;
 pub(crate) mod inputs;

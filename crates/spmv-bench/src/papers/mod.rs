@@ -1,0 +1,3 @@
+//! What the papers state, beside which ours stands.
+
+pub(crate) mod numbers;
