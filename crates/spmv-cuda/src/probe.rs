@@ -179,6 +179,7 @@ impl Found {
         caps.max_local_bytes = self.local_bytes;
         caps.sm_limits = Some(self.sm_limits);
         caps.built = built();
+        caps.memory_bytes = Some(self.total_bytes);
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(self.total_bytes).min(self.total_bytes);
         caps
     }

@@ -4,10 +4,12 @@
 //! the layout, so that neither meets one of another algorithm.
 
 use std::fmt::Debug;
+use std::num::NonZero;
+use std::ops::Range;
 use std::sync::Arc;
 
 use spmv_backend::{Backend, HostSlice, KernelId, KernelSpec, Memory};
-use spmv_core::format::Cost;
+use spmv_core::format::{BySlot, Cost};
 use spmv_core::{Accum, CsrView, Offset, Tiling, Value};
 
 use crate::device::Device;
@@ -70,11 +72,79 @@ impl<B: Backend> Prepare<'_, B> {
         Ok(buffer)
     }
 
+    /// Columns and values in the order of slots. The host makes a few slots at a time, on several threads where they are
+    /// long: a layout of many gigabytes would be made by one thread in minutes, and in memory that the host lacks.
+    pub(crate) fn slots<T: Value>(&self, order: &BySlot, a: CsrView<'_, T, u32>) -> Result<[B::Buffer; 2]> {
+        let backend = self.device.backend();
+        let held = order.ptr()[order.width()] as u64;
+        let mut cols = backend.alloc(held * size_of::<u32>() as u64)?;
+        let mut vals = backend.alloc(held * size_of::<T>() as u64)?;
+        let (mut of_cols, mut of_vals) = (Vec::new(), Vec::new());
+        for slots in batches(order.ptr()) {
+            let (start, end) = (order.ptr()[slots.start], order.ptr()[slots.end]);
+            // Grows once: no batch is longer than the first. What an earlier one left is overwritten.
+            of_cols.resize(end - start, 0);
+            of_vals.resize(end - start, <T as Value>::from_f64(0.0));
+            fill(order, a, &slots, &mut of_cols, &mut of_vals);
+            self.device.copies(|s| {
+                backend.write(s, &mut cols, 4 * start as u64, bytemuck::cast_slice(&of_cols))?;
+                let at = start as u64 * size_of::<T>() as u64;
+                backend.write(s, &mut vals, at, bytemuck::cast_slice(&of_vals))
+            })?;
+        }
+        Ok([cols, vals])
+    }
+
     /// The matrix as it is.
     pub(crate) fn csr<T: Value>(&self, a: CsrView<'_, T, u32>) -> Result<CsrArrays<B>> {
         let (row_ptr, cols) = (self.copy(a.row_ptr())?, self.copy(a.cols())?);
         Ok(CsrArrays { row_ptr, cols, vals: self.copy(a.vals())? })
     }
+}
+
+/// Slots that a thread fills: as many as have their columns in a cache line of CSR.
+const SLOTS_OF_A_THREAD: usize = 16;
+/// Entries of a batch of slots, unless the slots of one thread have more.
+const BATCH: usize = 1 << 26;
+/// Entries of a thread below which its start would take longer than its work.
+const FEW: usize = 1 << 20;
+
+/// Neighbouring slots that are filled at a time, from the first to the last.
+fn batches(ptr: &[usize]) -> impl Iterator<Item = Range<usize>> + '_ {
+    let width = ptr.len() - 1;
+    let longest = ptr.get(1).map_or(1, |end| (*end).max(1));
+    let slots = (BATCH / longest / SLOTS_OF_A_THREAD).max(threads()) * SLOTS_OF_A_THREAD;
+    (0..width).step_by(slots).map(move |first| first..width.min(first + slots))
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// [`BySlot::fill`] on several threads.
+fn fill<T: Value>(
+    order: &BySlot,
+    a: CsrView<'_, T, u32>,
+    slots: &Range<usize>,
+    cols: &mut [u32],
+    vals: &mut [T],
+) {
+    if cols.len() <= FEW {
+        return order.fill(a, slots.clone(), cols, vals);
+    }
+    let n_threads = threads().min(cols.len() / FEW);
+    let n_slots = slots.len().div_ceil(n_threads).next_multiple_of(SLOTS_OF_A_THREAD.min(slots.len()));
+    std::thread::scope(|scope| {
+        let (mut cols, mut vals) = (cols, vals);
+        for first in slots.clone().step_by(n_slots) {
+            let of_thread = first..slots.end.min(first + n_slots);
+            let n = order.ptr()[of_thread.end] - order.ptr()[of_thread.start];
+            let (of_cols, of_vals);
+            (of_cols, cols) = cols.split_at_mut(n);
+            (of_vals, vals) = vals.split_at_mut(n);
+            scope.spawn(move || order.fill(a, of_thread, of_cols, of_vals));
+        }
+    });
 }
 
 /// A matrix in CSR form on the device.

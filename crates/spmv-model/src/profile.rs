@@ -15,7 +15,7 @@ use crate::grid::Spread;
 use crate::rates::Rates;
 
 /// Raised whenever what a profile holds, or what it means, changes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Instead of a fingerprint.
 const BUILT_IN: &str = "built in";
@@ -311,7 +311,7 @@ mod tests {
     use spmv_backend::{DeviceKind, KernelId, MemoryModel};
 
     use super::*;
-    use crate::fit::Line;
+    use crate::fit::{Line, Piece};
 
     fn caps() -> DeviceCaps {
         DeviceCaps::new("x", DeviceKind::Other, MemoryModel::Discrete)
@@ -335,7 +335,8 @@ mod tests {
 
     fn model(slope: f64) -> Model {
         let by_waves = Line { slope, intercept: 0.1 };
-        let fitted = Fitted::ByBunch { short: by_waves, long: None, limit: 1024.0, by_waves, t0: 1.0 / 3.0 };
+        let short = Piece { by_length: by_waves, by_waves, t0: 1.0 / 3.0 };
+        let fitted = Fitted::ByBunch { short, long: None, limit: 1024.0 };
         Model { format: Format::CsrVector, spread: Spread::Normal, value: "f64".into(), wave_rows: 7, fitted }
     }
 

@@ -46,6 +46,7 @@ pub(crate) struct Found {
     compute_units: u32,
     max_group: u32,
     local_bytes: u32,
+    memory_bytes: Option<u64>,
     max_alloc: u64,
 }
 
@@ -143,6 +144,7 @@ fn of_device(device: Device, platform: &str) -> Option<Found> {
         compute_units: device.max_compute_units().ok()?,
         max_group: u32::try_from(device.max_work_group_size().ok()?).unwrap_or(u32::MAX),
         local_bytes: u32::try_from(device.local_mem_size().ok()?).unwrap_or(u32::MAX),
+        memory_bytes: device.global_mem_size().ok(),
         max_alloc: device.max_mem_alloc_size().ok()?,
         device,
         info,
@@ -194,6 +196,7 @@ impl Found {
         // Kernels count lanes in 32 bits.
         caps.max_groups = i32::MAX as u32 / self.max_group.max(1);
         caps.max_local_bytes = mask.local_bytes.unwrap_or(self.local_bytes).min(self.local_bytes);
+        caps.memory_bytes = self.memory_bytes;
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(self.max_alloc).min(self.max_alloc);
         caps.max_tile.0 = SEGMENT_BITS;
         caps

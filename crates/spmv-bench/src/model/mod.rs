@@ -1,9 +1,15 @@
 //! `cargo xtask fit` and `cargo xtask predict`: performance prediction after Wang, Gu & Li 2017; `cargo xtask train`: after Tan
 //! et al. 2019.
 
+mod budget;
+mod evaluation;
+mod figures;
 mod fit;
+mod lines;
+mod paper;
 mod predict;
 mod rates;
+mod report;
 mod scope;
 mod timing;
 #[cfg(feature = "train")]

@@ -31,7 +31,7 @@ mod tests {
             assert_eq!(ids.len(), paper.items.len(), "{}", paper.id);
             let numbers = paper.numbers();
             let known: usize = ids.iter().map(|id| numbers.of_item(id).count()).sum();
-            assert_eq!(known, numbers.len(), "{}: a number of no item", paper.id);
+            assert_eq!(known, numbers.all().len(), "{}: a number of no item", paper.id);
         }
     }
 

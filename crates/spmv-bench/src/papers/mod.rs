@@ -7,7 +7,7 @@ mod gao;
 mod item;
 mod liu_vinter;
 mod loops;
-mod numbers;
+pub(crate) mod numbers;
 mod outcome;
 mod page;
 mod print;

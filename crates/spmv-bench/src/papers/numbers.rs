@@ -80,9 +80,8 @@ impl Numbers {
         Self { citation: format!("{authors} {year}: {title}"), all }
     }
 
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
+    pub(crate) fn all(&self) -> &[Number] {
+        &self.all
     }
 
     /// Those of an item.

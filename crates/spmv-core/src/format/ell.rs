@@ -10,6 +10,7 @@
 //!
 //! Lanes that take a row each read neighbouring slots at the same time. Bell & Garland 2009, section 3.2.
 
+use super::by_slot::BySlot;
 use super::cost::{Cost, zero};
 use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
@@ -40,7 +41,7 @@ pub struct Ell<T> {
 
 impl<T: Value> Ell<T> {
     /// The column of a slot that holds no entry. No matrix has it: columns are below `n_cols`, which 32 bits can name.
-    pub const PADDING: u32 = u32::MAX;
+    pub const PADDING: u32 = super::by_slot::PADDING;
 
     /// What the layout takes. O(rows).
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
@@ -77,13 +78,8 @@ impl<T: Value> Ell<T> {
     /// The first `width` entries of each row.
     pub(super) fn of_first<O: Offset>(a: CsrView<'_, T, O>, width: usize) -> Self {
         let n_rows = a.n_rows();
-        let mut cols = vec![Self::PADDING; width * n_rows];
-        let mut vals = vec![zero::<T>(); width * n_rows];
-        for row in 0..n_rows {
-            for (k, (col, val)) in a.row(row).take(width).enumerate() {
-                (cols[k * n_rows + row], vals[k * n_rows + row]) = (col, val);
-            }
-        }
+        let (mut cols, mut vals) = (vec![0; width * n_rows], vec![zero::<T>(); width * n_rows]);
+        BySlot::padded(n_rows, width).fill(a, 0..width, &mut cols, &mut vals);
         Self { n_rows, n_cols: a.n_cols(), width, cols, vals }
     }
 

@@ -12,7 +12,8 @@
 //! Jagged diagonal k holds entry k of the rows that have one, which are the first of `perm`. Saad 1989; Wang, Gu & Li 2017,
 //! section 2.
 
-use super::cost::Cost;
+use super::by_slot::BySlot;
+use super::cost::{Cost, zero};
 use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
@@ -52,26 +53,10 @@ impl<T: Value> Jad<T> {
     /// [`FormatError::TooLarge`] above `max_blow_up` times the bytes of CSR, which takes one long row and little else.
     pub fn from_csr<O: Offset>(a: CsrView<'_, T, O>, max_blow_up: f64) -> Result<Self, FormatError> {
         Self::cost(a).check("jad", max_blow_up)?;
-        let len = |row: u32| a.row_range(row as usize).len();
-        let mut perm: Vec<u32> = (0..a.n_rows() as u32).collect();
-        perm.sort_by_key(|row| std::cmp::Reverse(len(*row)));
-        let width = perm.first().map_or(0, |row| len(*row));
-        let mut jag_ptr = Vec::with_capacity(width + 1);
-        let (mut cols, mut vals) = (Vec::with_capacity(a.nnz()), Vec::with_capacity(a.nnz()));
-        jag_ptr.push(0);
-        let mut n_rows = perm.len();
-        for k in 0..width {
-            // Rows are sorted, so those with an entry k come first.
-            while len(perm[n_rows - 1]) <= k {
-                n_rows -= 1;
-            }
-            for row in &perm[..n_rows] {
-                let entry = a.row_range(*row as usize).start + k;
-                cols.push(a.cols()[entry]);
-                vals.push(a.vals()[entry]);
-            }
-            jag_ptr.push(cols.len());
-        }
+        let order = BySlot::jagged(a);
+        let (mut cols, mut vals) = (vec![0; a.nnz()], vec![zero::<T>(); a.nnz()]);
+        order.fill(a, 0..order.width(), &mut cols, &mut vals);
+        let (jag_ptr, perm) = order.into_parts();
         Ok(Self { n_cols: a.n_cols(), perm, jag_ptr, cols, vals })
     }
 

@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod by_slot;
 mod coo;
 mod cost;
 mod dia;
@@ -33,6 +34,7 @@ mod error;
 mod hyb;
 mod jad;
 
+pub use by_slot::BySlot;
 pub use coo::Coo;
 pub use cost::{Cost, MAX_BLOW_UP};
 pub use dia::Dia;

@@ -2,13 +2,13 @@
 
 use spmv_backend::arguments::Ell as Arguments;
 use spmv_backend::{Backend, KernelId, Memory};
-use spmv_core::format::{Cost, Ell as Format};
-use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
+use spmv_core::format::{BySlot, Cost, Ell as Format};
+use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Storage, rows_of_a_group, rows_of_slots};
-use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{ROW_A_LANE, Row};
 
 pub(crate) struct Ell;
@@ -57,7 +57,9 @@ impl Build for Ell {
         to: &Prepare<'_, B>,
         a: CsrView<'_, T, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
-        Ok(direct(Slots::copy(to, to.main()?, &Format::from_csr(a, ANY_BLOW_UP)?)?))
+        let width = RowStats::of(a).max;
+        let [cols, vals] = to.slots(&BySlot::padded(a.n_rows(), width), a)?;
+        Ok(direct(Slots { span: to.span, kernel: to.main()?, width: width as u32, cols, vals }))
     }
 }
 

@@ -2,13 +2,13 @@
 
 use spmv_backend::arguments::Jad as Arguments;
 use spmv_backend::{Backend, KernelId, Memory};
-use spmv_core::format::{Cost, Jad as Format};
+use spmv_core::format::{BySlot, Cost};
 use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Facts, Method, Storage};
-use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{ROW_A_LANE, Row};
 
 pub(crate) struct Jad;
@@ -48,16 +48,17 @@ impl Build for Jad {
         to: &Prepare<'_, B>,
         a: CsrView<'_, T, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
-        let jad = Format::from_csr(a, ANY_BLOW_UP)?;
-        let jag_ptr: Vec<u32> = jad.jag_ptr().iter().map(|entry| *entry as u32).collect();
+        let order = BySlot::jagged(a);
+        let jag_ptr: Vec<u32> = order.ptr().iter().map(|entry| *entry as u32).collect();
+        let [cols, vals] = to.slots(&order, a)?;
         Ok(direct(State {
             span: to.span,
             kernel: to.main()?,
-            n_jags: jag_ptr.len() as u32 - 1,
-            perm: to.copy(jad.perm())?,
+            n_jags: order.width() as u32,
+            perm: to.copy(order.perm())?,
             jag_ptr: to.copy(&jag_ptr)?,
-            cols: to.copy(jad.cols())?,
-            vals: to.copy(jad.vals())?,
+            cols,
+            vals,
         }))
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use spmv_core::Csr;
+use spmv_core::{Csr, Value};
 
 use super::GenerateError;
 use super::random::{Draw, Scatter, mix, octave_tail};
@@ -104,14 +104,14 @@ pub fn from_row_lengths(
 }
 
 /// Builds a matrix by calling `fill(row, columns, values, scratch)` once per row, in parallel.
-pub(crate) fn fill_rows(
+pub(crate) fn fill_rows<T: Value>(
     lens: &[u32],
     n_cols: usize,
-    fill: impl Fn(usize, &mut [u32], &mut [f64], &mut Vec<u32>) + Sync,
-) -> Result<Csr<f64>, GenerateError> {
+    fill: impl Fn(usize, &mut [u32], &mut [T], &mut Vec<u32>) + Sync,
+) -> Result<Csr<T>, GenerateError> {
     let row_ptr = offsets(lens, n_cols)?;
     let nnz = row_ptr[lens.len()] as usize;
-    let (mut cols, mut vals) = (vec![0u32; nnz], vec![0f64; nnz]);
+    let (mut cols, mut vals) = (vec![0u32; nnz], vec![T::default(); nnz]);
 
     let mut pieces = Vec::new();
     let (mut cols_left, mut vals_left) = (&mut cols[..], &mut vals[..]);

@@ -1,6 +1,6 @@
 //! Seeded matrix generators: row lengths x column models, and well-known patterns.
 //!
-//! Every generator returns a [`Csr<f64>`](spmv_core::Csr) with sorted, unique columns in each row and
+//! Every generator returns a [`Csr<f64>`](spmv_core::Csr) ([`scattered`] one of any type) with sorted, unique columns in each row and
 //! values of magnitude 0.1 to 1 with either sign. The same arguments give the same bits on every
 //! platform and with any number of threads: each row has its own generator, and no libm is involved.
 //!
@@ -20,6 +20,7 @@ mod error;
 mod lengths;
 mod patterns;
 pub(crate) mod random;
+mod scattered;
 #[cfg(test)]
 mod tests;
 
@@ -31,3 +32,4 @@ pub use patterns::{
     EmptyRows, Stencil, banded, dense_row, diagonal, empty_rows, fem, grid_2d, grid_3d, lattice, normal_rows,
     power_law_rows, uniform_rows,
 };
+pub use scattered::scattered;
