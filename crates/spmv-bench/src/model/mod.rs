@@ -2,11 +2,11 @@
 //! et al. 2019.
 
 mod budget;
-mod evaluation;
+pub(crate) mod evaluation;
 mod figures;
 mod fit;
-mod lines;
-mod paper;
+pub(crate) mod lines;
+pub(crate) mod paper;
 mod predict;
 mod rates;
 mod report;

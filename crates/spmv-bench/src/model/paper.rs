@@ -26,17 +26,17 @@ fn name(format: Format) -> &'static str {
 }
 
 /// Mean D_r in percent (Figures 7 to 10).
-pub(super) fn error(format: Format, spread: Spread) -> Option<f64> {
+pub(crate) fn error(format: Format, spread: Spread) -> Option<f64> {
     number(&format!("mean D_r, {}, {spread}", name(format)))
 }
 
 /// How many times as large the mean D_r of `against` is.
-pub(super) fn factor(format: Format, of: Spread, against: Spread) -> Option<f64> {
+pub(crate) fn factor(format: Format, of: Spread, against: Spread) -> Option<f64> {
     number(&format!("mean D_r of {against} over {of}, {}", name(format)))
 }
 
 /// Of the paper's 30 matrices, those on which one model is better than the other, and the rest.
-pub(super) fn wins(format: Format, of: Spread, against: Spread) -> Option<(f64, f64)> {
+pub(crate) fn wins(format: Format, of: Spread, against: Spread) -> Option<(f64, f64)> {
     let all = number("matrices")?;
     let better =
         |a: Spread, b: Spread| number(&format!("matrices on which {a} is better than {b}, {}", name(format)));
@@ -45,7 +45,7 @@ pub(super) fn wins(format: Format, of: Spread, against: Spread) -> Option<(f64, 
 }
 
 /// The matrices that section 4 names, and the nearest relative that is freely at hand: of the same collection and kind.
-pub(super) const NAMED: [(&str, &str); 6] = [
+pub(crate) const NAMED: [(&str, &str); 6] = [
     ("cavity05", "cavity14"),
     ("bcsstk04", "bcsstk16"),
     ("bp_1600", "bp_1200"),
@@ -90,7 +90,7 @@ mod tests {
     fn every_number_says_where_it_stands() {
         for number in NUMBERS.all() {
             assert!(!number.item.is_empty() && !number.unit.is_empty(), "{number:?}");
-            assert!(["abstract", "section "].iter().any(|p| number.place.starts_with(p)), "{number:?}");
+            assert!(["abstract", "section "].iter().any(|p| number.section.starts_with(p)), "{number:?}");
             assert!(number.matrix.is_none() && number.value > 0.0, "{number:?}");
             assert!(number.precision.as_deref().is_none_or(|p| p == "f32"), "{number:?}");
             assert!(number.device.as_deref().is_none_or(|d| d == "GeForce GTX 540M"), "{number:?}");

@@ -98,3 +98,19 @@ pub(super) fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() / 2]
 }
+
+#[cfg(test)]
+mod tests {
+    use spmv::Dtype;
+    use spmv_backend::{KernelId, Lanes};
+
+    use super::*;
+
+    #[test]
+    fn the_mean_is_of_all_executions_that_count() {
+        let tiling = Tiling::new(1, 1, 1, 1).unwrap();
+        let kernel = KernelSpec::new(KernelId::CsrScalar, Dtype::F32, Lanes::Subgroup, tiling);
+        let runs = Runs { kernel, seconds: vec![1.0, 6.0, 2.0] };
+        assert_eq!((runs.mean(), runs.median()), (3.0, 2.0));
+    }
+}

@@ -1,10 +1,10 @@
 //! The papers, and every table, figure, algorithm and numbered equation of them: the one list.
 
 use super::item::Paper;
-use super::{gao, liu_vinter, tan};
+use super::{gao, liu_vinter, tan, wang};
 
 /// All of them, the oldest first.
-pub(crate) static PAPERS: [Paper; 3] = [liu_vinter::PAPER, gao::PAPER, tan::PAPER];
+pub(crate) static PAPERS: [Paper; 4] = [liu_vinter::PAPER, gao::PAPER, wang::PAPER, tan::PAPER];
 
 /// The paper of that name.
 ///

@@ -12,7 +12,9 @@ mod outcome;
 mod page;
 mod print;
 mod scene;
+mod study;
 mod tan;
+mod wang;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -131,6 +133,7 @@ fn measure(
         originals: args.originals.as_deref(),
         numbers: &numbers,
         raced: RefCell::new(BTreeMap::new()),
+        studied: RefCell::new(None),
     };
     let mut findings = Findings {
         schema: SCHEMA.into(),

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::Context as _;
 use indicatif::ProgressBar;
@@ -11,6 +12,7 @@ use spmv_io::suite::{self, Entry};
 
 use super::loops;
 use super::numbers::Numbers;
+use super::study::Study;
 use crate::bench::MatrixCache;
 use crate::bench::comparison::{Comparison, Gpu};
 use crate::bench::devices::Target;
@@ -38,6 +40,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) numbers: &'a Numbers,
     /// Races that were run already: several items show the same one.
     pub(crate) raced: RefCell<BTreeMap<String, Vec<Raced>>>,
+    /// Fits and predictions, which several figures show.
+    pub(crate) studied: RefCell<Option<Rc<Vec<Study>>>>,
 }
 
 /// A way to multiply.
