@@ -84,10 +84,10 @@ where
                 None => generated::<T>(wave_rows, point, spread)?,
                 Some(generating) => join(generating)?,
             };
-            if let Some(&(rows, point)) = sizes.get(at + 1).filter(|_| overlaps(target)) {
-                if point.entries(rows) >= LARGE {
-                    next = Some(scope.spawn(move || generated::<T>(rows, point, spread)));
-                }
+            let is_worth_it =
+                |(rows, point): &&(u64, Point)| overlaps(target) && point.entries(*rows) >= LARGE;
+            if let Some(&(rows, point)) = sizes.get(at + 1).filter(is_worth_it) {
+                next = Some(scope.spawn(move || generated::<T>(rows, point, spread)));
             }
             for (format, rows, grid) in &grids {
                 if *rows == wave_rows && grid.points.contains(&point) {

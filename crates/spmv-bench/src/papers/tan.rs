@@ -31,14 +31,14 @@ pub(super) const PAPER: Paper = Paper {
             id: "figure-2",
             title: "quasi-diagonal matrices",
             section: "page 592, section 3.2",
-            how: How::Tests(&[("spmv-bench", "the_matrices_of_the_paper_s_tables_are_in_its_classes")]),
+            how: How::Tests(&[("spmv-bench", "matrices_of_the_paper_s_tables_up_to_two_million_entries_are_in_its_classes")]),
             reason: "",
         },
         Item {
             id: "figure-3",
             title: "Tetris matrices",
             section: "page 592, section 3.2",
-            how: How::Tests(&[("spmv-bench", "the_matrices_of_the_paper_s_tables_are_in_its_classes")]),
+            how: How::Tests(&[("spmv-bench", "matrices_of_the_paper_s_tables_up_to_two_million_entries_are_in_its_classes")]),
             reason: "",
         },
         Item {
@@ -245,7 +245,7 @@ fn co_execution(scene: &Scene<'_>, pattern: Pattern) -> anyhow::Result<Vec<Heter
     let targets: Vec<&Target> = scene.targets.iter().collect();
     let is_cores = |target: &&Target| target.is_cores();
     anyhow::ensure!(
-        targets.iter().any(is_cores) && !targets.iter().all(|t| is_cores(t)),
+        targets.iter().any(is_cores) && !targets.iter().all(is_cores),
         "co-execution needs the cpu backend and another: --backend cpu,opencl"
     );
     let live = Live::discarding();
