@@ -1,11 +1,12 @@
 //! `cargo xtask ci`: everything that must hold before a change is merged, in order.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use cargo_metadata::MetadataCommand;
+use spmv_backend::env;
 
 use crate::command::{cargo, host, succeed};
 use crate::fuzz;
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Ok(())
     })?;
     sections.run("test", || test::run(&test::Args::default()))?;
+    sections.run("reproduce", reproduce)?;
     sections.run("fuzz", || fuzz::run(&fuzz::Args::default()))?;
     sections.run("package", package)?;
     sections.summary();
@@ -75,6 +77,18 @@ fn features() -> anyhow::Result<()> {
             println!("{} {}", check.join(" "), features.join(" "));
             succeed(cargo_in_root()?.args(check).args(features).args(["--", "-D", "warnings"]))?;
         }
+    }
+    Ok(())
+}
+
+/// Previews of every table and figure of the papers, on the CPU and on the OpenCL device if one is required.
+fn reproduce() -> anyhow::Result<()> {
+    let backends = if env::lists("SPMV_REQUIRE", "opencl") { "cpu,opencl" } else { "cpu" };
+    for paper in ["liu-vinter-2015", "gao", "wang-2017", "tan-2019"] {
+        let mut cargo = cargo_in_root()?;
+        // As the tests built it: optimised, it would be built once more.
+        cargo.args(["run", "--quiet", "--package", "spmv-bench", "--", "reproduce", paper, "all", "--quick"]);
+        succeed(cargo.args(["--backend", backends]).stdout(Stdio::null()))?;
     }
     Ok(())
 }

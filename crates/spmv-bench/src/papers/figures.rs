@@ -120,19 +120,25 @@ pub(crate) fn claim(
     }
 }
 
-/// What was not measured of a race, and why: a sentence for each contestant, device and reason; and wrong results.
+/// What was not measured of a race, and why: a sentence for each contestant and device, with the first reason; and wrong
+/// results.
 pub(crate) fn left_out(raced: &[Raced]) -> (Vec<String>, Vec<String>) {
-    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    let mut notes: Vec<(String, &str, Vec<&str>)> = Vec::new();
     for r in raced.iter().filter(|r| !r.wrong) {
         let Some(why) = &r.why else { continue };
-        let what = format!("{} in {} on {}: {why}", r.name, r.precision, r.on);
-        match notes.iter_mut().find(|(known, _)| *known == what) {
-            Some((_, matrices)) => matrices.push(r.matrix.clone()),
-            None => notes.push((what, vec![r.matrix.clone()])),
+        let what = format!("{} in {} on {}", r.name, r.precision, r.on);
+        match notes.iter_mut().find(|(known, ..)| *known == what) {
+            Some((.., matrices)) => matrices.push(&r.matrix),
+            None => notes.push((what, why, vec![&r.matrix])),
         }
     }
-    let notes =
-        notes.into_iter().map(|(what, matrices)| format!("not measured: {what} ({})", matrices.join(", ")));
+    let notes = notes.into_iter().map(|(what, why, matrices)| {
+        format!(
+            "not measured: {what}, {} matrices ({}); of the first: {why}",
+            matrices.len(),
+            matrices.join(", ")
+        )
+    });
     let wrong = raced.iter().filter(|r| r.wrong);
     let wrong = wrong.map(|r| format!("{}: {} in {} on {}", r.matrix, r.name, r.precision, r.on));
     (notes.collect(), wrong.collect())

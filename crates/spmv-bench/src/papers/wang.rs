@@ -184,7 +184,7 @@ fn study(scene: &Scene<'_>) -> anyhow::Result<Rc<Vec<Study>>> {
 
 fn effort(scene: &Scene<'_>) -> Effort {
     /// Bytes of a preview's largest matrix.
-    const FEW: u64 = 4_000_000;
+    const FEW: u64 = 32_000_000;
     match scene.quick {
         true => Effort { extent: Extent::Quick, csr_bytes: Some(FEW), limit: None },
         false => Effort { extent: Extent::Lines, csr_bytes: None, limit: None },
@@ -193,13 +193,18 @@ fn effort(scene: &Scene<'_>) -> Effort {
 
 /// Square real matrices, as in section 4; two of them if it is to be quick.
 fn matrices(scene: &Scene<'_>) -> anyhow::Result<Vec<Input>> {
-    let mut inputs = scene.files()?;
-    if scene.quick {
-        inputs.truncate(2);
-    } else {
-        inputs.extend(scene.suite());
+    let mut square = Vec::new();
+    for input in scene.files()?.into_iter().chain(scene.suite()) {
+        if scene.quick && square.len() == 2 {
+            break;
+        }
+        scene.stop.check()?;
+        let matrix = input.load()?.matrix;
+        if matrix.n_rows() == matrix.n_cols() {
+            square.push(input);
+        }
     }
-    Ok(inputs)
+    Ok(square)
 }
 
 /// Residuals over the mean time up to which a relation counts as "approximately linear", in percent. Ours: the paper has pictures.

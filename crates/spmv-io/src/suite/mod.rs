@@ -5,7 +5,8 @@
 //! and the positions of the entries are only of its kind. Where originals lie on disk as Matrix Market
 //! files, [`Entry::load_from`] prefers them and says so.
 //!
-//! [`TAN_2019_QUASI_DIAGONAL`] and [`TAN_2019_TETRIS`] are those of Tables 3 and 4 of Tan et al. 2019, by the same mechanism.
+//! [`TAN_2019_QUASI_DIAGONAL`] and [`TAN_2019_TETRIS`] are those of Tables 3 and 4 of Tan et al. 2019, by the same mechanism,
+//! and [`GAO_2016`] is what is known of Table 1 of Gao et al. 2016.
 //!
 //! ```
 //! use spmv_io::suite;
@@ -20,6 +21,7 @@ mod cache;
 mod entry;
 mod error;
 mod exact;
+mod gao_2016;
 mod original;
 mod table;
 mod tan_2019;
@@ -34,6 +36,7 @@ use spmv_core::Csr;
 pub use cache::checksum;
 pub use entry::{Class, Entry, Kind};
 pub use error::SuiteError;
+pub use gao_2016::GAO_2016;
 pub use table::ENTRIES;
 pub use tan_2019::{TAN_2019_QUASI_DIAGONAL, TAN_2019_TETRIS};
 

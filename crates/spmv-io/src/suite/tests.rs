@@ -8,7 +8,7 @@ use super::*;
 #[test]
 fn every_matrix_has_the_table_s_shape_and_its_own_bits() {
     let mut wrong = Vec::new();
-    for entry in ENTRIES.iter().chain(&TAN_2019_QUASI_DIAGONAL).chain(&TAN_2019_TETRIS) {
+    for entry in ENTRIES.iter().chain(&TAN_2019_QUASI_DIAGONAL).chain(&TAN_2019_TETRIS).chain(&GAO_2016) {
         let start = std::time::Instant::now();
         let a = entry.generate().unwrap();
         let seconds = start.elapsed().as_secs_f64();
@@ -43,8 +43,12 @@ fn names_are_unique_and_found() {
 
 #[test]
 fn names_of_another_paper_s_tables_are_unique_too() {
-    let names: Vec<_> =
-        TAN_2019_QUASI_DIAGONAL.iter().chain(&TAN_2019_TETRIS).map(|entry| entry.name).collect();
+    let names: Vec<_> = TAN_2019_QUASI_DIAGONAL
+        .iter()
+        .chain(&TAN_2019_TETRIS)
+        .chain(&GAO_2016)
+        .map(|entry| entry.name)
+        .collect();
     for (i, name) in names.iter().enumerate() {
         assert!(!names[..i].contains(name) && ENTRIES.iter().all(|entry| entry.name != *name), "{name}");
     }
