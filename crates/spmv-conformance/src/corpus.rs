@@ -230,7 +230,12 @@ fn many_short_rows(tiling: &Tiling) -> Group {
     let short = case("short", &(0..5000).map(len).collect::<Vec<_>>());
     let shape = HybShape::of(short.matrix.view());
     assert!(shape.width == 2 && shape.rest > 5000, "{shape:?}: a part of each kind");
-    clean(vec![short])
+    // Of few diagonals, which any layout takes.
+    let near =
+        |row: usize| (0..[2, 2, 5, 0][row % 4]).map(move |i| (row, (row + 3 * i) % 5000, (row + i) % 5));
+    let near = (0..5000).flat_map(near).map(|(row, col, v)| (row as u32, col as u32, v as f64 - 2.0));
+    let near = Csr::from_coo(5000, 5000, &near.collect::<Vec<_>>()).expect("valid by construction");
+    clean(vec![short, Case::new("short, near the diagonal", near, true)])
 }
 
 fn rounding(tiling: &Tiling) -> Group {

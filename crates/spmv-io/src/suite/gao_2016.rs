@@ -3,7 +3,7 @@
 //! The paper has six; of the others and of all numbers the text lost every trace. Rows, columns, entries and extremes are those of
 //! the SuiteSparse collection; the rest of the twin is a guess.
 
-use super::entry::{Class, Entry, Kind, Recipe};
+use super::entry::{Class, Entry, Kind};
 use super::table::mixed;
 use crate::generate::RowLengths;
 
