@@ -21,9 +21,10 @@ pub(crate) struct Args {
     runs: Option<u64>,
 }
 
-impl Default for Args {
-    fn default() -> Self {
-        Self { seconds: 60, runs: None }
+impl Args {
+    /// All targets for so many seconds.
+    pub(crate) fn of(seconds: u64) -> Self {
+        Self { seconds, runs: None }
     }
 }
 
