@@ -120,7 +120,8 @@ where
     T::Accum: Scalar,
 {
     let Problem { a, x, reference } = problem;
-    let tiling = way.tiling.map(|asked| asked.tiling(target.context.caps(), T::DTYPE));
+    let tiling =
+        way.tiling.and_then(|asked| asked.tiling(way.algorithms[0], target.context.caps(), T::DTYPE));
     let options = Options { algorithm: way.algorithms[0], tiling, ..Options::default() };
     let context = target.context.with_host_cores()?;
     let together = OnHost::new(context.prepare_with(a, &options)?, false);

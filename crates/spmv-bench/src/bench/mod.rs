@@ -67,6 +67,10 @@ pub(crate) struct Args {
     /// Tiling to force, such as T=32,W=8,S=7,B=5; or `table1`, that of Liu & Vinter's Table 1 for each device and type.
     #[arg(long)]
     tiling: Option<tiling::Asked>,
+    /// `published`: algorithms as their papers have them. `ipcsr` is `ipcsr_published`, `spec_segsum` has the tiling of Table 1,
+    /// `csr_vector` a warp for each row.
+    #[arg(long, conflicts_with = "tiling", default_value = "ours")]
+    variant: Variant,
     /// Times with the matrix in cache, if it fits (the default; against cuSPARSE both are).
     #[arg(long)]
     warm: bool,
@@ -106,6 +110,13 @@ pub(crate) struct Args {
     quick: bool,
 }
 
+/// Whose versions of algorithms run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Variant {
+    Ours,
+    Published,
+}
+
 /// Matrices and runs of `--quick`.
 const QUICK_MATRICES: usize = 3;
 const QUICK_REPEAT: usize = 5;
@@ -125,7 +136,7 @@ pub(crate) enum Ending {
 /// # Errors
 /// If nothing can be measured, or any result is wrong. What was measured before an error is printed and written.
 pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
-    let algorithms = algorithms(&args.algorithm)?;
+    let algorithms = algorithms(&args.algorithm, args.variant)?;
     let dir = args.suite_dir.as_deref();
     let mut inputs = match args.tan_2019 {
         true => inputs::tan_2019(&args.matrix, dir),
@@ -257,7 +268,7 @@ impl Bench<'_> {
                 let way = Way {
                     targets: &able,
                     algorithms: self.algorithms,
-                    tiling: args.tiling,
+                    tiling: args.tiling(),
                     cache,
                     repeat: args.repeat(),
                     peers: args.peers,
@@ -293,7 +304,7 @@ impl Bench<'_> {
             inputs,
             matrix_cache,
             algorithms: self.algorithms,
-            tiling: self.args.tiling,
+            tiling: self.args.tiling(),
             precisions: &self.args.precision,
             caches: self.args.comparison_caches(),
             repeat: self.args.repeat(),
@@ -349,6 +360,10 @@ impl Args {
         [&self.json, &self.html].into_iter().flatten().any(|path| files::is_stdout(path))
     }
 
+    fn tiling(&self) -> Option<tiling::Asked> {
+        self.tiling.or((self.variant == Variant::Published).then_some(tiling::Asked::Published))
+    }
+
     /// Timed runs, if their number is fixed.
     fn repeat(&self) -> Option<usize> {
         let default = if self.quick { Some(QUICK_REPEAT) } else { self.sweep.then_some(SWEEP_REPEAT) };
@@ -378,11 +393,15 @@ fn verdict(report: &Report) -> anyhow::Result<Ending> {
     }
 }
 
-fn algorithms(names: &[String]) -> anyhow::Result<Vec<Algorithm>> {
+fn algorithms(names: &[String], variant: Variant) -> anyhow::Result<Vec<Algorithm>> {
     if names.iter().any(|n| n == "all") {
         return Ok(Algorithm::ALL.iter().copied().filter(|a| *a != Algorithm::Auto).collect());
     }
-    names.iter().map(|n| Ok(n.parse()?)).collect()
+    let published = |algorithm| match (variant, algorithm) {
+        (Variant::Published, Algorithm::Ipcsr) => Algorithm::IpcsrPublished,
+        (_, algorithm) => algorithm,
+    };
+    names.iter().map(|n| Ok(published(n.parse()?))).collect()
 }
 
 pub(crate) fn progress(steps: usize) -> ProgressBar {

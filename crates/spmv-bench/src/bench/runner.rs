@@ -101,9 +101,10 @@ where
     for target in way.targets {
         inputs.push(target.context.upload(&problem.x)?);
         autos.push(target.context.plan(&problem.a, &Options::default()).ok());
-        let tiling = way.tiling.map(|asked| asked.tiling(target.context.caps(), T::DTYPE));
         for &algorithm in way.algorithms {
             way.stop.check()?;
+            let tiling =
+                way.tiling.and_then(|asked| asked.tiling(algorithm, target.context.caps(), T::DTYPE));
             let options = Options { algorithm, tiling, ..Options::default() };
             match Entrant::prepare(target, &options, &problem.a) {
                 Ok(entrant) => entrants.push((inputs.len() - 1, *target, algorithm, entrant)),

@@ -41,6 +41,9 @@ where
     Ok(())
 }
 
+/// What is swept.
+const SWEPT: Algorithm = Algorithm::SpeculativeSegmentedSum;
+
 /// A tiling on its way to a cell: an entrant, or how it ended before the race.
 type Attempt<T> = Result<Entrant<T>, (Outcome, String)>;
 
@@ -54,7 +57,7 @@ where
     T::Accum: Scalar,
 {
     let x = target.context.upload(&problem.x)?;
-    let asked = way.tiling.map(|asked| asked.tiling(target.context.caps(), T::DTYPE));
+    let asked = way.tiling.and_then(|asked| asked.tiling(SWEPT, target.context.caps(), T::DTYPE));
     let (plan, first) = match asked {
         Some(tiling) => {
             let first = Entrant::prepare(target, &options(Some(tiling)), &problem.a);
@@ -132,7 +135,7 @@ fn ended(cell: Cell, end: Result<Finding, (Outcome, String)>) -> Cell {
 }
 
 fn options(tiling: Option<Tiling>) -> Options {
-    Options { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, ..Options::default() }
+    Options { algorithm: SWEPT, tiling, ..Options::default() }
 }
 
 /// W and S of every tiling of the sweep but the planned one.

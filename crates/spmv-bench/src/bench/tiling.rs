@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use spmv::tiling::{Preset, TilingError};
-use spmv::{DeviceCaps, DeviceKind, Dtype, Tiling};
+use spmv::{Algorithm, DeviceCaps, DeviceKind, Dtype, Tiling};
 
 /// Name of the table on the command line.
 const TABLE_1: &str = "table1";
@@ -14,16 +14,22 @@ pub(crate) enum Asked {
     /// The paper's T, W, S and B for the device's vendor and the type of values, exactly. A device that cannot run them
     /// refuses.
     Table1,
+    /// What the paper of an algorithm gives it: Table 1 for `spec_segsum`, a warp a row for `csr_vector`. Others as planned.
+    Published,
     /// These.
     Is(Tiling),
 }
 
 impl Asked {
-    /// T, W, S and B for values of a type on a device.
-    pub(crate) fn tiling(self, caps: &DeviceCaps, value: Dtype) -> Tiling {
-        match self {
-            Asked::Table1 => Tiling::preset(column(caps), value),
-            Asked::Is(tiling) => tiling,
+    /// T, W, S and B of an algorithm for values of a type on a device; `None` leaves them to the plan.
+    pub(crate) fn tiling(self, algorithm: Algorithm, caps: &DeviceCaps, value: Dtype) -> Option<Tiling> {
+        match (self, algorithm) {
+            (Asked::Table1, _) | (Asked::Published, Algorithm::SpeculativeSegmentedSum) => {
+                Some(Tiling::preset(column(caps), value))
+            }
+            (Asked::Published, Algorithm::CsrVector) => warp_a_row(caps),
+            (Asked::Published, _) => None,
+            (Asked::Is(tiling), _) => Some(tiling),
         }
     }
 }
@@ -34,6 +40,13 @@ impl FromStr for Asked {
     fn from_str(s: &str) -> Result<Self, TilingError> {
         if s == TABLE_1 { Ok(Asked::Table1) } else { s.parse().map(Asked::Is) }
     }
+}
+
+/// As many lanes for a row as run together (Bell & Garland 2009), 32 where the device does not say.
+fn warp_a_row(caps: &DeviceCaps) -> Option<Tiling> {
+    const WARP: u32 = 32;
+    let lanes = caps.subgroup.map_or(WARP, |(_, most)| u32::from(most));
+    Tiling::new(lanes.min(caps.max_group), 1, 1, 1).ok()
 }
 
 /// The column of Table 1: that of the GPU's vendor by the words of its name; that of nVidia for other vendors, and for cores
@@ -61,7 +74,8 @@ mod tests {
     fn table_1_is_taken_by_vendor_and_type() {
         let of = |name: &str, kind| {
             let caps = DeviceCaps::new(name, kind, MemoryModel::UnifiedCoherent);
-            [Dtype::F32, Dtype::F64].map(|value| Asked::Table1.tiling(&caps, value).to_string())
+            let of_segsum = |value| Asked::Table1.tiling(Algorithm::SpeculativeSegmentedSum, &caps, value);
+            [Dtype::F32, Dtype::F64].map(|value| of_segsum(value).unwrap().to_string())
         };
         let (gpu, discrete) = (DeviceKind::IntegratedGpu, DeviceKind::DiscreteGpu);
         assert_eq!(of("Intel(R) HD Graphics 5500", gpu), ["T=8,W=16,S=6,B=4", "T=8,W=16,S=6,B=4"]);
@@ -82,5 +96,15 @@ mod tests {
         assert_eq!("T=8,W=4,S=2,B=1".parse(), Ok(Asked::Is(tiling)));
         assert_eq!("table1".parse(), Ok(Asked::Table1));
         assert!(matches!("table2".parse::<Asked>(), Err(TilingError::Syntax(_))));
+    }
+
+    #[test]
+    fn what_is_published_is_a_warp_a_row_and_table_1_and_nothing_of_others() {
+        let mut caps = DeviceCaps::new("NVIDIA H200", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        caps.subgroup = Some((2, 32));
+        let of = |algorithm| Asked::Published.tiling(algorithm, &caps, Dtype::F32).map(|t| t.to_string());
+        assert_eq!(of(Algorithm::CsrVector).as_deref(), Some("T=32,W=1,S=1,B=1"));
+        assert_eq!(of(Algorithm::SpeculativeSegmentedSum).as_deref(), Some("T=32,W=8,S=7,B=5"));
+        assert_eq!([of(Algorithm::Ipcsr), of(Algorithm::CsrScalar)], [None, None]);
     }
 }

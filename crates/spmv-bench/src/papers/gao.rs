@@ -113,6 +113,15 @@ pub(super) const PAPER: Paper = Paper {
             reason: "",
         },
         Item {
+            id: "equations",
+            title: "the other numbered equations: the format, the fetches of x, the effective bandwidth",
+            section: "sections 3.1, 4.3 and 5.4",
+            how: How::Impossible(
+                "the text at hand lost formulas and their numbers; bandwidth is defined in words, and figure-7 uses that",
+            ),
+            reason: "",
+        },
+        Item {
             id: "table-1",
             title: "the 20 matrices",
             section: "section 5.1",

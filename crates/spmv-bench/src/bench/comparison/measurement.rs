@@ -168,7 +168,7 @@ impl Measurement<'_> {
         nothing: &[T],
     ) -> anyhow::Result<(Ours<T>, Output<T>)> {
         let backend = self.device.backend();
-        let tiling = self.tiling.map(|asked| asked.tiling(backend.caps(), T::DTYPE));
+        let tiling = self.tiling.and_then(|asked| asked.tiling(algorithm, backend.caps(), T::DTYPE));
         let asked = facade::options(algorithm, tiling);
         let users = self.context.plan(a, &asked)?;
         let options = facade::for_graphs(asked, &users);

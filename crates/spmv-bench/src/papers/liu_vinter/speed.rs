@@ -1,6 +1,6 @@
 //! Figures 4 to 6, Table 1 and stage 2: one race over the suite, shown in several ways.
 
-use spmv::{Algorithm, Dtype, Options, RowStats, Tiling};
+use spmv::{Algorithm, Dtype, Options, RowStats};
 
 use super::super::figures::{self, by_device, claim, left_out, maximum, mean, ratios, table, with_mean};
 use super::super::outcome::{Column, Outcome, Row, Rule, Table, Value};
@@ -18,28 +18,22 @@ const WARP: &str = "csr_vector, a warp a row";
 const OURS: &str = "spec_segsum";
 const TABLE_1: &str = "spec_segsum, Table 1";
 
-/// The tiling of Table 1 for a device.
-pub(super) fn of_table_1(target: &Target, precision: Dtype) -> Tiling {
-    Asked::Table1.tiling(target.context.caps(), precision)
+/// The tiling that the paper of an algorithm gives it, if it gives one.
+pub(super) fn published(algorithm: Algorithm, target: &Target, precision: Dtype) -> Options {
+    let tiling = Asked::Published.tiling(algorithm, target.context.caps(), precision);
+    Options { algorithm, tiling, ..Options::default() }
 }
 
 fn contestants(target: &Target, precision: Dtype) -> Vec<Contestant> {
-    let caps = target.context.caps();
-    let spec =
-        |tiling| Options { algorithm: Algorithm::SpeculativeSegmentedSum, tiling, ..Options::default() };
-    let warp = caps.subgroup.map_or(32, |(_, most)| u32::from(most)).min(caps.max_group);
-    let warp = Tiling::new(warp, 1, 1, 1).ok();
+    let published = |algorithm| published(algorithm, target, precision);
     let mut all = vec![
         Contestant { name: SERIAL.into(), way: Way::Loop { threads: 1 } },
         Contestant { name: OPEN_MP.into(), way: Way::Loop { threads: 0 } },
         Contestant::of(Algorithm::CsrScalar),
-        Contestant::ours(
-            WARP,
-            Options { algorithm: Algorithm::CsrVector, tiling: warp, ..Options::default() },
-        ),
+        Contestant::ours(WARP, published(Algorithm::CsrVector)),
         Contestant::of(Algorithm::CsrVector),
-        Contestant::ours(OURS, spec(None)),
-        Contestant::ours(TABLE_1, spec(Some(of_table_1(target, precision)))),
+        Contestant::of(Algorithm::SpeculativeSegmentedSum),
+        Contestant::ours(TABLE_1, published(Algorithm::SpeculativeSegmentedSum)),
     ];
     all.extend(super::super::scene::algorithms(&["coo", "hyb"]).map(Contestant::of));
     all
