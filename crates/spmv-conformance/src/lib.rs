@@ -186,16 +186,19 @@ fn of_device<B: Backend, F>(
     trials: &mut Vec<Trial>,
 ) {
     for (turn, &algorithm) in variant.algorithms.iter().enumerate() {
-        // One is enough for kernels that only know how many lanes a group has, and S.
+        // One is enough for kernels that only know how many lanes a group has, and S; and, by default, where a variant differs in
+        // something else.
         let Some(facts) = algorithm.facts() else { continue };
-        let n_tilings = if facts.row_a_lane { 1 } else { usize::MAX };
+        let n_tilings = if facts.row_a_lane || at > 0 && !is_full() { 1 } else { usize::MAX };
         let can_be_refused = algorithm.has_own_layout() && device.caps().storage.contains(Dtype::F32);
         if can_be_refused && variant.only.is_empty() && (at == 0 || is_full()) {
             let device = device.clone();
             let refusals = move || refusals::check(&device, algorithm);
             trials.push(trial(format!("{label}/{algorithm}/f32/refusals"), Box::new(refusals)));
         }
-        let tilings = variant.tilings.iter().take(n_tilings).copied().map(Some);
+        let from = if at > 0 { turn % variant.tilings.len().max(1) } else { 0 };
+        let tilings = variant.tilings.iter().cycle().skip(from).take(n_tilings.min(variant.tilings.len()));
+        let tilings = tilings.copied().map(Some);
         let fixups: &[Fixup] = match facts.sums {
             Sums::Repaired => &variant.fixups,
             Sums::Direct | Sums::Joined => &[Fixup::Auto],
@@ -220,7 +223,8 @@ fn of_device<B: Backend, F>(
             let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP, regular_width };
             let share = Share::of(at + turn + way);
             let dtypes = match (at, way) {
-                (0, 0) => Dtype::ALL.to_vec(),
+                (0, 0) if facts.by_heuristic => Dtype::ALL.to_vec(),
+                (0, 0) => share.part(&Dtype::ALL, 2),
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
             for (i, dtype) in dtypes.into_iter().enumerate() {

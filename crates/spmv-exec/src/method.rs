@@ -66,6 +66,8 @@ pub struct Facts {
     pub own_layout: bool,
     /// Whether repeated entries and stored zeros are refused.
     pub stores_one_nonzero_a_cell: bool,
+    /// Whether the heuristic may take it; any other needs a prediction, or to be asked for.
+    pub by_heuristic: bool,
     /// Whether it is there to compare with, so that `Auto` never takes it, whatever is predicted.
     pub by_name_only: bool,
     /// Those of the conformance suite's examples that it refuses.
@@ -83,6 +85,7 @@ impl Facts {
             row_a_lane: true,
             own_layout: false,
             stores_one_nonzero_a_cell: false,
+            by_heuristic: false,
             by_name_only: false,
             refuses: &[],
         }

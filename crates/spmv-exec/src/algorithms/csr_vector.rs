@@ -26,6 +26,7 @@ impl Method for CsrVector {
         const {
             &Facts {
                 row_a_lane: false,
+                by_heuristic: true,
                 ..Facts::of(KernelId::CsrVector, "Bell & Garland 2009, section 4.3 (vector)")
             }
         }

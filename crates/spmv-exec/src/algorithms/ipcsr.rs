@@ -29,6 +29,7 @@ impl Method for Ipcsr {
             &Facts {
                 sums: Sums::Joined,
                 row_a_lane: false,
+                by_heuristic: true,
                 ..Facts::of(KernelId::Ipcsr, "Gao et al., algorithms 4 to 6")
             }
         }

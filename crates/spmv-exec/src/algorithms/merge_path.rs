@@ -23,6 +23,7 @@ impl Method for MergePath {
             &Facts {
                 sums: Sums::Joined,
                 row_a_lane: false,
+                by_heuristic: true,
                 ..Facts::of(KernelId::MergePath, "Merrill & Garland 2016")
             }
         }

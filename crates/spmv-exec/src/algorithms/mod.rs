@@ -209,6 +209,9 @@ impl FromStr for Algorithm {
 
 #[cfg(test)]
 mod tests {
+    use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+    use spmv_core::RowStats;
+
     use super::*;
     use crate::tilings::On;
 
@@ -219,6 +222,37 @@ mod tests {
                 let rows = known.method().tilings().iter().filter(|row| row.on == on);
                 let by: Vec<_> = rows.map(|row| row.by).collect();
                 assert!(matches!(by[..], [by] if !by.is_empty()), "{known:?} on {on:?}: {by:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_heuristic_takes_no_other_than_the_facts_say() {
+        let kinds = [DeviceKind::Cpu, DeviceKind::IntegratedGpu, DeviceKind::DiscreteGpu];
+        let memories = [MemoryModel::Discrete, MemoryModel::UnifiedMapped, MemoryModel::UnifiedCoherent];
+        for (kind, memory) in kinds.iter().flat_map(|kind| memories.map(|memory| (*kind, memory))) {
+            let mut caps = DeviceCaps::new("a device", kind, memory);
+            (caps.tasks, caps.cross_block_reduction) = (kind == DeviceKind::Cpu, true);
+            for subgroup in [None, Some((32, 32)), Some((2, 32))] {
+                caps.subgroup = subgroup;
+                for max in [4, 6, 100, 1_000_000] {
+                    let rows = RowStats {
+                        n_rows: 1000,
+                        n_cols: 1000,
+                        nnz: 5000,
+                        mean: 5.0,
+                        max,
+                        ..Default::default()
+                    };
+                    for known in
+                        Known::ALL.iter().filter(|known| known.method().suits(&rows, &caps).is_some())
+                    {
+                        assert!(
+                            known.method().facts().by_heuristic,
+                            "{known:?} on {kind:?}, {memory:?}, {subgroup:?}"
+                        );
+                    }
+                }
             }
         }
     }

@@ -25,6 +25,7 @@ impl Method for SpeculativeSegmentedSum {
             &Facts {
                 sums: Sums::Repaired,
                 row_a_lane: false,
+                by_heuristic: true,
                 ..Facts::of(KernelId::SpecSegsum, "Liu & Vinter 2015, section 3")
             }
         }

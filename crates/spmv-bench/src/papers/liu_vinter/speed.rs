@@ -1,6 +1,6 @@
 //! Figures 4 to 6, Table 1 and stage 2: one race over the suite, shown in several ways.
 
-use spmv::{Algorithm, Dtype, Options, RowStats};
+use spmv::{Algorithm, Dtype, Options, RowStats, Tiling};
 
 use super::super::figures::{self, by_device, claim, left_out, maximum, mean, ratios, table, with_mean};
 use super::super::outcome::{Column, Outcome, Row, Rule, Table, Value};
@@ -186,13 +186,23 @@ pub(super) fn table_1(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
     });
     let mut rows: Vec<Row> = rows.collect();
     for (on, precision, of_it) in by_device(&raced) {
-        for name in [TABLE_1, OURS] {
-            for tiling in figures::distinct(of_it.iter().filter(|r| r.name == name).filter_map(|r| r.tiling))
-            {
-                let values = [tiling.lanes(), tiling.width(), tiling.bunches(), tiling.tiles()];
-                let values = values.map(|value| Value::ours(f64::from(value))).to_vec();
-                let note = if name == OURS { "as planned" } else { "Table 1 as such" };
-                rows.push(Row { label: format!("{on} {precision}"), twin: false, values, note: note.into() });
+        for (name, note) in [(TABLE_1, "Table 1 as such"), (OURS, "as planned")] {
+            let tilings: Vec<Tiling> =
+                of_it.iter().filter(|r| r.name == name).filter_map(|r| r.tiling).collect();
+            for shape in figures::distinct(tilings.iter().map(|t| (t.lanes(), t.width(), t.bunches()))) {
+                let of_shape = tilings.iter().filter(|t| (t.lanes(), t.width(), t.bunches()) == shape);
+                let s: Vec<u32> = of_shape.map(|t| t.tiles()).collect();
+                // S follows the matrix.
+                let (least, most) =
+                    (s.iter().min().copied().unwrap_or(0), s.iter().max().copied().unwrap_or(0));
+                let note = if least == most { note.to_owned() } else { format!("{note}, S up to {most}") };
+                let values = [shape.0, shape.1, shape.2, least].map(|value| Value::ours(f64::from(value)));
+                rows.push(Row {
+                    label: format!("{on} {precision}"),
+                    twin: false,
+                    values: values.to_vec(),
+                    note,
+                });
             }
         }
         let all = ratios(&of_it, TABLE_1, OURS, |_| true);
