@@ -5,7 +5,7 @@
 //! use spmv_conformance::auto::{favouring, uneven};
 //! use spmv_core::Dtype;
 //! let caps = DeviceCaps::new("a chip", DeviceKind::IntegratedGpu, MemoryModel::UnifiedCoherent);
-//! assert!(favouring(&caps, &[KernelId::MergePath]).rates(KernelId::MergePath, Dtype::F32).is_some());
+//! assert!(favouring(&caps, &[KernelId::MergePath]).rates("merge_path", Dtype::F32).is_some());
 //! assert_eq!(uneven().n_rows(), 4000);
 //! ```
 

@@ -1,14 +1,13 @@
 //! A matrix on a device and the host.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Instant;
 
 use num_traits::Zero;
 use rayon::prelude::*;
 use spmv_backend::Backend;
 use spmv_core::{CsrView, Offset, RowStats, Value};
-use spmv_exec::{Device, DeviceVec, Error, Options, Pending, Plan, Prepared, Result, Workspace};
+use spmv_exec::{Device, DeviceVec, Error, Options, Plan, Prepared, Result, Workspace};
 
 use crate::co_devices::CoDevices;
 use crate::partition::{Partition, imbalance};
@@ -41,42 +40,76 @@ pub struct CoMatrix<B: Backend, C: Backend, T: Value> {
     devices: CoDevices<B, C>,
     split: Split,
     rows: RowStats,
-    regular: Option<Arc<RegularPart<B, T>>>,
-    /// The device's rows of the rest.
-    device: Option<Prepared<B, T>>,
-    /// The cores' rows, which begin where those end.
+    /// Of the first rows, or with a regular part of all rows.
+    device: Option<Share<B, T>>,
+    /// The cores' rows, which begin where the device's of the rest end.
     cores: Option<Prepared<C, T>>,
-    /// Of `x`, that the device gathers.
-    columns: Range<usize>,
     partition: Option<Partition>,
     prepare_s: f64,
 }
 
-/// A regular part on the device.
+/// What the device multiplies, in one launch.
 #[derive(Debug)]
-pub(crate) struct RegularPart<B: Backend, T: Value> {
+struct Share<B: Backend, T: Value> {
     prepared: Prepared<B, T>,
+    /// Of `x`, that it gathers.
     columns: Range<usize>,
-    /// Why it is not in its layout.
+    /// Why a regular part is not in its layout.
     refused: Option<String>,
 }
 
-impl<B: Backend, T: Value> RegularPart<B, T> {
-    /// In the layout of its kind, or as the split's rows if that refuses it; `None` without entries.
-    pub(crate) fn prepare<O: Offset>(
+impl<B: Backend, T: Value> Share<B, T> {
+    /// With a regular part all rows, by the layout of its kind, or as the split's rows if that refuses them; else the first rows.
+    /// `None` where the device has no rows.
+    fn prepare<O: Offset>(
         device: &Device<B>,
         parts: &Parts<'_, T, O>,
         split: &Split,
-    ) -> Result<Option<Arc<Self>>> {
-        let (Some(a), Some(algorithm)) = (parts.regular(), split.regular.algorithm()) else {
+    ) -> Result<Option<Self>> {
+        if let (Some(algorithm), Some(share)) = (split.regular.algorithm(), parts.with_rows(split.rows)) {
+            let asked = Options { algorithm, regular_width: split.regular.width(), ..split.options };
+            let (prepared, refused) = match device.prepare(share.view(), &asked) {
+                Err(Error::Format(e)) => (device.prepare(share.view(), &split.options)?, Some(e.to_string())),
+                prepared => (prepared?, None),
+            };
+            return Ok(Some(Self { prepared, columns: columns(share.view()), refused }));
+        }
+        // Rows without entries are to be scaled nevertheless.
+        let rows = 0..split.rows.min(parts.rest().n_rows());
+        if rows.is_empty() {
             return Ok(None);
+        }
+        let rows = Rows::of(parts.rest(), rows);
+        let prepared = device.prepare(rows.view(), &split.options)?;
+        Ok(Some(Self { prepared, columns: columns(rows.view()), refused: None }))
+    }
+
+    fn n_rows(&self) -> usize {
+        self.prepared.row_stats().n_rows
+    }
+
+    /// Its rows of `y`, on the thread that waits for them.
+    fn apply(
+        &self,
+        on_device: &mut OnDevice<B, T>,
+        alpha: T::Accum,
+        x: &[T],
+        beta: T::Accum,
+        y: &mut [T::Accum],
+    ) -> Result<()> {
+        let OnDevice { workspace, staged } = on_device;
+        let Some(Staged { x: device_x, y: device_y }) = staged else {
+            return self.prepared.apply_slices(workspace, alpha, x, beta, y).map(drop);
         };
-        let asked = Options { algorithm, ..split.options };
-        let (prepared, refused) = match device.prepare(a, &asked) {
-            Err(Error::Format(e)) => (device.prepare(a, &split.options)?, Some(e.to_string())),
-            prepared => (prepared?, None),
-        };
-        Ok(Some(Arc::new(Self { prepared, columns: columns(a), refused })))
+        if (device_x.len(), device_y.len()) != (x.len(), y.len()) {
+            return Err(Error::Foreign { what: "the workspace", to: "split matrix" });
+        }
+        device_x.write_from(self.columns.start, &x[self.columns.clone()])?;
+        if !beta.is_zero() {
+            device_y.write(y)?;
+        }
+        self.prepared.apply(workspace, alpha, device_x, beta, device_y)?;
+        device_y.read(y)
     }
 }
 
@@ -85,15 +118,6 @@ fn columns<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Range<usize> {
     let (first, last) = a.cols().iter().fold((u32::MAX, 0), |(lo, hi), &c| (lo.min(c), hi.max(c)));
     let (first, past) = (first as usize / COLUMNS * COLUMNS, (last as usize + 1).next_multiple_of(COLUMNS));
     if a.nnz() == 0 { 0..0 } else { first..past.min(a.n_cols()) }
-}
-
-/// Both ranges and what is between them; empty ones count for nothing.
-fn joined(one: Range<usize>, other: Range<usize>) -> Range<usize> {
-    match (one.is_empty(), other.is_empty()) {
-        (true, _) => other,
-        (_, true) => one,
-        _ => one.start.min(other.start)..one.end.max(other.end),
-    }
 }
 
 /// Streams, vectors and scratch memory for one [`CoMatrix`].
@@ -106,16 +130,15 @@ fn joined(one: Range<usize>, other: Range<usize>) -> Range<usize> {
 /// ```
 #[derive(Debug)]
 pub struct CoWorkspace<B: Backend, C: Backend, T: Value> {
-    device: OnDevice<B, T>,
+    device: Option<OnDevice<B, T>>,
     cores: Option<Workspace<C, T>>,
-    /// Of the rest, where the regular part has sums for the same rows.
+    /// Of the cores, for rows that the device has sums of too.
     sums: Vec<T::Accum>,
 }
 
 #[derive(Debug)]
 struct OnDevice<B: Backend, T: Value> {
-    regular: Option<Workspace<B, T>>,
-    rows: Option<Workspace<B, T>>,
+    workspace: Workspace<B, T>,
     /// Where kernels do not reach the host's memory.
     staged: Option<Staged<B, T>>,
 }
@@ -123,9 +146,7 @@ struct OnDevice<B: Backend, T: Value> {
 #[derive(Debug)]
 struct Staged<B: Backend, T: Value> {
     x: DeviceVec<B, T>,
-    /// Sums of the regular part.
-    regular: DeviceVec<B, T::Accum>,
-    rows: DeviceVec<B, T::Accum>,
+    y: DeviceVec<B, T::Accum>,
 }
 
 /// Where the time of a run went, in seconds.
@@ -157,8 +178,9 @@ impl CoStats {
 impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
     /// Copies the parts of a matrix to their devices. O(rows + entries), and the cost of preparing both.
     ///
-    /// A regular part takes its layout; where that refuses it, what its rows take, and [`explain`](Self::explain) says so. The
-    /// cores take what `Auto` stands for.
+    /// With a regular part the device multiplies that and its rows of the rest by [`Regular::algorithm`](crate::Regular::algorithm);
+    /// where its layout refuses them, by the split's options, and [`explain`](Self::explain) says so. The cores take what `Auto`
+    /// stands for.
     ///
     /// # Errors
     /// As [`Device::prepare`].
@@ -169,56 +191,33 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
     ) -> Result<Self> {
         let start = Instant::now();
         let parts = Parts::of(a, split.regular);
-        let regular = RegularPart::prepare(devices.device(), &parts, split)?;
-        let co_matrix = Self::with_regular(devices, a, &parts, regular, split)?;
+        let co_matrix = Self::with_parts(devices, a, &parts, split)?;
         Ok(Self { prepare_s: start.elapsed().as_secs_f64(), ..co_matrix })
     }
 
-    /// The same, with a regular part that is prepared already.
-    pub(crate) fn with_regular<O: Offset>(
+    /// The same of a matrix whose regular part is known.
+    pub(crate) fn with_parts<O: Offset>(
         devices: &CoDevices<B, C>,
         a: CsrView<'_, T, O>,
         parts: &Parts<'_, T, O>,
-        regular: Option<Arc<RegularPart<B, T>>>,
         split: &Split,
     ) -> Result<Self> {
-        let (rest, split_at) = (parts.rest(), split.rows.min(a.n_rows()));
-        // Without a regular part, rows without entries are to be scaled nevertheless.
-        let is_needed = |rows: &Range<usize>| match &regular {
+        let split = Split { rows: split.rows.min(a.n_rows()), ..*split };
+        let device = Share::prepare(devices.device(), parts, &split)?;
+        let (rest, rows) = (parts.rest(), split.rows..a.n_rows());
+        // With a regular part the device scales all rows.
+        let is_needed = match parts.regular() {
             Some(_) => rest.row_ptr()[rows.start] < rest.row_ptr()[rows.end],
-            None => !rows.is_empty(),
+            None => !rows.is_empty() || device.is_none(),
         };
-        let (device, columns_of_rows) = match Some(0..split_at).filter(is_needed) {
-            Some(rows) => {
-                let rows = Rows::of(rest, rows);
-                (Some(devices.device().prepare(rows.view(), &split.options)?), columns(rows.view()))
-            }
-            None => (None, 0..0),
+        let of_cores = |cores: &Device<C>| cores.prepare(Rows::of(rest, rows).view(), &Options::default());
+        let cores = match (is_needed, &device) {
+            (false, _) => None,
+            (true, Some(_)) => Some(devices.pool().install(|| of_cores(devices.sharing()))?),
+            (true, None) => Some(of_cores(devices.alone())?),
         };
-        let has_device = device.is_some() || regular.is_some();
-        let cores = match Some(split_at..a.n_rows()).filter(|rows| !has_device || is_needed(rows)) {
-            Some(rows) => {
-                let rows = Rows::of(rest, rows);
-                let prepare = |cores: &Device<C>| cores.prepare(rows.view(), &Options::default());
-                Some(match has_device {
-                    true => devices.pool().install(|| prepare(devices.sharing()))?,
-                    false => prepare(devices.alone())?,
-                })
-            }
-            None => None,
-        };
-        let columns_of_regular = regular.as_ref().map_or(0..0, |regular| regular.columns.clone());
-        Ok(Self {
-            devices: devices.clone(),
-            split: Split { rows: split_at, ..*split },
-            rows: RowStats::of(a),
-            regular,
-            device,
-            cores,
-            columns: joined(columns_of_regular, columns_of_rows),
-            partition: None,
-            prepare_s: 0.0,
-        })
+        let rows = RowStats::of(a);
+        Ok(Self { devices: devices.clone(), split, rows, device, cores, partition: None, prepare_s: 0.0 })
     }
 
     pub(crate) fn with_partition(self, partition: Partition, prepare_s: f64) -> Self {
@@ -229,15 +228,13 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
     pub fn explain(&self) -> String {
         let part = |rows: &RowStats| format!("{} rows, {} entries", rows.n_rows, rows.nnz);
         let mut lines = vec![self.partition.as_ref().map_or(self.split.to_string(), Partition::to_string)];
-        if let Some(regular) = &self.regular {
-            let prepared = &regular.prepared;
-            lines.push(format!("device: {}; {}", part(prepared.row_stats()), prepared.plan().explain()));
-            lines.extend(regular.refused.as_ref().map(|why| format!("  not in its layout: {why}")));
-        }
-        let device = self.device.as_ref().map(|p| ("device", p.row_stats(), p.plan()));
+        let device = self.device.as_ref().map(|s| ("device", s.prepared.row_stats(), s.prepared.plan()));
         let cores = self.cores.as_ref().map(|p| ("cores", p.row_stats(), p.plan()));
         for (name, rows, plan) in device.into_iter().chain(cores) {
             lines.push(format!("{name}: {}; {}", part(rows), plan.explain()));
+        }
+        if let Some(why) = self.device.as_ref().and_then(|share| share.refused.as_ref()) {
+            lines.push(format!("  the device's share is not in the layout of its regular part: {why}"));
         }
         lines.join("\n")
     }
@@ -257,15 +254,11 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         &self.rows
     }
 
-    /// What multiplies the device's part: its regular one if it has one; what multiplies on the cores, if they have all.
+    /// What multiplies the device's share; what multiplies on the cores, if they have all.
     pub fn plan(&self) -> &Plan {
-        let regular = self.regular.as_ref().map(|regular| regular.prepared.plan());
-        let device = || self.device.as_ref().map(Prepared::plan);
-        let cores = || self.cores.as_ref().map(Prepared::plan);
-        regular
-            .or_else(device)
-            .or_else(cores)
-            .expect("a matrix without a regular part has rows on the device or the host")
+        let device = self.device.as_ref().map(|share| share.prepared.plan());
+        let plan = device.or_else(|| self.cores.as_ref().map(Prepared::plan));
+        plan.expect("without a share of the device the cores have all")
     }
 
     /// Seconds that preparing took, with the search for the split.
@@ -275,7 +268,14 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
 
     /// Whether it is split at all: neither has everything.
     pub fn is_split(&self) -> bool {
-        self.cores.is_some() && (self.regular.is_some() || self.device.is_some())
+        self.cores.is_some() && self.device.is_some()
+    }
+
+    /// Rows of which device and cores have a piece each.
+    fn rows_of_both(&self) -> usize {
+        let device = self.device.as_ref().map_or(0, Share::n_rows);
+        let cores = self.cores.as_ref().map_or(0, |cores| cores.row_stats().n_rows);
+        device + cores - self.rows.n_rows
     }
 
     /// Opens streams and allocates what runs need; runs then allocate no more than what starting the pool takes, but for the first one where
@@ -285,22 +285,19 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
     /// Out of memory.
     pub fn workspace(&self) -> Result<CoWorkspace<B, C, T>> {
         let device = self.devices.device();
-        let (n_rows, split_at) = (self.rows.n_rows, self.split.rows);
-        let has_regular = self.regular.is_some();
-        let staged = match (has_regular || self.device.is_some()) && !device.caps().host_pointers {
-            true => Some(Staged {
-                x: device.zeros(self.rows.n_cols)?,
-                regular: device.zeros(if has_regular { n_rows } else { 0 })?,
-                rows: device.zeros(if self.device.is_some() { split_at } else { 0 })?,
-            }),
-            false => None,
+        let on_device = |share: &Share<B, T>| -> Result<OnDevice<B, T>> {
+            let staged = match device.caps().host_pointers {
+                true => None,
+                false => {
+                    Some(Staged { x: device.zeros(self.rows.n_cols)?, y: device.zeros(share.n_rows())? })
+                }
+            };
+            Ok(OnDevice { workspace: share.prepared.workspace()?, staged })
         };
-        let regular = self.regular.as_ref().map(|regular| regular.prepared.workspace()).transpose()?;
-        let rows = self.device.as_ref().map(Prepared::workspace).transpose()?;
         Ok(CoWorkspace {
-            device: OnDevice { regular, rows, staged },
+            device: self.device.as_ref().map(on_device).transpose()?,
             cores: self.cores.as_ref().map(Prepared::workspace).transpose()?,
-            sums: vec![T::Accum::zero(); if has_regular { n_rows } else { 0 }],
+            sums: vec![T::Accum::zero(); self.rows_of_both()],
         })
     }
 
@@ -325,15 +322,14 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
             }
         }
         let CoWorkspace { device: on_device, cores: on_cores, sums } = workspace;
-        let has_regular = self.regular.is_some();
-        let n_sums = if has_regular { n_rows } else { 0 };
-        if (self.cores.is_some(), n_sums) != (on_cores.is_some(), sums.len()) {
+        let rows_of_both = self.rows_of_both();
+        let is_own = (self.device.is_some(), self.cores.is_some(), rows_of_both)
+            == (on_device.is_some(), on_cores.is_some(), sums.len());
+        if !is_own {
             return Err(Error::Foreign { what: "the workspace", to: "split matrix" });
         }
         // Of the cores alone, which are done in less time than it takes to read some timestamps.
-        if let (Some(cores), Some(w), true) =
-            (&self.cores, &mut *on_cores, self.device.is_none() && !has_regular)
-        {
+        if let (Some(cores), Some(w), None) = (&self.cores, &mut *on_cores, &self.device) {
             let run = cores.apply_slices(w, alpha, x, beta, y)?;
             let total_s = run.stage1_s + run.stage2_s;
             return Ok(CoStats { cores_s: total_s, total_s, ..CoStats::default() });
@@ -341,96 +337,37 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         let start = Instant::now();
         let since = || start.elapsed().as_secs_f64();
         let mut stats = CoStats::default();
-        // The device's rows and those of the cores: of sums to be added, or of `y` itself.
-        let (whole, rows) = if has_regular { (&mut y[..], &mut sums[..]) } else { (&mut [][..], &mut y[..]) };
-        let (own, others) = rows.split_at_mut(self.split.rows);
-        let beta_of_rows = if has_regular { T::Accum::zero() } else { beta };
+        let (own, others) = y.split_at_mut(self.device.as_ref().map_or(0, Share::n_rows));
+        // Sums to be added, or rows of `y` itself.
+        let (others, beta_of_others) =
+            if rows_of_both > 0 { (&mut sums[..], T::Accum::zero()) } else { (others, beta) };
         let on_the_cores = || match (&self.cores, on_cores) {
-            (Some(cores), Some(w)) => cores.apply_slices(w, alpha, x, beta_of_rows, others).map(|_| since()),
+            (Some(cores), Some(w)) => {
+                cores.apply_slices(w, alpha, x, beta_of_others, others).map(|_| since())
+            }
             _ => Ok(0.0),
         };
-        let mut of_device = |whole: &mut [T::Accum], own: &mut [T::Accum]| {
-            self.on_device(on_device, alpha, x, beta, whole, own).map(|()| since())
+        let of_device = || match (&self.device, on_device) {
+            (Some(share), Some(w)) => share.apply(w, alpha, x, beta, own).map(|()| since()),
+            _ => Ok(0.0),
         };
         if self.is_split() {
             let mut of_cores = Ok(0.0);
             let device = self.devices.pool().in_place_scope(|scope| {
                 scope.spawn(|_| of_cores = on_the_cores());
-                of_device(whole, own)
+                of_device()
             });
             (stats.device_s, stats.cores_s) = (device?, of_cores?);
         } else {
-            stats.device_s = of_device(whole, own)?;
+            stats.device_s = of_device()?;
         }
-        if has_regular {
+        if rows_of_both > 0 {
             let before = since();
-            let from = if self.device.is_some() { 0 } else { self.split.rows };
-            let to = if self.cores.is_some() { n_rows } else { self.split.rows };
-            if from < to {
-                self.add(&mut y[from..to], &sums[from..to]);
-            }
+            self.add(&mut y[self.split.rows..], sums);
             stats.join_s = since() - before;
         }
         stats.total_s = since();
         Ok(stats)
-    }
-
-    /// The device's part, on the thread that waits for it.
-    fn on_device(
-        &self,
-        on_device: &mut OnDevice<B, T>,
-        alpha: T::Accum,
-        x: &[T],
-        beta: T::Accum,
-        whole: &mut [T::Accum],
-        own: &mut [T::Accum],
-    ) -> Result<()> {
-        let foreign = || Error::Foreign { what: "the workspace", to: "split matrix" };
-        let OnDevice { regular: of_regular, rows: of_rows, staged } = on_device;
-        let regular =
-            self.regular.as_ref().map(|r| of_regular.as_mut().map(|w| (&r.prepared, w)).ok_or_else(foreign));
-        let rows = self.device.as_ref().map(|p| of_rows.as_mut().map(|w| (p, w)).ok_or_else(foreign));
-        let (regular, rows) = (regular.transpose()?, rows.transpose()?);
-        let beta_of_rows = if regular.is_some() { T::Accum::zero() } else { beta };
-        let Some(staged) = staged else {
-            if let Some((prepared, w)) = regular {
-                prepared.apply_slices(w, alpha, x, beta, whole)?;
-            }
-            if let Some((prepared, w)) = rows {
-                prepared.apply_slices(w, alpha, x, beta_of_rows, own)?;
-            }
-            return Ok(());
-        };
-        if staged.x.len() != x.len() || staged.regular.len() != whole.len() {
-            return Err(foreign());
-        }
-        staged.x.write_from(self.columns.start, &x[self.columns.clone()])?;
-        if !beta.is_zero() {
-            let kept =
-                if regular.is_some() { (&mut staged.regular, &*whole) } else { (&mut staged.rows, &*own) };
-            kept.0.write(kept.1)?;
-        }
-        // Both are on their way before either is waited for.
-        let regular = match regular {
-            Some((prepared, w)) => Some(prepared.enqueue(w, alpha, &staged.x, beta, &mut staged.regular)?),
-            None => None,
-        };
-        let rows = match rows {
-            Some((prepared, w)) => {
-                Some(prepared.enqueue(w, alpha, &staged.x, beta_of_rows, &mut staged.rows)?)
-            }
-            None => None,
-        };
-        // Those waited for are over, and lend their vectors no longer.
-        regular.map(Pending::wait).transpose()?;
-        rows.map(Pending::wait).transpose()?;
-        if self.regular.is_some() {
-            staged.regular.read(whole)?;
-        }
-        if self.device.is_some() {
-            staged.rows.read(own)?;
-        }
-        Ok(())
     }
 
     /// `y += sums`.
@@ -494,10 +431,9 @@ mod tests {
             let mut workspace = co_matrix.workspace().unwrap();
             for (alpha, beta) in [(1.0, 0.0), (-2.0, 3.0), (0.5, 1.0), (1.0, 0.0)] {
                 let nan = number(f64::NAN);
-                if let (true, Some(staged)) = (beta == 0.0, &mut workspace.device.staged) {
-                    for y in [&mut staged.regular, &mut staged.rows] {
-                        y.write(&vec![nan; y.len()]).unwrap();
-                    }
+                let staged = workspace.device.as_mut().and_then(|on_device| on_device.staged.as_mut());
+                if let (true, Some(Staged { y, .. })) = (beta == 0.0, staged) {
+                    y.write(&vec![nan; y.len()]).unwrap();
                 }
                 workspace.sums.fill(nan);
                 let old = vec![if beta == 0.0 { nan } else { number(1.5) }; n_rows];
@@ -538,15 +474,48 @@ mod tests {
 
     #[test]
     fn a_part_that_its_layout_refuses_is_multiplied_all_the_same_and_told() {
-        // A stored zero, which no diagonal holds.
-        let a = Csr::<f32>::new(2, 2, vec![0u32, 2, 3], vec![0, 1, 1], vec![1.0, 0.0, 3.0]).unwrap();
-        let all = Split { regular: Regular::Diagonals { half_width: 9 }, ..Split::by_rows(0) };
-        let co_matrix = CoMatrix::with_split(&devices(false), a.view(), &all).unwrap();
-        assert_ne!(co_matrix.plan().algorithm, Algorithm::Dia);
-        assert!(co_matrix.explain().contains("not in its layout: "), "{}", co_matrix.explain());
-        let mut y = vec![f32::NAN; 2];
-        co_matrix.apply(&mut co_matrix.workspace().unwrap(), 1.0, &[2.0, 1.0], 0.0, &mut y).unwrap();
-        assert_eq!(y, [2.0, 3.0]);
+        // Each entry on a diagonal of its own.
+        let n = 40u32;
+        let rows = (0..n).map(|r| [(n - 1 - r, f64::from(r) + 0.5)]);
+        let a = Csr::<f64>::from_rows(n as usize, rows).unwrap();
+        for rows in [0, 9] {
+            let band = Split { regular: Regular::Diagonals { half_width: 30 }, ..Split::by_rows(rows) };
+            let co_matrix = CoMatrix::with_split(&devices(false), a.view(), &band).unwrap();
+            assert_ne!(co_matrix.plan().algorithm, Algorithm::DiaCsr);
+            let explained = co_matrix.explain();
+            assert!(
+                explained.contains("not in the layout of its regular part: dia_csr would take "),
+                "{explained}"
+            );
+            let mut y = vec![f64::NAN; n as usize];
+            co_matrix.apply(&mut co_matrix.workspace().unwrap(), 1.0, &[2.0; 40], 0.0, &mut y).unwrap();
+            assert!(y.iter().zip(0u32..).all(|(y, r)| *y == 2.0 * f64::from(r) + 1.0), "{y:?}");
+        }
+    }
+
+    #[test]
+    fn a_regular_part_and_the_devices_rows_of_the_rest_are_one_share() {
+        // Three entries about the diagonal of each row and one far from it; a stored zero is no trouble.
+        let n = 60u32;
+        let row = |r: u32| [(r, 1.0), (r + 1, 0.0), (r + 2, 2.0), ((r + 30) % n, 3.0)];
+        let a = Csr::<f64>::from_rows(n as usize + 2, (0..n).map(row)).unwrap();
+        for (regular, algorithm, width) in [
+            (Regular::Slots { width: 3 }, Algorithm::EllCsr, 3),
+            (Regular::Diagonals { half_width: 2 }, Algorithm::DiaCsr, 2),
+        ] {
+            for rows in [0, 20] {
+                let split = Split { regular, ..Split::by_rows(rows) };
+                let co_matrix = CoMatrix::with_split(&devices(false), a.view(), &split).unwrap();
+                let plan = co_matrix.plan();
+                assert_eq!((plan.algorithm, plan.regular_width), (algorithm, Some(width)));
+                let explained = co_matrix.explain();
+                let share = format!("\ndevice: 60 rows, {} entries; {algorithm}", 180 + rows);
+                assert!(explained.contains(&share), "{explained}");
+                let of_cores = format!("\ncores: {} rows, {} entries; ", 60 - rows, 60 - rows);
+                assert!(explained.contains(&of_cores), "{explained}");
+                assert!(split.to_string().ends_with(&format!("{rows} rows of the rest by {algorithm}")));
+            }
+        }
     }
 
     #[test]
@@ -590,9 +559,9 @@ mod tests {
     fn only_columns_that_the_device_gathers_are_its() {
         let a = Csr::<f32>::from_coo(3, 9, &[(0, 4, 1.0), (1, 6, 1.0), (2, 0, 1.0)]).unwrap();
         let co_matrix = CoMatrix::with_split(&devices(true), a.view(), &Split::by_rows(2)).unwrap();
-        assert_eq!(co_matrix.columns, 0..9);
+        assert_eq!(co_matrix.device.unwrap().columns, 0..9);
         let wide = Csr::<f32>::from_coo(2, 99, &[(0, 40, 1.0), (1, 0, 1.0)]).unwrap();
         let co_matrix = CoMatrix::with_split(&devices(true), wide.view(), &Split::by_rows(1)).unwrap();
-        assert_eq!(co_matrix.columns, 32..48);
+        assert_eq!(co_matrix.device.unwrap().columns, 32..48);
     }
 }

@@ -10,7 +10,7 @@ use spmv_model::{Profile, ProfileError, fingerprint};
 use crate::split::{Parts, Regular, Rows, SPECULATIVE, Split};
 
 /// Raised whenever what the file holds, or what it means, changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Names of the features of M_GPU, in order.
 pub const DEVICE_FEATURES: [&str; 11] = [
@@ -77,7 +77,8 @@ pub(crate) fn features_of<T: Value, O: Offset>(
             _ => ell = stats.rows.max * stats.rows.n_rows,
         }
     }
-    let speculates = split.options.algorithm == SPECULATIVE && rows.rows.nnz > 0;
+    let has_regular = parts.regular().is_some();
+    let speculates = !has_regular && split.options.algorithm == SPECULATIVE && rows.rows.nnz > 0;
     let device = [
         ln(dia),
         ln(ell),
@@ -92,7 +93,7 @@ pub(crate) fn features_of<T: Value, O: Offset>(
         ln(regular_rows.max(rows.rows.n_rows)),
     ];
     let of_cores = &cores.rows;
-    let are_alone = parts.regular().is_none() && split_at == 0;
+    let are_alone = !has_regular && split_at == 0;
     let cores = [
         ln(of_cores.nnz),
         ln(of_cores.n_rows),
@@ -356,5 +357,7 @@ mod tests {
         let options = Options { algorithm: SPECULATIVE, ..Options::default() };
         let spec = Split { options, ..Split::by_rows(9) };
         assert_eq!(features(a.view(), &spec).0[8], 1.0);
+        let regular = Split { regular: t1.regular, ..spec };
+        assert_eq!(features(a.view(), &regular).0[8], 0.0, "the rest goes by the launch of the regular part");
     }
 }

@@ -10,7 +10,7 @@ use spmv_exec::{Algorithm, Error, Options, Result};
 
 use crate::balance::Axis;
 use crate::co_devices::CoDevices;
-use crate::co_matrix::{CoMatrix, CoStats, CoWorkspace, RegularPart};
+use crate::co_matrix::{CoMatrix, CoStats, CoWorkspace};
 use crate::models::{Models, SplitModels, features_of};
 use crate::partition::{By, Choice, Partition, Step};
 use crate::pattern::{Pattern, Regularity};
@@ -143,9 +143,9 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         let models = steering.models.as_deref().and_then(|models| models.of(T::DTYPE));
         // No number is no budget.
         let trials = Trials { runs: steering.runs, budget_s: steering.budget_s.max(0.0), now_s };
-        let (regular, trace) = (None, vec![]);
+        let (parts, trace) = (None, vec![]);
         let mut search =
-            Search { devices, a, models, options, trials, multiply, regular, trace, is_stopped: false };
+            Search { devices, a, models, options, trials, multiply, parts, trace, is_stopped: false };
         let mut starts = vec![start];
         if start.regular != Regular::None {
             starts.push(Split { options: *options, ..Split::by_share(a, 0.5) });
@@ -187,18 +187,11 @@ struct Search<'a, 'm, 'r, B: Backend, C: Backend, T: Value, O> {
     options: &'m Options,
     trials: Trials<'m>,
     multiply: &'m mut Multiply<'r, B, C, T>,
-    /// The regular part that was looked at last.
-    regular: Option<Part<'a, B, T, O>>,
+    /// Of the regular part that was looked at last.
+    parts: Option<Arc<Parts<'a, T, O>>>,
     trace: Vec<Step>,
     /// Whether something was left out because the budget was spent.
     is_stopped: bool,
-}
-
-struct Part<'a, B: Backend, T: Value, O> {
-    regular: Regular,
-    parts: Arc<Parts<'a, T, O>>,
-    /// On the device, once it was run.
-    prepared: Option<Option<Arc<RegularPart<B, T>>>>,
 }
 
 impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T, O> {
@@ -208,7 +201,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
         if self.is_over(self.share_of(by)) {
             return Ok(());
         }
-        if let Regular::Diagonals { half_width: width } | Regular::Slots { width } = split.regular {
+        if let Some(width) = split.regular.width() {
             let axis = Axis::of_widths(self.a, split.regular);
             let kind = *split;
             let of_width = |width: usize| Split { regular: kind.regular.with_width(width), rows: 0, ..kind };
@@ -246,11 +239,10 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
     }
 
     fn parts(&mut self, regular: Regular) -> Arc<Parts<'a, T, O>> {
-        if self.regular.as_ref().is_none_or(|part| part.regular != regular) {
-            let parts = Arc::new(Parts::of(self.a, regular));
-            self.regular = Some(Part { regular, parts, prepared: None });
+        match &self.parts {
+            Some(parts) if parts.kind() == regular => Arc::clone(parts),
+            _ => Arc::clone(self.parts.insert(Arc::new(Parts::of(self.a, regular)))),
         }
-        Arc::clone(&self.regular.as_ref().expect("just put there").parts)
     }
 
     /// The cores alone, and the device alone, if they were not tried yet, whatever is left of the budget. The cores first: what
@@ -340,15 +332,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
 
     fn co_matrix(&mut self, split: &Split) -> Result<CoMatrix<B, C, T>> {
         let parts = self.parts(split.regular);
-        let part = self.regular.as_mut().expect("put there by parts");
-        let prepared = match &part.prepared {
-            Some(prepared) => prepared.clone(),
-            None => {
-                let prepared = RegularPart::prepare(self.devices.device(), &parts, split)?;
-                part.prepared.insert(prepared).clone()
-            }
-        };
-        CoMatrix::with_regular(self.devices, self.a, &parts, prepared, split)
+        CoMatrix::with_parts(self.devices, self.a, &parts, split)
     }
 
     fn run(

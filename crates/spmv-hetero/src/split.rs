@@ -18,7 +18,7 @@ pub(crate) const SPECULATIVE: Algorithm = Algorithm::SpeculativeSegmentedSum;
 /// use spmv_exec::Algorithm;
 /// use spmv_hetero::Regular;
 /// let t1 = Regular::Slots { width: 3 };
-/// assert_eq!((t1.to_string(), t1.algorithm()), ("the first 3 entries of each row".into(), Some(Algorithm::Ell)));
+/// assert_eq!((t1.to_string(), t1.algorithm()), ("the first 3 entries of each row".into(), Some(Algorithm::EllCsr)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Regular {
@@ -66,17 +66,7 @@ impl Regular {
     /// # Ok::<(), spmv_core::CsrError>(())
     /// ```
     pub fn part<T: Value, O: Offset>(self, a: CsrView<'_, T, O>) -> Csr<T, O> {
-        self.filtered(a, true)
-    }
-
-    /// The regular part, or what is left without it.
-    fn filtered<T: Value, O: Offset>(self, a: CsrView<'_, T, O>, is_regular: bool) -> Csr<T, O> {
-        let rows = (0..a.n_rows()).map(|row| {
-            let entries = a.row(row).enumerate();
-            let of_it = entries.filter(move |(slot, (col, _))| self.holds(row, *slot, *col) == is_regular);
-            of_it.map(|(_, entry)| entry)
-        });
-        Csr::from_rows(a.n_cols(), rows).expect("no more entries than the matrix has")
+        filtered(a, |row, slot, col| self.holds(row, slot, col))
     }
 
     /// The one whose layout is nearly full, diagonals before slots: padding is read as entries are.
@@ -90,12 +80,20 @@ impl Regular {
         }
     }
 
-    /// What the paper multiplies it by: DIA or ELL.
+    /// What multiplies it and the device's rows of the rest in one launch: the regular part in DIA or ELL form as in the paper.
     pub fn algorithm(self) -> Option<Algorithm> {
         match self {
             Regular::None => None,
-            Regular::Diagonals { .. } => Some(Algorithm::Dia),
-            Regular::Slots { .. } => Some(Algorithm::Ell),
+            Regular::Diagonals { .. } => Some(Algorithm::DiaCsr),
+            Regular::Slots { .. } => Some(Algorithm::EllCsr),
+        }
+    }
+
+    /// How wide it is: half the band, or slots.
+    pub(crate) fn width(self) -> Option<usize> {
+        match self {
+            Regular::None => None,
+            Regular::Diagonals { half_width: width } | Regular::Slots { width } => Some(width),
         }
     }
 
@@ -117,6 +115,18 @@ impl Regular {
             Regular::Slots { width } => slot < width,
         }
     }
+}
+
+/// The entries that are in it, by row, position in the row, and column. O(rows + entries).
+fn filtered<T: Value, O: Offset>(
+    a: CsrView<'_, T, O>,
+    is_in: impl Fn(usize, usize, u32) -> bool + Copy,
+) -> Csr<T, O> {
+    let rows = (0..a.n_rows()).map(|row| {
+        let entries = a.row(row).enumerate();
+        entries.filter(move |(slot, (col, _))| is_in(row, *slot, *col)).map(|(_, entry)| entry)
+    });
+    Csr::from_rows(a.n_cols(), rows).expect("no more entries than the matrix has")
 }
 
 impl fmt::Display for Regular {
@@ -153,7 +163,8 @@ pub struct Split {
     pub regular: Regular,
     /// And so many rows of the rest, from the first.
     pub rows: usize,
-    /// How the device multiplies these; the tiling, if one is forced, is that of the regular part too.
+    /// How the device multiplies these. With a regular part it multiplies both by the algorithm of that; of these options the
+    /// algorithm then counts only where that refuses.
     pub options: Options,
 }
 
@@ -202,7 +213,8 @@ impl Split {
 
 impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {} rows of the rest by {}", self.regular, self.rows, self.options.algorithm)
+        let algorithm = self.regular.algorithm().unwrap_or(self.options.algorithm);
+        write!(f, "{}, {} rows of the rest by {algorithm}", self.regular, self.rows)
     }
 }
 
@@ -210,6 +222,7 @@ impl fmt::Display for Split {
 #[derive(Debug)]
 pub(crate) struct Parts<'a, T, O> {
     a: CsrView<'a, T, O>,
+    kind: Regular,
     /// The regular part and the rest, if the former has entries.
     split: Option<(Csr<T, O>, Csr<T, O>)>,
 }
@@ -218,11 +231,24 @@ impl<'a, T: Value, O: Offset> Parts<'a, T, O> {
     /// O(rows + entries), O(1) without a regular part.
     pub(crate) fn of(a: CsrView<'a, T, O>, regular: Regular) -> Self {
         if regular == Regular::None {
-            return Self { a, split: None };
+            return Self { a, kind: regular, split: None };
         }
         let part = regular.part(a);
-        let split = (part.nnz() > 0).then(|| (part, regular.filtered(a, false)));
-        Self { a, split }
+        let rest = || filtered(a, |row, slot, col| !regular.holds(row, slot, col));
+        let split = (part.nnz() > 0).then(|| (part, rest()));
+        Self { a, kind: regular, split }
+    }
+
+    pub(crate) fn kind(&self) -> Regular {
+        self.kind
+    }
+
+    /// The regular part and the first rows of the rest: the matrix without the entries of the cores. `None` without a regular
+    /// part. O(rows + entries).
+    pub(crate) fn with_rows(&self, rows: usize) -> Option<Csr<T, O>> {
+        let regular = self.kind;
+        let of_device = |row, slot, col| row < rows || regular.holds(row, slot, col);
+        self.split.as_ref().map(|_| filtered(self.a, of_device))
     }
 
     pub(crate) fn regular(&self) -> Option<CsrView<'_, T, O>> {
@@ -295,6 +321,14 @@ mod tests {
             assert_eq!(split.entries(a.view()), [regular_entries, first.nnz(), last.nnz()], "{regular}");
             assert_eq!(regular_entries + first.nnz() + last.nnz(), a.nnz());
             assert_eq!(last.row(1).collect::<Vec<_>>(), parts.rest().row(5).collect::<Vec<_>>());
+            assert_eq!(
+                parts.with_rows(4).map_or(0, |r| r.nnz()),
+                regular_entries
+                    + match regular {
+                        Regular::None => 0,
+                        _ => first.nnz(),
+                    }
+            );
         }
         assert!(Parts::of(a.view(), Regular::Slots { width: 0 }).regular().is_none());
     }

@@ -84,7 +84,7 @@ where
         Ok(self.0.len() - 1)
     }
 
-    /// Why the layout of a regular part refuses it, in words.
+    /// Why the layout of a regular part refuses the device's share, in words.
     fn refusal(&self, at: usize) -> Option<String> {
         let (split, on_host) = &self.0[at];
         let plan = on_host.matrix.plan();

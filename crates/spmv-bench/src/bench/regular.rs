@@ -54,9 +54,12 @@ impl Part {
         })
     }
 
-    /// DIA or ELL.
+    /// DIA or ELL alone, as the paper compares them.
     fn layout(&self) -> Algorithm {
-        self.regular.algorithm().expect("it is one")
+        match self.regular {
+            Regular::Diagonals { .. } => Algorithm::Dia,
+            _ => Algorithm::Ell,
+        }
     }
 
     /// For the layout, with a bound in bytes.

@@ -210,7 +210,7 @@ fn splits<T: Value>(a: &Csr<T>) -> Vec<Split> {
     unlike
 }
 
-/// How the device multiplies its first part, and seconds of the device and of the host's cores at once: medians of runs on the
+/// How the device multiplies its share, and seconds of the device and of the host's cores at once: medians of runs on the
 /// host's vectors.
 fn seconds_of_shares<T: Scalar>(context: &Context, a: &Csr<T>) -> anyhow::Result<(Algorithm, [f64; 2])>
 where

@@ -34,7 +34,7 @@ pub(crate) struct HeteroRow {
     pub(crate) after_split: Option<String>,
     #[serde(default)]
     pub(crate) after_us: Option<f64>,
-    /// Why the regular part of these is not in DIA or ELL, if a layout refused it.
+    /// Why the device's share of these is not in DIA or ELL form, if a layout refused it.
     #[serde(default)]
     pub(crate) regular_refused: Option<String>,
     /// The device alone, vectors on it; by its timestamps if it has them.
