@@ -6,7 +6,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Number {
-    /// What [`Item`](super::catalogue::Item) it belongs to.
+    /// The table, figure, algorithm or equation that it belongs to.
     pub(crate) item: String,
     /// Page, section or table.
     pub(crate) section: String,
