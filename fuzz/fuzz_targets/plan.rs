@@ -5,7 +5,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use spmv_backend::{Built, DeviceCaps, DeviceKind, DtypeSet, KernelId, MemoryModel, SmLimits};
 use spmv_core::regular::{Band, Part};
-use spmv_core::{Dtype, MatrixStats, RowStats, Tiling};
+use spmv_core::{Dtype, HybShape, MatrixStats, RowStats, Tiling};
 use spmv_exec::{Algorithm, Fixup, Options, Profile, plan};
 
 /// Of a matrix in memory: a value and a column take 6 bytes at least.
@@ -38,6 +38,7 @@ struct Stats {
     band: Option<(usize, usize, usize)>,
     /// Width and entries.
     slots: Option<(usize, usize)>,
+    hyb: Option<(usize, usize)>,
     scatter: f64,
 }
 
@@ -100,14 +101,29 @@ fn pick<T: Copy>(all: &[T], which: u8) -> T {
 
 impl Stats {
     fn stats(&self) -> MatrixStats {
-        let Self { n_rows, n_cols, nnz, min, mean, max, std_dev, empty, diagonals, band, slots, scatter } = *self;
+        let Self {
+            n_rows,
+            n_cols,
+            nnz,
+            min,
+            mean,
+            max,
+            std_dev,
+            empty,
+            diagonals,
+            band,
+            slots,
+            hyb,
+            scatter,
+        } = *self;
         // As far as a matrix in memory can have them.
         let [n_rows, n_cols, nnz] = [n_rows, n_cols, nnz].map(|n| n & MOST_ENTRIES);
         let [min, max, empty] = [min, max, empty].map(|n| n & MOST_ENTRIES);
         let rows = RowStats { n_rows, n_cols, nnz, min, mean, max, std_dev, empty };
         let part = |(width, entries): (usize, usize)| Part { width, entries };
         let band = band.map(|(width, entries, diagonals)| Band { part: part((width, entries)), diagonals });
-        MatrixStats { rows, diagonals, band, slots: slots.map(part), scatter }
+        let hyb = hyb.map(|(width, rest)| HybShape { width, rest });
+        MatrixStats { rows, diagonals, band, slots: slots.map(part), hyb, scatter }
     }
 }
 

@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use spmv_backend::{DeviceCaps, DeviceKind, KernelId, MemoryModel};
 use spmv_core::Dtype;
 use spmv_hetero::{CORES_FEATURES, DEVICE_FEATURES, Models, SplitModels, Svr};
-use spmv_model::{Fitted, Format, Line, Model, Profile, Shape, Spread, Work};
+use spmv_model::{Fitted, Format, Line, Model, Piece, Profile, Shape, Spread, Work};
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
@@ -69,7 +69,7 @@ fn profile() {
     assert_eq!(Profile::load(&PATH, &CAPS).expect("our own file"), profile);
     let work = Work { thread_wakeups: 1.0, slots: 1e6, rows: 1e5, critical_path: 1e3, x_cache_lines: 1e6 };
     for (id, value) in KernelId::ALL.iter().flat_map(|id| Dtype::ALL.map(|value| (*id, value))) {
-        let seconds = profile.rates(id, value).map(|rates| rates.seconds(&work));
+        let seconds = profile.rates(id.stem(), value).map(|rates| rates.seconds(&work));
         assert!(seconds.is_none_or(|seconds| seconds >= 0.0));
     }
     for model in &profile.models {
@@ -104,7 +104,8 @@ static PROFILE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     profile.rates = Profile::cpu().rates[..2].to_vec();
     let line = Line { slope: 1e-6, intercept: 0.25 };
     let by_lane = Fitted::ByLane { per_entry: line, by_waves: line, per_row: 4.0 };
-    let by_bunch = Fitted::ByBunch { short: line, long: Some(line), limit: 1024.0, by_waves: line, t0: 0.5 };
+    let piece = Piece { by_length: line, by_waves: line, t0: 0.5 };
+    let by_bunch = Fitted::ByBunch { short: piece, long: Some(piece), limit: 1024.0 };
     for (format, fitted) in [(Format::Ell, by_lane), (Format::CsrVector, by_bunch)] {
         profile.put(Model {
             format,

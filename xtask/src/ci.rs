@@ -84,15 +84,27 @@ fn features() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Previews of every table and figure of the papers, on the CPU and on the OpenCL device if one is required.
+/// Previews of every table and figure of the papers, on the CPU and on the OpenCL device if one is required. Side by side:
+/// nothing follows from their times.
 fn reproduce() -> anyhow::Result<()> {
+    // As the tests built it: optimised, it would be built once more.
+    let bench = ["run", "--quiet", "--package", "spmv-bench", "--", "reproduce"];
+    succeed(cargo_in_root()?.args(bench).arg("--help").stdout(Stdio::null()))?;
     let backends = if env::lists("SPMV_REQUIRE", "opencl") { "cpu,opencl" } else { "cpu" };
-    for paper in ["liu-vinter-2015", "gao", "wang-2017", "tan-2019"] {
+    let start = |paper: &'static str| {
         let mut cargo = cargo_in_root()?;
-        // As the tests built it: optimised, it would be built once more.
-        cargo.args(["run", "--quiet", "--package", "spmv-bench", "--", "reproduce", paper, "all", "--quick"]);
-        succeed(cargo.args(["--backend", backends]).stdout(Stdio::null()))?;
+        cargo.args(bench).args([paper, "all", "--quick", "--backend", backends]).stdout(Stdio::null());
+        Ok((paper, cargo.spawn()?))
+    };
+    let papers = ["liu-vinter-2015", "gao", "wang-2017", "tan-2019"];
+    let running: Vec<_> = papers.into_iter().map(start).collect::<anyhow::Result<_>>()?;
+    let mut failed = Vec::new();
+    for (paper, mut child) in running {
+        if !child.wait()?.success() {
+            failed.push(paper);
+        }
     }
+    anyhow::ensure!(failed.is_empty(), "cargo xtask reproduce fails: {}", failed.join(", "));
     Ok(())
 }
 
