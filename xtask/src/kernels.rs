@@ -134,13 +134,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Runs of `ci` that check all kernels together.
-const TURNS: usize = 3;
+const PARTS: usize = 3;
 
 /// The stems that a run of `ci` at a commit checks: every third, from one that the commit's hash names. That no text is of
 /// another source than the committed one, a test sees in every run (`kernels-cuda/tests/ptx.rs`).
 fn in_turn(commit: &str) -> Vec<String> {
     let digit = commit.chars().next().and_then(|c| c.to_digit(16)).unwrap_or(0) as usize;
-    VARIANTS.iter().skip(digit % TURNS).step_by(TURNS).map(|variants| variants.stem.to_owned()).collect()
+    VARIANTS.iter().skip(digit % PARTS).step_by(PARTS).map(|variants| variants.stem.to_owned()).collect()
 }
 
 /// `--check` of some kernels, in turn, as a step of `ci`. Where the compilers are not to be had, it checks nothing and returns why, unless

@@ -14,7 +14,7 @@ const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 58.0;
 const TOP: f64 = 12.0;
 /// For slanted names of matrices.
-const NAMES: f64 = 100.0;
+const NAMES: f64 = 130.0;
 const TICKS: f64 = 40.0;
 
 /// The page of a run.
