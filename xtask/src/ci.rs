@@ -88,15 +88,14 @@ fn features() -> anyhow::Result<()> {
 /// Previews of every table and figure of the papers, on the CPU and on the OpenCL device if one is required. Side by side:
 /// nothing follows from their times.
 fn reproduce() -> anyhow::Result<()> {
-    // As the tests built it. By itself it would be built again with other features, and optimised a third time.
-    succeed(cargo_in_root()?.args(["build", "--quiet", "--workspace", "--bin", "spmv-bench"]))?;
+    // The section `test` built it, for one of its tests. Cargo would build it again, with the features that it has by itself.
     let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
     let bench = metadata.target_directory.join("debug").join(format!("spmv-bench{EXE_SUFFIX}"));
     let backends = if env::lists("SPMV_REQUIRE", "opencl") { "cpu,opencl" } else { "cpu" };
     let start = |paper: &'static str| {
         let mut bench = Command::new(&bench);
         bench.args(["reproduce", paper, "all", "--quick", "--backend", backends]).stdout(Stdio::null());
-        Ok((paper, bench.spawn()?))
+        Ok((paper, bench.spawn().with_context(|| format!("cannot start {bench:?}"))?))
     };
     let papers = ["liu-vinter-2015", "gao", "wang-2017", "tan-2019"];
     let running: Vec<_> = papers.into_iter().map(start).collect::<anyhow::Result<_>>()?;
