@@ -2,6 +2,7 @@
 
 use super::outcome::{Axis, Claim, Column, Figure, Marks, Row, Rule, Series, Table, Value};
 use super::scene::Raced;
+use crate::bench::text;
 
 /// Matrices in their order, each once: name, whether it is a twin.
 pub(crate) fn matrices(raced: &[&Raced]) -> Vec<(String, bool)> {
@@ -27,6 +28,11 @@ pub(crate) fn by_device(raced: &[Raced]) -> Vec<(String, String, Vec<&Raced>)> {
         (on, precision.to_string(), of_it)
     };
     keys.into_iter().map(of).collect()
+}
+
+/// Those of one type of values.
+pub(crate) fn of_precision(raced: Vec<Raced>, precision: spmv::Dtype) -> Vec<Raced> {
+    raced.into_iter().filter(|r| r.precision == precision).collect()
 }
 
 /// A row for each matrix, a column for each contestant.
@@ -71,9 +77,19 @@ pub(crate) fn bars(title: String, y: &str, raced: &[&Raced], of: impl Fn(&Raced)
         Series { points: points.collect(), marks: Marks::Bars, name }
     });
     let series = series.collect();
-    let names =
-        matrices.into_iter().map(|(name, twin)| if twin { format!("{name} (twin)") } else { name }).collect();
+    let names = matrices.into_iter().map(|(name, twin)| text::name(&name, twin)).collect();
     Figure { title, x: Axis::named("matrix", names), y: Axis::linear(y), series }
+}
+
+/// Bars of a table's first columns, a group for each row.
+pub(crate) fn of_columns(title: &str, y: Axis, rows: &[Row], columns: &[&str]) -> Figure {
+    let series = columns.iter().enumerate().map(|(at, name)| {
+        let points = rows.iter().enumerate().filter_map(|(x, row)| Some((x as f64, row.values[at].ours?)));
+        Series { name: (*name).into(), marks: Marks::Bars, points: points.collect() }
+    });
+    let series = series.collect();
+    let names = rows.iter().map(|row| text::name(&row.label, row.twin)).collect();
+    Figure { title: title.into(), x: Axis::named("matrix", names), y, series }
 }
 
 /// Time of one contestant over that of another, matrix by matrix: above 1 where the second is faster.

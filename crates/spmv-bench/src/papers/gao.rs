@@ -6,7 +6,9 @@ use spmv::tiling::{RowBlocks, Tiling};
 use spmv::{Algorithm, Csr, Dtype};
 use spmv_io::suite::GAO_2016;
 
-use super::figures::{self, by_device, claim, left_out, maximum, mean, ratios, table, with_mean};
+use super::figures::{
+    self, by_device, claim, left_out, maximum, mean, of_precision, ratios, table, with_mean,
+};
 use super::item::{How, Item, Paper};
 use super::outcome::{Claim, Column, Outcome, Row, Rule, Table, Value};
 use super::scene::{Contestant, Raced, Scene, algorithms};
@@ -239,21 +241,6 @@ fn race(scene: &Scene<'_>) -> anyhow::Result<Vec<Raced>> {
     Ok(raced)
 }
 
-fn of_precision(raced: Vec<Raced>, precision: Dtype) -> Vec<Raced> {
-    raced.into_iter().filter(|r| r.precision == precision).collect()
-}
-
-/// What the paper says of an item's devices.
-fn papers(scene: &Scene<'_>, item: &str, what: &str, precision: &str) -> Vec<(String, f64)> {
-    let is_it = |n: &&super::numbers::Number| n.what == what && n.precision.as_deref() == Some(precision);
-    scene
-        .numbers
-        .of_item(item)
-        .filter(is_it)
-        .map(|n| (n.device.clone().unwrap_or_default(), n.value))
-        .collect()
-}
-
 fn throughput(scene: &Scene<'_>, item: &str, precision: Dtype) -> anyhow::Result<Outcome> {
     let raced = of_precision(race(scene)?, precision);
     let mut outcome = Outcome::of(item);
@@ -266,7 +253,7 @@ fn throughput(scene: &Scene<'_>, item: &str, precision: Dtype) -> anyhow::Result
             let lost = ratios(&of_it, PCSR, ours, |_| true);
             let count =
                 (!lost.is_empty()).then(|| lost.iter().filter(|(_, ratio)| *ratio <= 1.0).count() as f64);
-            let papers = papers(scene, item, what, &precision);
+            let papers = scene.numbers.stated(item, what, Some(&precision));
             outcome.claims.push(claim(
                 format!("{what} ({ours})"),
                 (&on, &precision),
@@ -297,7 +284,7 @@ fn speed_ups(scene: &Scene<'_>, item: &str, precision: Dtype) -> anyhow::Result<
             let over_pcsr = ratios(&of_it, PCSR, ours, |_| true);
             let least = over_pcsr.iter().map(|(_, ratio)| *ratio).min_by(f64::total_cmp);
             for (sum, value) in [("least", least), ("greatest", maximum(&over_pcsr))] {
-                let papers = papers(scene, item, &format!("IPCSR over PCSR, {sum}"), &precision);
+                let papers = scene.numbers.stated(item, &format!("IPCSR over PCSR, {sum}"), Some(&precision));
                 let what = format!("IPCSR over PCSR, {sum} ({ours})");
                 outcome.claims.push(claim(what, (&on, &precision), papers, value, ("x", Rule::SameWinner)));
             }
@@ -315,8 +302,11 @@ fn figure_4(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
         let mut rows = Vec::new();
         for other in others.iter().filter(|name| ![PUBLISHED, IMPROVED].contains(&name.as_str())) {
             let means = [PUBLISHED, IMPROVED].map(|ours| mean(&ratios(&of_it, other, ours, |_| true)));
-            let papers =
-                papers(scene, "figure-4", &format!("IPCSR over {}, mean", other.to_uppercase()), &precision);
+            let papers = scene.numbers.stated(
+                "figure-4",
+                &format!("IPCSR over {}, mean", other.to_uppercase()),
+                Some(&precision),
+            );
             let paper = (!papers.is_empty())
                 .then(|| papers.iter().map(|(_, v)| v).sum::<f64>() / papers.len() as f64);
             let n = ratios(&of_it, other, IMPROVED, |_| true).len();
@@ -367,7 +357,7 @@ fn figure_7(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
     let raced = of_precision(race(scene)?, Dtype::F32);
     let mut outcome = Outcome::of(ITEM);
     let gbs = |r: &Raced| r.us.map(|us| report::Row::compulsory_bytes(&r.rows, r.precision) / us / 1e3);
-    let state = |what: &str| papers(scene, ITEM, what, "f32").first().map(|(_, value)| *value);
+    let state = |what: &str| scene.numbers.stated(ITEM, what, Some("f32")).first().map(|(_, value)| *value);
     for (on, precision, of_it) in by_device(&raced) {
         let title = format!("GB/s of compulsory traffic in {precision} on {on}");
         outcome.tables.push(table(title.clone(), &of_it, 1, gbs));

@@ -94,6 +94,14 @@ impl Numbers {
         self.of_item(item).find(|n| n.what == what && matches(n)).map(|n| n.value)
     }
 
+    /// What is stated of an item, each number with its device; of one type of values, if it is given.
+    pub(crate) fn stated(&self, item: &str, what: &str, precision: Option<&str>) -> Vec<(String, f64)> {
+        let is_it =
+            |n: &&Number| n.what == what && (precision.is_none() || n.precision.as_deref() == precision);
+        let of_it = self.of_item(item).filter(is_it);
+        of_it.map(|n| (n.device.clone().unwrap_or_default(), n.value)).collect()
+    }
+
     /// The number of a matrix.
     pub(crate) fn of_matrix(&self, item: &str, what: &str, matrix: &str) -> Option<f64> {
         self.find(item, what, |n| n.matrix.as_deref() == Some(matrix))

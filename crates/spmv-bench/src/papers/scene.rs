@@ -286,7 +286,7 @@ impl Scene<'_> {
         Ok(files)
     }
 
-    /// As the rest of the bench is told what to measure.
+    /// The same devices, caches and runs for `bench`'s own measurements.
     pub(crate) fn way<'a>(
         &'a self,
         targets: &'a [&'a Target],
@@ -326,7 +326,10 @@ where
 /// A regular and an irregular one.
 const QUICK_SUITE: [&str; 2] = ["mac_econ_fwd500", "dc2"];
 
-/// Those of these names that there are.
+/// Those of these names.
+///
+/// # Panics
+/// If there is no such algorithm: names are part of the program.
 pub(crate) fn algorithms(names: &[&str]) -> impl Iterator<Item = Algorithm> {
-    names.iter().filter_map(|name| name.parse().ok())
+    names.iter().map(|name| name.parse().expect("an algorithm's name"))
 }

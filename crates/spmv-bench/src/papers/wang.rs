@@ -5,7 +5,7 @@ use std::rc::Rc;
 use spmv::{Dtype, Profile};
 use spmv_model::{Extent, Format, Quantity, Spread};
 
-use super::figures::claim;
+use super::figures::{claim, of_columns};
 use super::item::{How, Item, Paper};
 use super::outcome::{Axis, Column, Figure, Marks, Outcome, Row, Rule, Series, Table, Value};
 use super::scene::Scene;
@@ -369,7 +369,12 @@ fn errors(scene: &Scene<'_>, item: &str, format: Format) -> anyhow::Result<Outco
         ];
         let columns = columns.map(|(name, digits)| Column::new(name, digits)).to_vec();
         let title = format!("D_r of {format} in percent, waves rounded up, in f32 on {}", study.on);
-        outcome.figures.push(figure(&title, &rows, "D_r, %", &["fixed", "uniform", "normal", "rates"]));
+        outcome.figures.push(of_columns(
+            &title,
+            Axis::log("D_r, %"),
+            &rows,
+            &["fixed", "uniform", "normal", "rates"],
+        ));
         outcome.tables.push(Table { title, rows_are: "matrix".into(), columns, rows });
         claims(&mut outcome, study, format);
     }
@@ -430,16 +435,6 @@ fn claims(outcome: &mut Outcome, study: &Study, format: Format) {
     }
 }
 
-fn figure(title: &str, rows: &[Row], y: &str, names: &[&str]) -> Figure {
-    let series = names.iter().enumerate().map(|(at, name)| {
-        let points = rows.iter().enumerate().filter_map(|(x, row)| Some((x as f64, row.values[at].ours?)));
-        Series { name: (*name).into(), marks: Marks::Bars, points: points.collect() }
-    });
-    let series = series.collect();
-    let labels = rows.iter().map(|row| row.label.clone()).collect();
-    Figure { title: title.into(), x: Axis::named("matrix", labels), y: Axis::log(y), series }
-}
-
 /// Estimated and measured times.
 fn times(scene: &Scene<'_>, item: &str, format: Format) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::of(item);
@@ -456,7 +451,12 @@ fn times(scene: &Scene<'_>, item: &str, format: Format) -> anyhow::Result<Outcom
         let columns =
             ["measured, us", "fixed", "uniform", "normal"].map(|name| Column::new(name, 1)).to_vec();
         let title = format!("time of {format} in microseconds in f32 on {}", study.on);
-        outcome.figures.push(figure(&title, &rows, "us", &["measured", "fixed", "uniform", "normal"]));
+        outcome.figures.push(of_columns(
+            &title,
+            Axis::log("us"),
+            &rows,
+            &["measured", "fixed", "uniform", "normal"],
+        ));
         let above = |row: &&Row| row.values[3].ours > row.values[0].ours;
         let share = 100.0 * rows.iter().filter(above).count() as f64 / rows.len().max(1) as f64;
         outcome.tables.push(Table { title, rows_are: "matrix".into(), columns, rows });

@@ -1,8 +1,11 @@
 //! Figures 4 to 6, Table 1 and stage 2: one race over the suite, shown in several ways.
 
 use spmv::{Algorithm, Dtype, Options, RowStats, Tiling};
+use spmv_io::suite::{self, Class};
 
-use super::super::figures::{self, by_device, claim, left_out, maximum, mean, ratios, table, with_mean};
+use super::super::figures::{
+    self, by_device, claim, left_out, maximum, mean, of_precision, ratios, table, with_mean,
+};
 use super::super::outcome::{Column, Outcome, Row, Rule, Table, Value};
 use super::super::scene::{Contestant, Raced, Scene, Way};
 use crate::bench::devices::Target;
@@ -43,10 +46,6 @@ fn race(scene: &Scene<'_>) -> anyhow::Result<Vec<Raced>> {
     scene.race("the suite", &scene.suite(), &[Dtype::F32, Dtype::F64], &contestants)
 }
 
-fn of_precision(raced: &[Raced], precision: Dtype) -> Vec<Raced> {
-    raced.iter().filter(|r| r.precision == precision).cloned().collect()
-}
-
 pub(super) fn figure_4(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
     throughput(scene, "figure-4", Dtype::F32)
 }
@@ -57,7 +56,7 @@ pub(super) fn figure_5(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
 
 /// GFlop/s of everyone, the harmonic mean, and speed-ups as the paper sums them up.
 fn throughput(scene: &Scene<'_>, item: &str, precision: Dtype) -> anyhow::Result<Outcome> {
-    let raced = of_precision(&race(scene)?, precision);
+    let raced = of_precision(race(scene)?, precision);
     let mut outcome = Outcome::of(item);
     for (on, precision, of_it) in by_device(&raced) {
         let title = format!("GFlop/s in {precision} on {on}, and on the CPU");
@@ -70,7 +69,7 @@ fn throughput(scene: &Scene<'_>, item: &str, precision: Dtype) -> anyhow::Result
             let all = ratios(&of_it, slow, OURS, |_| true);
             for (sum, ours) in [("mean", mean(&all)), ("maximum", maximum(&all))] {
                 let what = format!("{what}, {sum}");
-                let papers = papers(scene, item, &what);
+                let papers = scene.numbers.stated(item, &what, None);
                 outcome.claims.push(claim(what, (&on, &precision), papers, ours, ("x", Rule::SameWinner)));
             }
             for (class, name) in [(true, "the ten regular ones"), (false, "the ten irregular ones")] {
@@ -95,15 +94,9 @@ fn throughput(scene: &Scene<'_>, item: &str, precision: Dtype) -> anyhow::Result
     Ok(outcome)
 }
 
-/// The paper's devices and numbers.
-pub(super) fn papers(scene: &Scene<'_>, item: &str, what: &str) -> Vec<(String, f64)> {
-    let of_it = scene.numbers.of_item(item).filter(|n| n.what == what);
-    of_it.map(|n| (n.device.clone().unwrap_or_default(), n.value)).collect()
-}
-
-/// Whether the paper groups it with the regular ones: the first ten of Table 3.
+/// Whether the paper groups it with the regular ones.
 fn is_regular(matrix: &str) -> bool {
-    spmv_io::suite::ENTRIES.iter().position(|entry| entry.name == matrix).is_some_and(|at| at < 10)
+    suite::find(matrix).is_some_and(|entry| entry.class == Class::Regular)
 }
 
 /// Bytes by the paper's formula: x is read once for each nonzero.
@@ -271,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_first_ten_matrices_are_the_regular_ones() {
-        let regular = spmv_io::suite::ENTRIES.iter().filter(|entry| is_regular(entry.name)).count();
+        let regular = suite::ENTRIES.iter().filter(|entry| is_regular(entry.name)).count();
         assert!(regular == 10 && is_regular("mc2depi") && !is_regular("cop20k_A"));
     }
 }
