@@ -5,10 +5,8 @@ use std::fmt::Write;
 use spmv::{Csr, Pattern, Regularity};
 
 use super::inputs::Input;
+use super::tan_2019;
 use super::text::{aligned, name};
-
-/// Share of each pattern in the SuiteSparse collection in percent, as the paper gives it (section 3.1).
-const PAPER: [(Pattern, f64); 2] = [(Pattern::QuasiDiagonal, 23.0), (Pattern::Tetris, 43.1)];
 
 /// One matrix, counted.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +62,7 @@ pub(crate) fn text(counted: &[Counted]) -> String {
     let has_twins = originals.len() < counted.len();
     let sets = [("originals", originals), ("all, twins as they were made", counted.iter().collect())];
     for (set, of_set) in sets.into_iter().take(if has_twins { 2 } else { 1 }) {
-        for (pattern, paper) in PAPER {
+        for (pattern, paper) in tan_2019::PATTERNS.map(|(pattern, name)| (pattern, tan_2019::share(name))) {
             if let Some(ours) = percentage(&of_set, pattern) {
                 let n = of_set.len();
                 let _ =

@@ -18,6 +18,7 @@ pub(crate) mod runner;
 pub(crate) mod stop;
 mod sweep;
 mod table;
+pub(crate) mod tan_2019;
 pub(crate) mod text;
 pub(crate) mod tiling;
 

@@ -3,22 +3,22 @@
 use spmv::{Algorithm, Pattern};
 use spmv_io::suite::{Entry, TAN_2019_QUASI_DIAGONAL, TAN_2019_TETRIS};
 
-use super::figures::{claim, distinct};
+use super::figures::{claim, distinct, of_columns};
 use super::item::{How, Item, Paper};
-use super::outcome::{Axis, Column, Figure, Marks, Outcome, Row, Rule, Series, Table, Value};
+use super::outcome::{Axis, Column, Outcome, Row, Rule, Table, Value};
 use super::scene::Scene;
 use crate::bench::census::{self, Counted};
 use crate::bench::devices::Target;
 use crate::bench::inputs::Input;
 use crate::bench::live::Live;
 use crate::bench::report::{Cache, HeteroRow, RegularRow, Report};
-use crate::bench::{hetero, regular};
+use crate::bench::{hetero, regular, tan_2019};
 
 const BOTH: &str = "a device next to the cpu backend";
 
 pub(super) const PAPER: Paper = Paper {
     id: "tan-2019",
-    data: include_str!("../../papers/tan-2019.toml"),
+    data: tan_2019::DATA,
     items: &[
         Item {
             id: "figure-1",
@@ -288,7 +288,12 @@ fn speed_ups(scene: &Scene<'_>, item: &str, pattern: Pattern) -> anyhow::Result<
         let columns = columns.map(|name| Column::new(name, 2)).to_vec();
         let title = format!("speed-up over the device alone in {precision} on {on}");
         let lines: Vec<Row> = lines.collect();
-        outcome.figures.push(figure(&title, &lines, &["before", "after", "as chosen"]));
+        outcome.figures.push(of_columns(
+            &title,
+            Axis::linear("speed-up"),
+            &lines,
+            &["before", "after", "as chosen"],
+        ));
         outcome.tables.push(Table { title, rows_are: "matrix".into(), columns, rows: lines });
         let paper = |step: &str| {
             let is_it =
@@ -314,21 +319,6 @@ fn speed_ups(scene: &Scene<'_>, item: &str, pattern: Pattern) -> anyhow::Result<
     outcome.wrong = wrong.map(|r| format!("{} in {} on {}", r.matrix, r.precision, r.on)).collect();
     outcome.notes.push("Vectors are on the host, for the device alone as for both.".into());
     Ok(outcome)
-}
-
-/// Bars of the table's first columns.
-fn figure(title: &str, rows: &[Row], columns: &[&str]) -> Figure {
-    let series = columns.iter().enumerate().map(|(at, name)| {
-        let points = rows.iter().enumerate().filter_map(|(x, row)| Some((x as f64, row.values[at].ours?)));
-        Series { name: (*name).into(), marks: Marks::Bars, points: points.collect() }
-    });
-    let names = rows.iter().map(|r| if r.twin { format!("{} (twin)", r.label) } else { r.label.clone() });
-    Figure {
-        title: title.into(),
-        x: Axis::named("matrix", names.collect()),
-        y: Axis::linear("speed-up"),
-        series: series.collect(),
-    }
 }
 
 fn figure_10(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
@@ -372,7 +362,12 @@ fn figure_10(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
         let columns = ["over CSR as auto has it", "over csr_vector", "slots for a nonzero"];
         let columns = columns.map(|name| Column::new(name, 2)).to_vec();
         let title = format!("DIA or ELL over CSR on regular parts in {precision} on {on}");
-        outcome.figures.push(figure(&title, &lines, &["over auto", "over csr_vector"]));
+        outcome.figures.push(of_columns(
+            &title,
+            Axis::linear("speed-up"),
+            &lines,
+            &["over auto", "over csr_vector"],
+        ));
         let wins = lines.iter().filter(|row| row.values[0].ours.is_some_and(|ratio| ratio > 1.0)).count();
         let n = lines.iter().filter(|row| row.values[0].ours.is_some()).count();
         outcome.tables.push(Table { title, rows_are: "matrix".into(), columns, rows: lines });

@@ -5,11 +5,9 @@ use std::fmt::Write;
 use spmv::Pattern;
 
 use super::super::report::{HeteroRow, Report, geometric_mean};
+use super::super::tan_2019;
 use super::super::text::{aligned, name, number, tail};
 
-/// Mean speed-up over the device alone in the paper, before and after the cooperative step (section 4.2, figures 8 and 9).
-const PAPER: [(Pattern, [f64; 2]); 2] =
-    [(Pattern::QuasiDiagonal, [1.43, 1.74]), (Pattern::Tetris, [1.82, 2.15])];
 /// What both together must reach of the faster one alone.
 const FLOOR: f64 = 0.97;
 /// From what on a matrix is listed as one that gains by it.
@@ -158,7 +156,7 @@ fn arithmetic_mean(values: &[f64]) -> Option<f64> {
 }
 
 fn means(text: &mut String, rows: &[&HeteroRow]) {
-    for (pattern, paper) in PAPER {
+    for (pattern, paper) in tan_2019::PATTERNS.map(|(pattern, name)| (pattern, tan_2019::speed_ups(name))) {
         of_pattern(text, rows, pattern, paper);
     }
     let over_single: Vec<f64> = rows.iter().filter_map(|row| row.over_single()).collect();
