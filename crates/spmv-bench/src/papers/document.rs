@@ -36,7 +36,7 @@ pictures; of them only what text and tables state can be compared. Most matrices
 `--originals FOLDER` takes originals instead.
 
 A verdict follows from the numbers. An item *differs* if one of the paper's statements does not hold here by the rule that its table
-names; the statements are in the table below the items.
+names; the statements are in the table below the items. It is *shown* if the paper states nothing of it that could hold or not.
 ";
 
 /// Writes the document.

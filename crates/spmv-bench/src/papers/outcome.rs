@@ -110,6 +110,8 @@ pub(crate) enum Rule {
 pub(crate) enum Verdict {
     Reproduced,
     Differs,
+    /// Measured, but the paper states nothing that could hold or not.
+    Shown,
     /// Nothing of it was measured.
     NotMeasured,
 }
@@ -207,15 +209,14 @@ impl Outcome {
         Self { item: item.into(), ..Self::default() }
     }
 
-    /// Differs if a claim does not hold; nothing is measured if none could be decided and there is no table either.
+    /// Differs if a claim does not hold, is shown if none could be decided, and not measured if there is no table either.
     pub(crate) fn verdict(&self) -> Verdict {
         let decided: Vec<bool> = self.claims.iter().filter_map(Claim::holds).collect();
         match decided.iter().all(|holds| *holds) {
             false => Verdict::Differs,
-            true if decided.is_empty() && self.tables.iter().all(|t| t.rows.is_empty()) => {
-                Verdict::NotMeasured
-            }
-            true => Verdict::Reproduced,
+            true if !decided.is_empty() => Verdict::Reproduced,
+            true if self.tables.iter().all(|table| table.rows.is_empty()) => Verdict::NotMeasured,
+            true => Verdict::Shown,
         }
     }
 }
@@ -225,6 +226,7 @@ impl Verdict {
         match self {
             Verdict::Reproduced => "reproduced",
             Verdict::Differs => "differs",
+            Verdict::Shown => "shown",
             Verdict::NotMeasured => "not measured",
         }
     }
@@ -262,9 +264,18 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_item_differs_if_one_claim_does_and_is_not_measured_without_any() {
+    fn an_item_differs_if_one_claim_does_and_is_shown_or_not_measured_without_any() {
         let mut outcome = Outcome::of("figure-4");
         assert_eq!(outcome.verdict(), Verdict::NotMeasured);
+        let row = Row { label: "a".into(), twin: false, values: vec![], note: String::new() };
+        outcome.tables.push(Table {
+            title: "t".into(),
+            rows_are: "matrix".into(),
+            columns: vec![],
+            rows: vec![row],
+        });
+        outcome.claims.push(claim(&[2.0], Some(3.0), Rule::Shown));
+        assert_eq!(outcome.verdict(), Verdict::Shown);
         outcome.claims.push(claim(&[2.0], Some(3.0), Rule::SameWinner));
         assert_eq!(outcome.verdict(), Verdict::Reproduced);
         outcome.claims.push(claim(&[2.0], Some(0.3), Rule::SameWinner));
