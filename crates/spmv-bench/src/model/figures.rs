@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use spmv::DeviceCaps;
-use spmv_model::{Fit, Fitted, FittedLine, Format, PAPER_BREAK, Quantity, fingerprint, read_json};
+use spmv::{DeviceCaps, Dtype};
+use spmv_model::{Fit, Fitted, FittedLine, Format, PAPER_BREAK, Quantity, Spread, fingerprint, read_json};
 
 use super::lines::Measured;
+use super::scope::profile_path;
+use crate::bench::devices::Target;
 use crate::bench::text::aligned;
 
 /// Samples, lines and residuals of a device, in a file next to its profile.
@@ -29,6 +31,17 @@ impl Samples {
         let none = Self { device: caps.name.clone(), fingerprint: fingerprint(caps), measured: vec![] };
         // Of another device or version: the next fit writes them anew, as it does the profile.
         read_json(path).ok().filter(|kept: &Self| kept.fingerprint == none.fingerprint).unwrap_or(none)
+    }
+
+    /// What earlier fits of a device kept of a spread and type; nothing if a format is missing.
+    ///
+    /// # Errors
+    /// If there is no folder for profiles.
+    pub(crate) fn of_spread(target: &Target, value: Dtype, spread: Spread) -> anyhow::Result<Vec<Measured>> {
+        let kept = Self::kept(&Self::path(&profile_path(target)?), target.context.caps());
+        let is_it = |m: &Measured| m.spread == spread && m.value == value.name();
+        let of_it: Vec<Measured> = kept.measured.into_iter().filter(is_it).collect();
+        Ok(if of_it.len() == Format::ALL.len() { of_it } else { vec![] })
     }
 
     /// Replaces what was measured of that format, spread and type.

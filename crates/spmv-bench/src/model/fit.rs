@@ -77,11 +77,12 @@ fn of_device(args: &FitArgs, target: &Target) -> anyhow::Result<()> {
             println!("{why}");
             continue;
         }
-        by_dtype!(precision, T => of_type::<T>(args, target, &mut profile, &mut samples))?;
-        profile.save(&path)?;
-        if !args.rates_only {
-            write_json(&samples_path, &samples)?;
-        }
+        // Each spread takes minutes on a large device: what is measured is kept at once.
+        let mut keep = |profile: &Profile, samples: Option<&Samples>| -> anyhow::Result<()> {
+            profile.save(&path)?;
+            Ok(samples.map_or(Ok(()), |samples| write_json(&samples_path, samples))?)
+        };
+        by_dtype!(precision, T => of_type::<T>(args, target, &mut profile, &mut samples, &mut keep))?;
     }
     if args.built_in {
         profile.to_built_in().save(BUILT_IN.as_ref())?;
@@ -97,17 +98,21 @@ fn of_type<T: Scalar>(
     target: &Target,
     profile: &mut Profile,
     samples: &mut Samples,
+    keep: &mut dyn FnMut(&Profile, Option<&Samples>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()>
 where
     T::Accum: Scalar,
 {
     if !args.rates_only {
-        args.scope.model.iter().try_for_each(|spread| lines::<T>(args, target, *spread, profile, samples))?;
+        for spread in &args.scope.model {
+            lines::<T>(args, target, *spread, profile, samples)?;
+            keep(profile, Some(samples))?;
+        }
     }
     for rates in rates::of_type::<T>(target, args.quick)? {
         profile.put_rates(rates);
     }
-    Ok(())
+    keep(profile, None)
 }
 
 /// One spread and type of values: samples, lines and residuals to their file, lines to the profile.

@@ -3,7 +3,7 @@
 
 mod budget;
 pub(crate) mod evaluation;
-mod figures;
+pub(crate) mod figures;
 mod fit;
 pub(crate) mod lines;
 pub(crate) mod paper;
@@ -11,7 +11,7 @@ mod predict;
 mod rates;
 mod report;
 mod scope;
-mod timing;
+pub(crate) mod timing;
 #[cfg(feature = "train")]
 mod train;
 

@@ -25,9 +25,9 @@ fn options(target: &Target, format: Format, max_blow_up: f64) -> Options {
 }
 
 /// Multiplications after the first ones.
-pub(super) struct Runs {
+pub(crate) struct Runs {
     /// What ran.
-    pub(super) kernel: KernelSpec,
+    pub(crate) kernel: KernelSpec,
     /// By the device's timestamps where it has them; at least one.
     seconds: Vec<f64>,
 }
@@ -38,7 +38,7 @@ impl Runs {
         self.seconds.iter().sum::<f64>() / self.seconds.len() as f64
     }
 
-    pub(super) fn median(self) -> f64 {
+    pub(crate) fn median(self) -> f64 {
         median(self.seconds)
     }
 }
@@ -57,7 +57,7 @@ where
 }
 
 /// Multiplies several times. `None` where a layout refuses the matrix, or the device the algorithm.
-pub(super) fn of<T: Scalar>(target: &Target, options: &Options, a: &Csr<T>) -> anyhow::Result<Option<Runs>>
+pub(crate) fn of<T: Scalar>(target: &Target, options: &Options, a: &Csr<T>) -> anyhow::Result<Option<Runs>>
 where
     T::Accum: Scalar,
 {

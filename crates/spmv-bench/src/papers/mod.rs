@@ -11,6 +11,7 @@ pub(crate) mod numbers;
 mod outcome;
 mod page;
 mod print;
+mod roof;
 mod scene;
 mod study;
 mod tan;
@@ -54,6 +55,9 @@ pub(crate) struct Args {
     /// Few matrices and runs: a preview.
     #[arg(long)]
     quick: bool,
+    /// wang-2017: takes the grids that `cargo xtask fit` kept, and measures the others.
+    #[arg(long, conflicts_with = "quick")]
+    fitted: bool,
     /// Writes what was found as JSON; to standard output with `-`.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -61,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Writes docs/reproduction.md from the archived runs instead.
-    #[arg(long, conflicts_with_all = ["item", "json", "html", "quick"])]
+    #[arg(long, conflicts_with_all = ["item", "json", "html", "quick", "fitted"])]
     document: bool,
 }
 
@@ -125,6 +129,7 @@ fn measure(
         targets,
         precisions: &args.precision,
         quick: args.quick,
+        fitted: args.fitted,
         repeat: args.repeat.or(args.quick.then_some(QUICK_REPEAT)),
         read_gbs,
         eviction,

@@ -30,6 +30,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) precisions: &'a [Dtype],
     /// Few matrices and runs: a preview.
     pub(crate) quick: bool,
+    /// Grids of Wang et al. that a fit kept are not measured again.
+    pub(crate) fitted: bool,
     pub(crate) repeat: Option<usize>,
     pub(crate) read_gbs: f64,
     pub(crate) eviction: &'a Eviction,

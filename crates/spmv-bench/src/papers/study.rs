@@ -8,5 +8,7 @@ pub(crate) struct Study {
     /// Label of the device.
     pub(crate) on: String,
     pub(crate) measured: Vec<Measured>,
+    /// Spreads whose samples are those that a fit kept.
+    pub(crate) n_kept: u32,
     pub(crate) evaluation: Evaluation,
 }

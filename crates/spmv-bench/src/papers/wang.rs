@@ -14,6 +14,7 @@ use crate::bench::MatrixCache;
 use crate::bench::inputs::Input;
 use crate::bench::report::Cache;
 use crate::model::evaluation::{self, PAPERS_LEAST_WAVES, Prediction};
+use crate::model::figures::Samples;
 use crate::model::lines::{self, Effort};
 use crate::model::paper;
 
@@ -167,15 +168,22 @@ fn study(scene: &Scene<'_>) -> anyhow::Result<Rc<Vec<Study>>> {
         // The rates that Auto compares, if they were fitted; the lines are new.
         let kept = target.context.profile(Dtype::F32).cloned();
         let mut profile = kept.unwrap_or_else(|| Profile::new(target.context.caps()));
+        let mut n_kept = 0;
         for spread in Spread::ALL {
             scene.stop.check()?;
-            scene.bar.set_message(format!("{}: {spread}", target.label));
-            measured.extend(lines::measure::<f32>(target, &Format::ALL, spread, &effort(scene))?);
+            let fitted = if scene.fitted { Samples::of_spread(target, Dtype::F32, spread)? } else { vec![] };
+            if fitted.is_empty() {
+                scene.bar.set_message(format!("{}: {spread}", target.label));
+                measured.extend(lines::measure::<f32>(target, &Format::ALL, spread, &effort(scene))?);
+            } else {
+                n_kept += 1;
+                measured.extend(fitted);
+            }
         }
         measured.iter().for_each(|of_format| profile.put(of_format.model()));
         let cache = MatrixCache::new(MatrixCache::CAPACITY_BYTES);
         let evaluation = evaluation::evaluate::<f32>(target, &profile, &Spread::ALL, &inputs, &cache)?;
-        studies.push(Study { on: target.label.clone(), measured, evaluation });
+        studies.push(Study { on: target.label.clone(), measured, n_kept, evaluation });
     }
     let studies = Rc::new(studies);
     *scene.studied.borrow_mut() = Some(Rc::clone(&studies));
@@ -303,6 +311,12 @@ fn left_out(outcome: &mut Outcome, study: &Study, format: Format) {
             m.spread,
             study.on,
             m.left_out.len()
+        ));
+    }
+    if study.n_kept > 0 {
+        let (n, on) = (study.n_kept, &study.on);
+        outcome.notes.push(format!(
+            "{on}: `cargo xtask fit` had measured the grid of {n} of the three spreads before."
         ));
     }
 }

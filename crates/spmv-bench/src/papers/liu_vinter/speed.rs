@@ -7,6 +7,7 @@ use super::super::figures::{
     self, by_device, claim, left_out, maximum, mean, of_precision, ratios, table, with_mean,
 };
 use super::super::outcome::{Column, Outcome, Row, Rule, Table, Value};
+use super::super::roof;
 use super::super::scene::{Contestant, Raced, Scene, Way};
 use crate::bench::devices::Target;
 use crate::bench::report::{self, harmonic_mean};
@@ -108,6 +109,8 @@ fn bytes_of_the_paper(rows: &RowStats, value: Dtype) -> f64 {
 pub(super) fn figure_6(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
     let raced: Vec<Raced> = race(scene)?.into_iter().filter(|r| r.name == OURS).collect();
     let mut outcome = Outcome::of("figure-6");
+    let roofs = scene.targets.iter().map(|target| Ok((&target.label, roof::read_gbs(scene, target)?)));
+    let roofs: Vec<(&String, Option<f64>)> = roofs.collect::<anyhow::Result<_>>()?;
     for (on, precision, of_it) in by_device(&raced) {
         let gbs = |r: &Raced, bytes: f64| r.us.map(|us| bytes / us / 1e3);
         let papers_gbs = |r: &Raced| gbs(r, bytes_of_the_paper(&r.rows, r.precision));
@@ -123,17 +126,15 @@ pub(super) fn figure_6(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
         let title = format!("bandwidth of spec_segsum in {precision} on {on}");
         let rows = rows.collect();
         outcome.tables.push(Table { title: title.clone(), rows_are: "matrix".into(), columns, rows });
-        let target = scene.targets.iter().find(|target| target.label == on);
-        if target.is_some_and(Target::is_in_host_memory) {
-            let best = of_it.iter().filter_map(|r| papers_gbs(r)).max_by(f64::total_cmp);
-            outcome.claims.push(claim(
-                "highest bandwidth by the paper's formula over what memory reads",
-                (&on, &precision),
-                vec![],
-                best.map(|gbs| gbs / scene.read_gbs),
-                ("x", Rule::Shown),
-            ));
-        }
+        let best = of_it.iter().filter_map(|r| papers_gbs(r)).max_by(f64::total_cmp);
+        let roof = roofs.iter().find(|(target, _)| **target == on).and_then(|(_, roof)| *roof);
+        outcome.claims.push(claim(
+            "highest bandwidth by the paper's formula over what memory reads",
+            (&on, &precision),
+            vec![],
+            best.zip(roof).map(|(gbs, roof)| gbs / roof),
+            ("x", Rule::Shown),
+        ));
         // "We can see that the regular matrices can use bandwidth more efficiently compared to the irregular ones."
         let mean_of = |class: bool| {
             let values = of_it.iter().filter(|r| is_regular(&r.matrix) == class);
@@ -150,7 +151,10 @@ pub(super) fn figure_6(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
         ));
         outcome.figures.push(figures::bars(title, "GB/s, the paper's formula", &of_it, papers_gbs));
     }
-    outcome.notes.push(format!("The host's memory was measured to read {:.1} GB/s.", scene.read_gbs));
+    for (on, roof) in roofs {
+        let roof = roof.map_or_else(|| "an unknown number of".into(), |roof| format!("{roof:.1}"));
+        outcome.notes.push(format!("{on}: its memory was measured to read {roof} GB/s."));
+    }
     Ok(outcome)
 }
 
