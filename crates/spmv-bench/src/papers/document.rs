@@ -82,7 +82,8 @@ fn text(archives: &[Archive]) -> String {
         let of_it: Vec<&Archive> = archives.iter().filter(|a| a.findings.paper == paper.id).collect();
         let _ = writeln!(text, "\n## {}\n", paper.numbers().citation);
         for archive in &of_it {
-            let devices: Vec<&str> = archive.findings.devices.iter().map(|d| d.name.as_str()).collect();
+            let devices: Vec<String> =
+                archive.findings.devices.iter().map(|d| format!("{}: {}", d.label, d.name)).collect();
             let _ = writeln!(
                 text,
                 "- [{}](results/{}): {}; {}; commit {}",
