@@ -177,3 +177,28 @@ DEVICE uint locate(const uint *row_ptr, uint low, uint high, uint entry)
     }
     return low;
 }
+
+// Reductions of vectors: sums, and greatest numbers, of which a NaN is one.
+#define OP_SUM 0
+#define OP_GREATEST 1
+DEVICE accum_t joined_by(uint op, accum_t a, accum_t b)
+{
+    if (op == OP_SUM) return a + b;
+    return b > a || b != b ? b : a;
+}
+
+// What all lanes of the group have together. `own` holds a number of each; all lanes must come here once.
+DEVICE accum_t group_total(accum_t *own, accum_t v, uint op)
+{
+    const uint lane = threadIdx.x;
+    own[lane] = v;
+    uint reach = 1;
+    while (reach < blockDim.x) reach *= 2;
+    for (uint d = reach / 2; d > 0; d /= 2)
+    {
+        group_barrier();
+        if (lane < d && lane + d < blockDim.x) own[lane] = joined_by(op, own[lane], own[lane + d]);
+    }
+    group_barrier();
+    return own[0];
+}

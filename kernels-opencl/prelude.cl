@@ -242,3 +242,29 @@ static uint locate(GLOBAL const uint *row_ptr, uint low, uint high, uint entry)
     }
     return low;
 }
+
+// Reductions of vectors: sums, and greatest numbers, of which a NaN is one.
+#define OP_SUM 0
+#define OP_GREATEST 1
+static accum_t joined_by(uint op, accum_t a, accum_t b)
+{
+    if (op == OP_SUM) return a + b;
+    return b > a || b != b ? b : a;
+}
+
+// What all lanes of the group have together. `own` holds a number of each; all lanes must come here once.
+static accum_t group_total(LOCAL accum_t *own, accum_t v, uint op)
+{
+    const uint lane = (uint)get_local_id(0);
+    const uint n_lanes = LANES * BUNCHES;
+    own[lane] = v;
+    uint reach = 1;
+    while (reach < n_lanes) reach *= 2;
+    for (uint d = reach / 2; d > 0; d /= 2)
+    {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (lane < d && lane + d < n_lanes) own[lane] = joined_by(op, own[lane], own[lane + d]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return own[0];
+}

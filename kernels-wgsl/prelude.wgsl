@@ -193,3 +193,33 @@ fn locate(first: u32, most: u32, entry: u32) -> u32
     return low;
 }
 #end
+#if partials
+
+// Reductions of vectors: sums, and greatest numbers, of which a NaN is one where the device knows NaN.
+const OP_SUM = 0u;
+const OP_GREATEST = 1u;
+fn joined_by(op: u32, a: accum, b: accum) -> accum
+{
+    if (op == OP_SUM) { return a + b; }
+    return select(a, b, b > a || b != b);
+}
+
+var<workgroup> own_totals: array<accum, GROUP>;
+// What all lanes of the group have together; all lanes must come here once.
+fn group_total(v: accum, op: u32) -> accum
+{
+    own_totals[local_id] = v;
+    var reach = 1u;
+    while (reach < GROUP) { reach *= 2u; }
+    for (var d = reach / 2u; d > 0u; d /= 2u)
+    {
+        workgroupBarrier();
+        if (local_id < d && local_id + d < GROUP)
+        {
+            own_totals[local_id] = joined_by(op, own_totals[local_id], own_totals[local_id + d]);
+        }
+    }
+    workgroupBarrier();
+    return own_totals[0];
+}
+#end

@@ -189,6 +189,25 @@ macro_rules! for_each_kernel {
             /// `y <- alpha*t + beta*y`.
             Axpby axpby(n_rows: u32, row_base: u32, alpha: accum, beta: accum, t: [accum], y: [mut accum])
                 local |_| 0;
+
+            /// `y <- a*u + b*y` on vectors, and sums of products of the new `y` by group.
+            ///
+            /// `source`: whether u is `x` (0), `d*x` (1) or one (2). `dots`: whether the new `y` is multiplied by nothing (0), `y`
+            /// (1) or `z` (2). a is `alpha * scalars[alpha_num] / scalars[alpha_den]`, b likewise. A group takes `chunk`
+            /// numbers. What is not read may be any memory that is not written.
+            VecUpdate vec_update(
+                n: u32, chunk: u32, source: u32, dots: u32, alpha: accum, alpha_num: u32, alpha_den: u32, beta: accum,
+                beta_num: u32, beta_den: u32, scalars: [accum], d: [accum], x: [accum], z: [accum], y: [mut accum],
+                partials: [mut accum],
+            ) local |g| g.lanes * g.sum;
+
+            /// Sums of products of two vectors by group (`op` 0), or greatest absolute values of `x` (`op` 1).
+            VecDot vec_dot(n: u32, chunk: u32, op: u32, x: [accum], z: [accum], partials: [mut accum])
+                local |g| g.lanes * g.sum;
+
+            /// What groups found, joined in one order by one group: a sum (`op` 0), or the greatest (`op` 1).
+            VecReduce vec_reduce(n: u32, op: u32, at: u32, partials: [accum], scalars: [mut accum])
+                local |g| g.lanes * g.sum;
         }
     };
 }

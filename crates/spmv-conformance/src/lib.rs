@@ -37,6 +37,7 @@ mod probe;
 mod random;
 mod refusals;
 mod sharing;
+mod vectors;
 mod watch;
 
 use std::sync::{Arc, LazyLock};
@@ -131,6 +132,7 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.extend(canaries::trials(&label, &device, &variant, at));
                 trials.extend(figure3::trials(&label, &device, &variant));
                 trials.extend(sharing::trials(&label, &device, &variant, at));
+                trials.extend(vectors::trials(&label, &device));
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),
             Err(e) => trials.push(absent(&label, B::NAME, &e.to_string())),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spmv_backend::{Addressed, Backend, DeviceCaps, KernelSpec};
 use spmv_core::{Dtype, Value};
@@ -33,6 +33,8 @@ struct Inner<B: Backend> {
     kernels: Mutex<HashMap<KernelSpec, Arc<B::Kernel>>>,
     /// For copies of vectors, as many as ever copied at a time: no run has them in use, since runs borrow them.
     copies: Mutex<Vec<B::Stream>>,
+    /// Stretches of queues that nobody has waited for.
+    live: Mutex<Vec<u64>>,
 }
 
 impl<B: Backend> Clone for Device<B> {
@@ -57,7 +59,8 @@ impl<B: Backend> Device<B> {
     /// As [`new`](Self::new).
     pub fn with_profiles(backend: B, profiles: Vec<Profile>) -> Result<Self> {
         let copies = Mutex::new(vec![backend.open_stream(false)?]);
-        Ok(Self { inner: Arc::new(Inner { backend, profiles, kernels: Mutex::default(), copies }) })
+        let (kernels, live) = (Mutex::default(), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { backend, profiles, kernels, copies, live }) })
     }
 
     /// The times that plans for values of a type follow, if there are any.
@@ -122,14 +125,16 @@ impl<B: Backend> Device<B> {
     pub fn adopt<T: Value>(&self, mut buffer: B::Buffer, len: usize) -> Result<DeviceVec<B, T>> {
         // Copies nothing; the backend checks that the end lies in the buffer.
         self.copies(|s| self.backend().write(s, &mut buffer, bytes_of::<T>(len), &[]))?;
-        let in_use = AtomicU32::new(0);
-        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, in_use, values: PhantomData })
+        Ok(self.vector(buffer, len))
+    }
+
+    fn vector<T>(&self, buffer: B::Buffer, len: usize) -> DeviceVec<B, T> {
+        let (in_use, uses) = (AtomicU32::new(0), Mutex::default());
+        DeviceVec { device: self.clone(), buffer, len, unrepaired: false, in_use, uses, values: PhantomData }
     }
 
     fn uninit<T: Value>(&self, len: usize) -> Result<DeviceVec<B, T>> {
-        let buffer = self.backend().alloc(bytes_of::<T>(len))?;
-        let in_use = AtomicU32::new(0);
-        Ok(DeviceVec { device: self.clone(), buffer, len, unrepaired: false, in_use, values: PhantomData })
+        Ok(self.vector(self.backend().alloc(bytes_of::<T>(len))?, len))
     }
 
     /// The kernel of this key, whatever its S; compiled at most once.
@@ -165,6 +170,11 @@ impl<B: Backend> Device<B> {
         result
     }
 
+    /// Stretches of queues that nobody has waited for.
+    pub(crate) fn live(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn wait_for(&self, stream: &B::Stream) -> spmv_backend::Result<()> {
         self.backend().wait(&self.backend().record(stream)?)
     }
@@ -195,7 +205,15 @@ pub struct DeviceVec<B: Backend, T> {
     /// Runs that were started with it as `x` and not waited for. While there is one, its `Pending` borrows the
     /// vector; so whoever has it mutably and finds one knows that it was forgotten.
     pub(crate) in_use: AtomicU32,
+    uses: Mutex<Uses>,
     values: PhantomData<T>,
+}
+
+/// Stretches of queues that have used a vector since somebody waited for all of them; 0 is none.
+#[derive(Debug, Default)]
+struct Uses {
+    writer: u64,
+    readers: Vec<u64>,
 }
 
 /// Bytes of `n` elements; more than any buffer has, where they cannot be counted.
@@ -269,6 +287,7 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     pub fn read(&self, values: &mut [T]) -> Result<()> {
         self.check_len(values.len())?;
         self.check_repaired()?;
+        self.wait_for_writers()?;
         let bytes = bytemuck::cast_slice_mut(values);
         Ok(self.device.copies(|s| self.device.backend().read(s, &self.buffer, 0, bytes))?)
     }
@@ -301,11 +320,56 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
 
     /// Waits for runs that still use the vector although nobody can wait for them any more.
     pub(crate) fn wait_for_forgotten(&mut self) -> Result<()> {
-        if self.unrepaired || *self.in_use.get_mut() > 0 {
+        let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let is_used =
+            |live: &[u64]| live.contains(&uses.writer) || uses.readers.iter().any(|r| live.contains(r));
+        if self.unrepaired || *self.in_use.get_mut() > 0 || is_used(&self.device.live()) {
             self.device.backend().wait_all()?;
             self.in_use.store(0, Ordering::Relaxed);
         }
+        uses.writer = 0;
+        uses.readers.clear();
         Ok(())
+    }
+
+    /// Before a use that reads: waits for queues that still write the vector.
+    pub(crate) fn wait_for_writers(&self) -> Result<()> {
+        self.read_by(0)
+    }
+
+    /// Notes that a stretch of a queue reads the vector (0: that somebody else does, who is not waited for); waits for others
+    /// that still write it.
+    pub(crate) fn read_by(&self, stretch: u64) -> Result<()> {
+        let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        if uses.writer != stretch && uses.writer != 0 {
+            if self.device.live().contains(&uses.writer) {
+                self.device.backend().wait_all()?;
+            }
+            uses.writer = 0;
+        }
+        if stretch != 0 && !uses.readers.contains(&stretch) {
+            uses.readers.retain(|reader| self.device.live().contains(reader));
+            uses.readers.push(stretch);
+        }
+        Ok(())
+    }
+
+    /// Notes that a stretch of a queue writes the vector; waits for all others that use it.
+    pub(crate) fn written_by(&mut self, stretch: u64) -> Result<()> {
+        let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let others = |used: &u64| *used != stretch;
+        let is_own = self.unrepaired || *self.in_use.get_mut() > 0;
+        if is_own || others(&uses.writer) && uses.writer != 0 || uses.readers.iter().any(others) {
+            self.wait_for_forgotten()?;
+        }
+        self.unrepaired = false;
+        self.uses.get_mut().unwrap_or_else(PoisonError::into_inner).writer = stretch;
+        Ok(())
+    }
+
+    /// Whether it is on a device.
+    pub(crate) fn is_on(&self, what: &'static str, device: &Device<B>) -> Result<()> {
+        if self.device.is(device) { Ok(()) } else { Err(Error::Foreign { what, to: "device" }) }
     }
 
     pub(crate) fn check_repaired(&self) -> Result<()> {

@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// ```
 /// use spmv_exec::Error;
 /// let e = Error::Length { what: "x", found: 3, expected: 4 };
-/// assert_eq!(e.to_string(), "x has 3 values, the matrix needs 4");
+/// assert_eq!(e.to_string(), "x has 3 values, not 4");
 /// ```
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -33,7 +33,7 @@ pub enum Error {
     #[error(transparent)]
     Tiling(#[from] TilingError),
     /// A vector of the wrong length.
-    #[error("{what} has {found} values, the matrix needs {expected}")]
+    #[error("{what} has {found} values, not {expected}")]
     Length {
         /// Which vector.
         what: &'static str,

@@ -50,6 +50,33 @@ pub(crate) fn scalar<A: Accum>(value: A) -> Scalar {
     }
 }
 
+/// Starts a kernel, unless there is nothing for it to do.
+///
+/// # Panics
+/// If the arguments are those of another kernel.
+pub(crate) fn launch<'s, B: Backend, K: Arguments<'s, B>>(
+    device: &Device<B>,
+    stream: &B::Stream,
+    compiled: &Compiled<B>,
+    groups: u32,
+    args: K,
+) -> Result<()> {
+    assert_eq!(K::KERNEL, compiled.spec.id, "arguments of another kernel");
+    if groups == 0 {
+        return Ok(());
+    }
+    let args = args.list();
+    // SAFETY: `args` are those of the kernel (above), each by its name. Of a run: `Prepare` copied the arrays of a validated
+    // matrix, or an algorithm laid them out from one, and sized its scratch memory from the same counts;
+    // `Prepared::check_lengths` saw x and y. Columns are below the length of x by `CsrView::new`, or a layout's
+    // padding; `perm` is a sorted list of all rows. Written buffers are the workspace's or `y`, which is borrowed
+    // mutably; one run at a time borrows the workspace. Host memory is borrowed until `finish` has waited. Of a queue:
+    // `Queue` compared the lengths of all vectors, and it alone has scalars and partial sums, one for each group;
+    // `Uses` makes whoever touches a vector later wait.
+    unsafe { device.backend().launch(stream, &compiled.kernel, groups, &args)? };
+    Ok(())
+}
+
 impl<B: Backend, T: Value> Run<'_, B, T> {
     pub(crate) fn alpha(&self) -> Scalar {
         scalar(self.scaling.alpha)
@@ -65,18 +92,7 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         groups: u32,
         args: K,
     ) -> Result<()> {
-        assert_eq!(K::KERNEL, compiled.spec.id, "arguments of another kernel");
-        if groups == 0 {
-            return Ok(());
-        }
-        let args = args.list();
-        // SAFETY: `args` are those of the kernel (above), each by its name. Lengths: `Prepare` copied the arrays of a
-        // validated matrix, or an algorithm laid them out from one, and sized its scratch memory from the same counts;
-        // `Prepared::check_lengths` saw x and y. Columns are below the length of x by `CsrView::new`, or a layout's
-        // padding; `perm` is a sorted list of all rows. Written buffers are the workspace's or `y`, which is borrowed
-        // mutably; one run at a time borrows the workspace. Host memory is borrowed until `finish` has waited.
-        unsafe { self.device.backend().launch(self.stream, &compiled.kernel, groups, &args)? };
-        Ok(())
+        launch(self.device, self.stream, compiled, groups, args)
     }
 
     /// Starts again what was captured of runs like this one: of the same matrix, vectors and workspace.

@@ -175,6 +175,6 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     }
 
     pub(crate) fn check_device<U: Value>(&self, what: &'static str, vec: &DeviceVec<B, U>) -> Result<()> {
-        if vec.device.is(&self.device) { Ok(()) } else { Err(Error::Foreign { what, to: "device" }) }
+        vec.is_on(what, &self.device)
     }
 }

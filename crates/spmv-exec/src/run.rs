@@ -247,6 +247,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.check_device("x", x)?;
         self.check_device("y", y)?;
         x.check_repaired()?;
+        x.wait_for_writers()?;
         if beta.is_zero() { Ok(()) } else { y.check_repaired() }
     }
 
@@ -298,6 +299,40 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         }
         backend.submit(stream)?;
         Ok(Started { since, begin, stage1, stage2, scaling })
+    }
+
+    /// All of a run but what the host repairs; nobody waits for it. The next one comes after it on the same stream, where
+    /// counters are zero again.
+    pub(crate) fn launch_on_queue(
+        &self,
+        workspace: &mut Workspace<B, T>,
+        scaling: Scaling<T::Accum>,
+        (x, y): (Memory<'_, B>, Memory<'_, B>),
+    ) -> Result<()> {
+        self.begin(workspace)?;
+        let Workspace { stream, parts, turn, .. } = &*workspace;
+        let run = Run { device: &self.device, stream, x, y, scaling, turn: *turn };
+        parts.iter().try_for_each(|part| part.stage1(&run))?;
+        if self.plan.repair == Repair::Device {
+            parts.iter().try_for_each(|part| part.stage2(&run))?;
+        }
+        workspace.in_use = self.plan.repair == Repair::Host;
+        Ok(())
+    }
+
+    /// Waits for stage 1, and repairs.
+    pub(crate) fn repair_on_queue(
+        &self,
+        workspace: &mut Workspace<B, T>,
+        scaling: Scaling<T::Accum>,
+        y: &mut DeviceVec<B, T::Accum>,
+    ) -> Result<()> {
+        let backend = self.device.backend();
+        backend.wait(&backend.record(&workspace.stream)?)?;
+        let mut target = Target::Device(&mut y.buffer);
+        self.repair_on_host(workspace, scaling, &mut target, &mut RunStats::default())?;
+        workspace.in_use = false;
+        Ok(())
     }
 
     /// Marks the workspace as in use and takes the counter that the last run has reset; after a run that

@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// let context = Context::auto()?;
 /// let a = context.prepare(&Csr::from_coo(1, 2, &[(0, 1, 1.0f64)])?)?;
 /// let e = a.multiply(&[1.0, 2.0, 3.0]).unwrap_err();
-/// assert_eq!(e.to_string(), "x has 3 values, the matrix needs 2");
+/// assert_eq!(e.to_string(), "x has 3 values, not 2");
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

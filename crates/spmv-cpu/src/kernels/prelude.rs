@@ -21,6 +21,25 @@ pub(crate) fn store<A: Accum>(alpha: A, sum: A, beta: A, y: A) -> A {
     if beta.is_zero() { scaled(alpha, sum) } else { scaled(alpha, sum) + beta * y }
 }
 
+/// The sum of the products of two vectors, by sums side by side: each number of a wide register has one of its own.
+pub(crate) fn products<A: Accum>(x: &[A], z: &[A]) -> A {
+    const SUMS: usize = 32;
+    let mut sums = [A::zero(); SUMS];
+    let ((xs, x), (zs, z)) = (x.as_chunks::<SUMS>(), z.as_chunks::<SUMS>());
+    for (x, z) in xs.iter().zip(zs) {
+        for ((sum, x), z) in sums.iter_mut().zip(x).zip(z) {
+            *sum += *x * *z;
+        }
+    }
+    let rest = x.iter().zip(z).fold(A::zero(), |sum, (x, z)| sum + *x * *z);
+    sums.into_iter().fold(rest, |total, sum| total + sum)
+}
+
+/// The greatest number, of which a NaN is one; at least 0.
+pub(crate) fn greatest<A: Accum>(all: impl Iterator<Item = A>) -> A {
+    all.fold(A::zero(), |most, x| if x > most || x.is_nan() { x } else { most })
+}
+
 /// The rows of `y` that a kernel writes.
 pub(crate) fn rows_of<A>(y: &mut [A], row_base: u32, n_rows: u32) -> &mut [A] {
     &mut y[row_base as usize..][..n_rows as usize]

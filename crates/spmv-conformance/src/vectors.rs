@@ -1,0 +1,249 @@
+//! Operations on vectors in a queue, against loops over the same numbers.
+
+use libtest_mimic::Trial;
+use spmv_backend::Backend;
+use spmv_core::{Accum, Csr, Dtype};
+use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Sums};
+
+use crate::corpus::of_lengths;
+use crate::outcome::Check;
+use crate::{can, speculative, trial};
+
+/// Lengths on either side of a lane, a group and a task, as many as buffers hold.
+const LENGTHS: [usize; 9] = [0, 1, 2, 31, 64, 65, 257, 5_000, 70_001];
+
+/// Trials of a variant, for each type of sums that the device has.
+pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for dtype in [Dtype::F32, Dtype::F64].into_iter().filter(|d| device.caps().arithmetic.contains(*d)) {
+        macro_rules! each {
+            ($($name:ident)*) => {$({
+                let device = device.clone();
+                let check: Box<dyn Fn() -> Check + Send> = match dtype {
+                    Dtype::F64 => Box::new(move || $name::<B, f64>(&device)),
+                    _ => Box::new(move || $name::<B, f32>(&device)),
+                };
+                trials.push(trial(format!("{label}/vectors/{dtype}/{}", stringify!($name)), check));
+            })*};
+        }
+        each!(sums factors special_values same_bits many_in_order several_queues products refusals);
+    }
+    trials
+}
+
+fn text(e: Error) -> String {
+    e.to_string()
+}
+
+fn int<A: Accum>(value: i64) -> A {
+    A::from_f64(value as f64)
+}
+
+/// Small integers, so that sums are exact in any order.
+fn numbers<A: Accum>(n: usize, seed: usize) -> Vec<A> {
+    (0..n).map(|i| int(((i * 7 + seed * 3) % 11) as i64 - 5)).collect()
+}
+
+fn lengths<B: Backend, A: Accum>(device: &Device<B>) -> impl Iterator<Item = usize> {
+    let most = device.caps().max_buffer_bytes / A::DTYPE.bytes() as u64;
+    LENGTHS.into_iter().filter(move |n| *n as u64 <= most)
+}
+
+fn expect<A: PartialEq + std::fmt::Debug>(
+    what: &str,
+    n: usize,
+    found: &[A],
+    expected: &[A],
+) -> Result<(), String> {
+    match found.iter().zip(expected).position(|(found, expected)| found != expected) {
+        None if found.len() == expected.len() => Ok(()),
+        None => Err(format!("{what} of {n}: {} values", found.len())),
+        Some(at) => Err(format!("{what} of {n}: {:?} at {at}, not {:?}", found[at], expected[at])),
+    }
+}
+
+fn sums<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let mut queue = device.queue().map_err(text)?;
+    let (s, t) = (queue.scalar::<A>().map_err(text)?, queue.scalar::<A>().map_err(text)?);
+    let mut n_checked = 0;
+    for n in lengths::<B, A>(device) {
+        let (x, d, old) = (numbers::<A>(n, 1), numbers::<A>(n, 2), numbers::<A>(n, 5));
+        let upload = |values: &[A]| device.upload(values).map_err(text);
+        let (on_x, on_d, mut y) = (upload(&x)?, upload(&d)?, upload(&old)?);
+        let (two, three) = (int::<A>(2), int::<A>(-3));
+        queue.dot(&on_x, &on_d, s).map_err(text)?;
+        let total = |a: &[A], b: &[A]| a.iter().zip(b).fold(A::zero(), |sum, (a, b)| sum + *a * *b);
+        expect("dot", n, &[queue.read_scalar(s).map_err(text)?], &[total(&x, &d)])?;
+        queue.norm_inf(&on_x, s).map_err(text)?;
+        let most = x.iter().fold(A::zero(), |most, x| most.max(x.abs()));
+        expect("norm_inf", n, &[queue.read_scalar(s).map_err(text)?], &[most])?;
+        queue.axpby_dot(two, &on_x, three, &mut y, t).map_err(text)?;
+        let mut now: Vec<A> = x.iter().zip(&old).map(|(x, y)| two * *x + three * *y).collect();
+        expect("axpby", n, &y.to_vec().map_err(text)?, &now)?;
+        expect("its dot", n, &[queue.read_scalar(t).map_err(text)?], &[total(&now, &now)])?;
+        queue.hadamard_dot(A::one(), &on_d, &on_x, two, &mut y, &on_x, t).map_err(text)?;
+        now.iter_mut().zip(x.iter().zip(&d)).for_each(|(y, (x, d))| *y = *d * *x + two * *y);
+        expect("hadamard", n, &y.to_vec().map_err(text)?, &now)?;
+        expect("its dot", n, &[queue.read_scalar(t).map_err(text)?], &[total(&now, &x)])?;
+        queue.scale(three, &mut y).map_err(text)?;
+        now.iter_mut().for_each(|y| *y = three * *y);
+        expect("scale", n, &y.to_vec().map_err(text)?, &now)?;
+        queue.copy(&on_d, &mut y).map_err(text)?;
+        expect("copy", n, &y.to_vec().map_err(text)?, &d)?;
+        queue.fill(two, &mut y).map_err(text)?;
+        expect("fill", n, &y.to_vec().map_err(text)?, &vec![two; n])?;
+        n_checked += 1;
+    }
+    Ok(n_checked)
+}
+
+/// Quotients of scalars that the host never sees.
+fn factors<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let mut queue = device.queue().map_err(text)?;
+    let (six, three) = (queue.scalar::<A>().map_err(text)?, queue.scalar::<A>().map_err(text)?);
+    let x = device.upload(&numbers::<A>(50, 1)).map_err(text)?;
+    let mut y = device.upload(&numbers::<A>(50, 2)).map_err(text)?;
+    queue.write_scalar(int(6), six).map_err(text)?;
+    queue.write_scalar(int(3), three).map_err(text)?;
+    queue.axpby(-six.over(three), &x, three, &mut y).map_err(text)?;
+    let now = numbers::<A>(50, 1).into_iter().zip(numbers::<A>(50, 2));
+    let now: Vec<A> = now.map(|(x, y)| int::<A>(-2) * x + int::<A>(3) * y).collect();
+    expect("factors", 50, &y.to_vec().map_err(text)?, &now)?;
+    Ok(1)
+}
+
+/// As in BLAS, a factor of zero does not read what it scales.
+fn special_values<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let mut queue = device.queue().map_err(text)?;
+    let nan = device.upload(&[A::nan(); 40]).map_err(text)?;
+    let mut y = device.upload(&[A::nan(); 40]).map_err(text)?;
+    let x = device.upload(&numbers::<A>(40, 3)).map_err(text)?;
+    queue.axpby(A::one(), &x, A::zero(), &mut y).map_err(text)?;
+    expect("beta 0", 40, &y.to_vec().map_err(text)?, &numbers(40, 3))?;
+    queue.axpby(A::zero(), &nan, A::one(), &mut y).map_err(text)?;
+    expect("alpha 0", 40, &y.to_vec().map_err(text)?, &numbers(40, 3))?;
+    let s = queue.scalar::<A>().map_err(text)?;
+    queue.dot(&nan, &x, s).map_err(text)?;
+    let sum = queue.read_scalar(s).map_err(text)?;
+    if sum.is_nan() { Ok(1) } else { Err(format!("a sum with NaN is {sum}")) }
+}
+
+/// Numbers whose sum depends on the order, summed again and again, by other queues too.
+fn same_bits<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let n = lengths::<B, A>(device).last().unwrap_or(1);
+    let x: Vec<A> = (0..n).map(|i| A::from_f64(1.0 / (1 + i * 37 % 1009) as f64)).collect();
+    let x = device.upload(&x).map_err(text)?;
+    let mut first = None;
+    for _ in 0..3 {
+        let mut queue = device.queue().map_err(text)?;
+        let s = queue.scalar::<A>().map_err(text)?;
+        for _ in 0..5 {
+            queue.dot(&x, &x, s).map_err(text)?;
+            let sum = queue.read_scalar(s).map_err(text)?.as_f64();
+            if *first.get_or_insert(sum) != sum {
+                return Err(format!("{sum} after {first:?}"));
+            }
+        }
+    }
+    Ok(1)
+}
+
+/// Operations that need each other's results, and a read of the last one without a wait.
+fn many_in_order<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let mut queue = device.queue().map_err(text)?;
+    let n = lengths::<B, A>(device).filter(|n| *n <= 5_000).last().unwrap_or(1);
+    let one = device.upload(&vec![A::one(); n]).map_err(text)?;
+    let (mut a, mut b) = (device.zeros::<A>(n).map_err(text)?, device.zeros::<A>(n).map_err(text)?);
+    for _ in 0..200 {
+        queue.axpby(A::one(), &one, A::one(), &mut a).map_err(text)?;
+        queue.axpby(A::one(), &a, A::zero(), &mut b).map_err(text)?;
+        queue.axpby(A::one(), &one, A::one(), &mut b).map_err(text)?;
+        queue.copy(&b, &mut a).map_err(text)?;
+    }
+    expect("many", n, &a.to_vec().map_err(text)?, &vec![int(400); n])?;
+    // The vector is written while the queue might still read it.
+    queue.copy(&a, &mut b).map_err(text)?;
+    a.write(&vec![A::zero(); n]).map_err(text)?;
+    expect("overwritten", n, &b.to_vec().map_err(text)?, &vec![int(400); n])?;
+    // Memory of what is dropped may be used again.
+    queue.copy(&b, &mut a).map_err(text)?;
+    drop(b);
+    queue.wait().map_err(text)?;
+    expect("dropped", n, &a.to_vec().map_err(text)?, &vec![int(400); n])?;
+    Ok(1)
+}
+
+/// A vector that goes from queue to queue.
+fn several_queues<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let mut queues = [device.queue().map_err(text)?, device.queue().map_err(text)?];
+    let one = device.upload(&[A::one(); 60]).map_err(text)?;
+    let mut y = device.zeros::<A>(60).map_err(text)?;
+    for turn in 0..40 {
+        queues[turn % 2].axpby(A::one(), &one, A::one(), &mut y).map_err(text)?;
+    }
+    expect("two queues", 60, &y.to_vec().map_err(text)?, &[int(40); 60])?;
+    let foreign = queues[0].scalar::<A>().map_err(text)?;
+    match queues[1].dot(&one, &one, foreign) {
+        Err(Error::Foreign { .. }) => Ok(1),
+        other => Err(format!("a scalar of another queue: {other:?}")),
+    }
+}
+
+/// Products among operations on vectors, wherever their sums are repaired.
+fn products<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let lens: Vec<usize> = (0..50).map(|row| [3, 0, 4, 1][row % 4]).collect();
+    let a: Csr<A> = of_lengths(&lens, 50).map_values(|v| A::from_f64(v.signum()));
+    let mut n_checked = 0;
+    let fixed = [Fixup::Host, Fixup::Device].map(|fixup| (speculative(), fixup));
+    for (algorithm, fixup) in fixed.into_iter().chain([(Algorithm::Auto, Fixup::Auto)]) {
+        let options = Options { algorithm, fixup, ..Options::default() };
+        if can(device, A::DTYPE, &options).is_err() {
+            continue;
+        }
+        let prepared = device.prepare(a.view(), &options).map_err(text)?;
+        let mut queue = device.queue().map_err(text)?;
+        let s = queue.scalar::<A>().map_err(text)?;
+        let mut x: Vec<A> = numbers(50, 4);
+        let mut on_x = device.upload(&x).map_err(text)?;
+        let mut y = device.upload(&[A::nan(); 50]).map_err(text)?;
+        let reference = |x: &[A]| -> Vec<A> {
+            let row = |row| a.row(row).fold(A::zero(), |sum, (col, v): (u32, A)| sum + v * x[col as usize]);
+            (0..50).map(row).collect()
+        };
+        for _ in 0..4 {
+            queue.apply(&prepared, A::one(), &on_x, A::zero(), &mut y).map_err(text)?;
+            queue.norm_inf(&y, s).map_err(text)?;
+            // Numbers stay small: modest multiples of what they were.
+            queue.axpby(A::one(), &y, int::<A>(-1), &mut on_x).map_err(text)?;
+            let now = reference(&x);
+            x.iter_mut().zip(&now).for_each(|(x, y)| *x = *y - *x);
+        }
+        expect("x", 50, &on_x.to_vec().map_err(text)?, &x)?;
+        if algorithm == speculative()
+            && prepared.plan().algorithm.facts().map(|f| f.sums) != Some(Sums::Repaired)
+        {
+            return Err("nothing is repaired".into());
+        }
+        n_checked += 1;
+    }
+    Ok(n_checked)
+}
+
+/// What is refused, and that it leaves the queue as it was.
+fn refusals<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let mut queue = device.queue().map_err(text)?;
+    let (x, mut y) = (device.upload(&[A::one(); 3]).map_err(text)?, device.zeros::<A>(4).map_err(text)?);
+    let s = queue.scalar::<A>().map_err(text)?;
+    let refused = [
+        queue.axpby(A::one(), &x, A::one(), &mut y),
+        queue.dot(&x, &y, s),
+        queue.hadamard(A::one(), &x, &x, A::zero(), &mut y),
+    ];
+    if let Some(other) = refused.iter().find(|r| !matches!(r, Err(Error::Length { .. }))) {
+        return Err(format!("{other:?}"));
+    }
+    while queue.scalar::<A>().is_ok() {}
+    queue.dot(&x, &x, s).map_err(text)?;
+    expect("dot", 3, &[queue.read_scalar(s).map_err(text)?], &[int(3)])?;
+    Ok(1)
+}

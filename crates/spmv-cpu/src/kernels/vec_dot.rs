@@ -1,0 +1,33 @@
+// kernel: vec_dot
+// params: n chunk op x z partials
+// steps:  1 a group takes `chunk` entries; 2 sum the products of x and z, or find the greatest absolute value of x; 3 join
+//         what the lanes have by halves; 4 store what the group has
+
+use rayon::prelude::*;
+use spmv_core::Value;
+
+use super::prelude::{greatest, products};
+use crate::device_args::view::VecDot;
+use crate::launch::Launch;
+
+/// The operation that adds; the other one finds the greatest.
+const OP_SUM: u32 = 0;
+
+pub(crate) fn run<T: Value>(launch: Launch, args: VecDot<'_, T>) {
+    let VecDot { n, chunk, op, x, z, partials, .. } = args;
+    let part = |group: usize, partial: &mut T::Accum| {
+        // STEP 1
+        let start = (group * chunk as usize).min(n as usize);
+        let range = start..(start + chunk as usize).min(n as usize);
+        // STEP 2, STEP 3, STEP 4
+        *partial = match op {
+            OP_SUM => products(&x[range.clone()], &z[range]),
+            _ => greatest(x[range].iter().map(|x| num_traits::Float::abs(*x))),
+        };
+    };
+    let partials = &mut partials[..launch.groups as usize];
+    match partials {
+        [one] => part(0, one),
+        _ => partials.par_iter_mut().enumerate().for_each(|(group, partial)| part(group, partial)),
+    }
+}

@@ -1,0 +1,89 @@
+// kernel: vec_update
+// params: n chunk source dots alpha alpha_num alpha_den beta beta_num beta_den scalars d x z y partials
+// steps:  1 a group takes `chunk` entries; 2 y <- a*u + b*y, where a is alpha times a quotient of scalars, b as well, and u is
+//         x, d*x or 1; a = 0 does not read u, b = 0 does not read y; 3 sum the products of the new y and of y or z;
+//         4 add the sums of the lanes by halves; 5 store the sum of the group
+
+use rayon::prelude::*;
+use spmv_core::{Accum, Value};
+
+use super::prelude::{products, scaled};
+use crate::device_args::view::VecUpdate;
+use crate::launch::Launch;
+
+/// What u is; else x.
+const SOURCE_WEIGHTED: u32 = 1;
+const SOURCE_ONE: u32 = 2;
+/// What the new y is multiplied by.
+const DOTS_Y: u32 = 1;
+const DOTS_Z: u32 = 2;
+/// Entries that stay in the first cache between two steps.
+const BLOCK: usize = 512;
+
+pub(crate) fn run<T: Value>(launch: Launch, args: VecUpdate<'_, T>) {
+    let VecUpdate { n, chunk, source, dots, alpha, alpha_num, alpha_den, beta, .. } = args;
+    let VecUpdate { beta_num, beta_den, scalars, d, x, z, y, partials, .. } = args;
+    let quotient = |num: u32, den: u32| scalars[num as usize] / scalars[den as usize];
+    let by = Factors {
+        a: scaled(alpha, quotient(alpha_num, alpha_den)),
+        b: scaled(beta, quotient(beta_num, beta_den)),
+    };
+    let part = |group: usize, y: &mut [T::Accum], partial: &mut T::Accum| {
+        // STEP 1
+        let start = group * chunk as usize;
+        let mut sum = num_traits::zero();
+        for (at, y) in y.chunks_mut(BLOCK).enumerate() {
+            let range = start + at * BLOCK..start + at * BLOCK + y.len();
+            let mut ones = [num_traits::one(); BLOCK];
+            let ones = &mut ones[..y.len()];
+            let reads_u = !num_traits::Zero::is_zero(&by.a);
+            let u = match source {
+                SOURCE_WEIGHTED if reads_u => {
+                    for (u, (d, x)) in ones.iter_mut().zip(d[range.clone()].iter().zip(&x[range.clone()])) {
+                        *u = *d * *x;
+                    }
+                    &*ones
+                }
+                SOURCE_WEIGHTED | SOURCE_ONE => &*ones,
+                _ if reads_u => &x[range.clone()],
+                _ => &*ones,
+            };
+            by.combine(u, y);
+            // STEP 3
+            sum += match dots {
+                DOTS_Y => products(y, y),
+                DOTS_Z => products(y, &z[range]),
+                _ => num_traits::zero(),
+            };
+        }
+        // STEP 4, STEP 5
+        if dots != 0 {
+            *partial = sum;
+        }
+    };
+    let y = &mut y[..n as usize];
+    if launch.groups == 1 {
+        return part(0, y, &mut partials[0]);
+    }
+    let parts = y.par_chunks_mut(chunk as usize).zip(partials.par_iter_mut()).enumerate();
+    parts.for_each(|(group, (y, partial))| part(group, y, partial));
+}
+
+struct Factors<A> {
+    a: A,
+    b: A,
+}
+
+impl<A: Accum> Factors<A> {
+    fn combine(&self, u: &[A], y: &mut [A]) {
+        // STEP 2
+        let Self { a, b } = *self;
+        let both = y.iter_mut().zip(u);
+        match (a.is_zero(), b.is_zero()) {
+            (true, true) => y.fill(A::zero()),
+            (true, false) => y.iter_mut().for_each(|y| *y = b * *y),
+            (false, true) => both.for_each(|(y, u)| *y = a * *u),
+            (false, false) => both.for_each(|(y, u)| *y = a * *u + b * *y),
+        }
+    }
+}

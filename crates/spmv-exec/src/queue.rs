@@ -1,0 +1,591 @@
+//! Operations on vectors and matrices in order, none of which waits.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use num_traits::Zero;
+use spmv_backend::arguments::{VecDot, VecReduce, VecUpdate};
+use spmv_backend::{Backend, Error as DeviceError, KernelId, KernelSpec, Memory};
+use spmv_core::{Accum, Dtype, RowStats, Value};
+
+use crate::carries::lanes;
+use crate::device::{Device, DeviceVec};
+use crate::error::{Error, Result};
+use crate::factor::{DeviceScalar, Factor};
+use crate::launch::{Compiled, Scaling, launch, scalar};
+use crate::method::Repair;
+use crate::prepared::Prepared;
+use crate::tilings::{B, Case, On, Row, S, T, W, tiling};
+use crate::workspace::Workspace;
+
+/// Scalars of each type that a queue has, the first of which is 1.
+const SCALARS: u32 = 256;
+/// Groups of a reduction at most: the second pass is one group's.
+const GROUPS: u32 = 1024;
+/// Numbers of a task on the cores, and of a lane elsewhere, below which more of them cost more than they bring.
+const OF_A_TASK: u32 = 16 * 1024;
+const OF_A_LANE: u32 = 4;
+/// Tasks of each thread on the cores.
+const TASKS_OF_A_THREAD: u32 = 4;
+
+const UNMEASURED: &str = "not measured: groups of eight warps hide loads on every GPU";
+const TILINGS: &[Row] = &[
+    Row { on: On::Tasks, t: T::Is(1), w: W::Is(1), s: S::One, b: B::One, by: UNMEASURED },
+    Row {
+        on: On::PartsOfSubgroups,
+        t: T::Subgroup,
+        w: W::Is(1),
+        s: S::One,
+        b: B::Lanes(256),
+        by: UNMEASURED,
+    },
+    Row { on: On::Subgroups, t: T::Subgroup, w: W::Is(1), s: S::One, b: B::Lanes(256), by: UNMEASURED },
+    Row { on: On::Workgroups, t: T::AtMost(64), w: W::Is(1), s: S::One, b: B::One, by: UNMEASURED },
+];
+
+/// What `vec_update` takes for u, what it multiplies the new y by, and what reductions do.
+const SOURCE_X: u32 = 0;
+const SOURCE_WEIGHTED: u32 = 1;
+const SOURCE_ONE: u32 = 2;
+const DOTS_NONE: u32 = 0;
+const DOTS_Y: u32 = 1;
+const DOTS_Z: u32 = 2;
+const OP_SUM: u32 = 0;
+const OP_GREATEST: u32 = 1;
+
+/// No two queues, and no two stretches of one between waits, have the same number.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+fn next_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Operations in the order given, none of which waits for the device: [`wait`](Self::wait), [`read_scalar`](Self::read_scalar)
+/// and whoever reads a vector do.
+///
+/// A vector may be used elsewhere at any time. Where a queue still writes it, that use waits; so does a write of what a queue still
+/// reads. Products whose sums the host repairs ([`Repair::Host`]) wait too, once each.
+///
+/// Memory is allocated by the first product of each matrix, and by nothing else. A queue that is dropped waits.
+///
+/// ```
+/// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
+/// let mut queue = device.queue()?;
+/// let (x, mut y) = (device.upload(&[1.0f64, 2.0])?, device.upload(&[10.0, 20.0])?);
+/// let s = queue.scalar()?;
+/// queue.dot(&x, &x, s)?;
+/// queue.axpby(s, &x, 1.0, &mut y)?; // scaled by what the device found
+/// assert_eq!(y.to_vec()?, [15.0, 30.0]);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Queue<B: Backend> {
+    device: Device<B>,
+    stream: B::Stream,
+    /// Of either type of sums, made when first asked for.
+    f32: Option<Numbers<B>>,
+    f64: Option<Numbers<B>>,
+    /// One for each matrix that was multiplied.
+    workspaces: HashMap<u64, Box<dyn Any + Send>>,
+    id: u64,
+    /// The number of what is on its way since the last wait, and whether there is something.
+    stretch: u64,
+    is_busy: bool,
+}
+
+/// Scalars of one type, and partial results of a reduction.
+#[derive(Debug)]
+struct Numbers<B: Backend> {
+    scalars: B::Buffer,
+    partials: B::Buffer,
+    /// How many there are of either: fewer where buffers are small.
+    n_scalars: u32,
+    n_partials: u32,
+    taken: u32,
+    update: Compiled<B>,
+    dot: Compiled<B>,
+    reduce: Compiled<B>,
+}
+
+/// How a vector is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cut {
+    n: u32,
+    groups: u32,
+    chunk: u32,
+}
+
+impl<B: Backend> Device<B> {
+    /// Opens a queue.
+    ///
+    /// # Errors
+    /// Whatever the driver says about a new stream.
+    pub fn queue(&self) -> Result<Queue<B>> {
+        let stream = self.backend().open_stream(false)?;
+        Ok(Queue {
+            device: self.clone(),
+            stream,
+            f32: None,
+            f64: None,
+            workspaces: HashMap::new(),
+            id: next_id(),
+            stretch: next_id(),
+            is_busy: false,
+        })
+    }
+}
+
+impl<B: Backend> Numbers<B> {
+    fn new<A: Accum>(device: &Device<B>, stream: &B::Stream) -> Result<Self> {
+        let kernel = |id| device.compiled(&spec(device, id, A::DTYPE)?);
+        let bytes = A::DTYPE.bytes() as u64;
+        let fitting =
+            |wanted: u32| u64::from(wanted).min(device.caps().max_buffer_bytes / bytes).max(1) as u32;
+        let (n_scalars, n_partials) = (fitting(SCALARS), fitting(GROUPS));
+        let mut scalars = device.scratch::<A>(n_scalars as usize)?;
+        let (backend, one) = (device.backend(), [A::one()]);
+        backend.zero(stream, &mut scalars, u64::from(n_scalars) * bytes)?;
+        backend.write(stream, &mut scalars, 0, bytemuck::cast_slice(&one))?;
+        Ok(Self {
+            scalars,
+            partials: device.scratch::<A>(n_partials as usize)?,
+            n_scalars,
+            n_partials,
+            taken: 1,
+            update: kernel(KernelId::VecUpdate)?,
+            dot: kernel(KernelId::VecDot)?,
+            reduce: kernel(KernelId::VecReduce)?,
+        })
+    }
+}
+
+/// The kernel as this device takes it.
+fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -> Result<KernelSpec> {
+    let caps = device.caps();
+    if !caps.arithmetic.contains(value) {
+        let what = format!("{value} arithmetic");
+        return Err(DeviceError::unsupported(&*caps.name, what, "use f32 vectors").into());
+    }
+    let tiling = tiling(TILINGS, &Case { kernel: id, rows: &RowStats::default(), value, caps });
+    Ok(KernelSpec::new(id, value, lanes(&tiling, caps), tiling))
+}
+
+impl Cut {
+    fn of<B: Backend>(device: &Device<B>, n: usize, numbers: &Numbers<B>) -> Result<Self> {
+        // Lanes count a little beyond the end.
+        let most = u32::MAX - (1 << 16);
+        let n = u32::try_from(n).ok().filter(|n| *n <= most).ok_or_else(|| {
+            let what = format!("an operation on {n} values at a time");
+            DeviceError::unsupported(&*device.caps().name, what, "use shorter vectors")
+        })?;
+        let (caps, most) = (device.caps(), numbers.n_partials);
+        let group_lanes = numbers.update.spec.tiling.group_lanes();
+        let chunk = if caps.tasks {
+            let tasks = (caps.compute_units.max(1) * TASKS_OF_A_THREAD).min(most);
+            if n <= 2 * OF_A_TASK { n } else { n.div_ceil(tasks).max(OF_A_TASK) }
+        } else {
+            let groups = n.div_ceil(group_lanes * OF_A_LANE).clamp(1, most);
+            n.div_ceil(groups).next_multiple_of(group_lanes)
+        };
+        let chunk = chunk.max(1);
+        Ok(Self { n, groups: n.div_ceil(chunk).max(1), chunk })
+    }
+}
+
+impl<B: Backend> Queue<B> {
+    /// The device it is of.
+    pub fn device(&self) -> &Device<B> {
+        &self.device
+    }
+
+    /// A scalar, 0 to begin with. There are 255 of each type, fewer where buffers are small.
+    ///
+    /// # Errors
+    /// `Unsupported` when all are taken, or where the device has no arithmetic of the type; out of memory.
+    pub fn scalar<A: Accum>(&mut self) -> Result<DeviceScalar<A>> {
+        let (queue, name) = (self.id, self.device.caps().name.clone());
+        let numbers = self.numbers::<A>()?;
+        if numbers.taken == numbers.n_scalars {
+            let what = format!("more than {} scalars of a queue", numbers.n_scalars - 1);
+            return Err(DeviceError::unsupported(&*name, what, "use those there are again").into());
+        }
+        numbers.taken += 1;
+        Ok(DeviceScalar { at: numbers.taken - 1, queue, of: PhantomData })
+    }
+
+    fn numbers<A: Accum>(&mut self) -> Result<&mut Numbers<B>> {
+        let Self { device, stream, f32, f64, .. } = self;
+        let slot = if A::DTYPE == Dtype::F64 { f64 } else { f32 };
+        match slot {
+            Some(numbers) => Ok(numbers),
+            none => Ok(none.insert(Numbers::new::<A>(device, stream)?)),
+        }
+    }
+
+    /// `y <- alpha*A*x + beta*y`, as [`Prepared::apply`].
+    ///
+    /// # Errors
+    /// As [`Prepared::enqueue`].
+    pub fn apply<T: Value>(
+        &mut self,
+        a: &Prepared<B, T>,
+        alpha: T::Accum,
+        x: &DeviceVec<B, T>,
+        beta: T::Accum,
+        y: &mut DeviceVec<B, T::Accum>,
+    ) -> Result<()> {
+        if !a.device().is(&self.device) {
+            return Err(Error::Foreign { what: "the matrix", to: "device" });
+        }
+        a.check_lengths(x.len(), y.len())?;
+        self.reads("x", x)?;
+        self.writes("y", y, !beta.is_zero())?;
+        let own = match self.workspaces.remove(&a.id) {
+            Some(own) => own,
+            None => {
+                let own = a.workspace()?;
+                // What it zeroes, it zeroes on a stream of its own.
+                let backend = self.device.backend();
+                backend.wait(&backend.record(&own.stream)?)?;
+                Box::new(own)
+            }
+        };
+        let mut own = own.downcast::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
+        // Runs of this workspace are on the queue's stream alone.
+        std::mem::swap(&mut own.stream, &mut self.stream);
+        let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer));
+        let mut ran = a.launch_on_queue(&mut own, Scaling { alpha, beta }, vectors);
+        if ran.is_ok() && a.plan().repair == Repair::Host {
+            ran = a.repair_on_queue(&mut own, Scaling { alpha, beta }, y);
+        }
+        std::mem::swap(&mut own.stream, &mut self.stream);
+        self.workspaces.insert(a.id, own);
+        if ran.is_err() {
+            y.unrepaired = true;
+            self.device.settle(&self.stream);
+        }
+        ran
+    }
+
+    /// `y <- alpha*x + beta*y`. As in BLAS, a factor of zero does not read what it scales.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Foreign`], [`Error::Unrepaired`], and failures of the device.
+    pub fn axpby<A: Accum>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        x: &DeviceVec<B, A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut DeviceVec<B, A>,
+    ) -> Result<()> {
+        self.update(alpha.into(), U::Vector(x), beta.into(), y, None)
+    }
+
+    /// As [`axpby`](Self::axpby), and the sum of squares of the new `y`, in one pass.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn axpby_dot<A: Accum>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        x: &DeviceVec<B, A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut DeviceVec<B, A>,
+        yy: DeviceScalar<A>,
+    ) -> Result<()> {
+        self.update(alpha.into(), U::Vector(x), beta.into(), y, Some(Dots { z: None, to: yy }))
+    }
+
+    /// `y <- alpha*(d.*x) + beta*y`, number by number.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn hadamard<A: Accum>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        d: &DeviceVec<B, A>,
+        x: &DeviceVec<B, A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut DeviceVec<B, A>,
+    ) -> Result<()> {
+        self.update(alpha.into(), U::Product(d, x), beta.into(), y, None)
+    }
+
+    /// As [`hadamard`](Self::hadamard), and the sum of products of the new `y` and `z`, in one pass.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    #[allow(clippy::too_many_arguments)] // Those of `hadamard`, `z` and where the sum goes.
+    pub fn hadamard_dot<A: Accum>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        d: &DeviceVec<B, A>,
+        x: &DeviceVec<B, A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut DeviceVec<B, A>,
+        z: &DeviceVec<B, A>,
+        yz: DeviceScalar<A>,
+    ) -> Result<()> {
+        self.update(alpha.into(), U::Product(d, x), beta.into(), y, Some(Dots { z: Some(z), to: yz }))
+    }
+
+    /// `y <- x`.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn copy<A: Accum>(&mut self, x: &DeviceVec<B, A>, y: &mut DeviceVec<B, A>) -> Result<()> {
+        self.axpby(A::one(), x, A::zero(), y)
+    }
+
+    /// `y <- beta*y`.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn scale<A: Accum>(&mut self, beta: impl Into<Factor<A>>, y: &mut DeviceVec<B, A>) -> Result<()> {
+        self.update(A::zero().into(), U::One, beta.into(), y, None)
+    }
+
+    /// Sets all of `y` to a number.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn fill<A: Accum>(&mut self, value: impl Into<Factor<A>>, y: &mut DeviceVec<B, A>) -> Result<()> {
+        self.update(value.into(), U::One, A::zero().into(), y, None)
+    }
+
+    /// The sum of products of `x` and `z`, with the same bits in every run.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn dot<A: Accum>(
+        &mut self,
+        x: &DeviceVec<B, A>,
+        z: &DeviceVec<B, A>,
+        xz: DeviceScalar<A>,
+    ) -> Result<()> {
+        self.reduction(OP_SUM, x, z, xz)
+    }
+
+    /// The greatest absolute value of `x`; 0 without any. A NaN counts as the greatest where the device knows NaN.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn norm_inf<A: Accum>(&mut self, x: &DeviceVec<B, A>, norm: DeviceScalar<A>) -> Result<()> {
+        self.reduction(OP_GREATEST, x, x, norm)
+    }
+
+    fn reduction<A: Accum>(
+        &mut self,
+        op: u32,
+        x: &DeviceVec<B, A>,
+        z: &DeviceVec<B, A>,
+        to: DeviceScalar<A>,
+    ) -> Result<()> {
+        same_length(x.len(), [("z", z.len())])?;
+        self.reads("x", x)?;
+        self.reads("z", z)?;
+        let to = self.index_of(Some(to))?;
+        self.numbers::<A>()?;
+        let (device, stream, numbers) = self.parts::<A>();
+        let Cut { n, groups, chunk } = Cut::of(device, x.len(), numbers)?;
+        let (x, z) = (Memory::Device(&x.buffer), Memory::Device(&z.buffer));
+        let partials = Memory::Device(&numbers.partials);
+        launch(device, stream, &numbers.dot, groups, VecDot { n, chunk, op, x, z, partials })?;
+        finish_reduction(device, stream, numbers, op, groups, to)
+    }
+
+    fn update<A: Accum>(
+        &mut self,
+        alpha: Factor<A>,
+        u: U<'_, B, A>,
+        beta: Factor<A>,
+        y: &mut DeviceVec<B, A>,
+        dots: Option<Dots<'_, B, A>>,
+    ) -> Result<()> {
+        let z = dots.as_ref().and_then(|dots| dots.z);
+        let (source, d, x) = match u {
+            U::Vector(x) => (SOURCE_X, None, Some(x)),
+            U::Product(d, x) => (SOURCE_WEIGHTED, Some(d), Some(x)),
+            U::One => (SOURCE_ONE, None, None),
+        };
+        let read = [("x", x), ("d", d), ("z", z)].into_iter().filter_map(|(name, v)| Some((name, v?)));
+        for (name, vec) in read {
+            same_length(y.len(), [(name, vec.len())])?;
+            self.reads(name, vec)?;
+        }
+        self.writes("y", y, !beta.by.is_zero())?;
+        let [alpha_num, alpha_den] = [self.index_of(alpha.num)?, self.index_of(alpha.den)?];
+        let [beta_num, beta_den] = [self.index_of(beta.num)?, self.index_of(beta.den)?];
+        let to = self.index_of(dots.as_ref().map(|dots| dots.to))?;
+        self.numbers::<A>()?;
+        let (device, stream, numbers) = self.parts::<A>();
+        let Cut { n, groups, chunk } = Cut::of(device, y.len(), numbers)?;
+        // What is not read are the scalars, which no kernel but `vec_reduce` writes.
+        let scalars = Memory::Device(&numbers.scalars);
+        let args = VecUpdate {
+            n,
+            chunk,
+            source,
+            dots: match dots {
+                None => DOTS_NONE,
+                Some(Dots { z: None, .. }) => DOTS_Y,
+                Some(Dots { z: Some(_), .. }) => DOTS_Z,
+            },
+            alpha: scalar(alpha.by),
+            alpha_num,
+            alpha_den,
+            beta: scalar(beta.by),
+            beta_num,
+            beta_den,
+            scalars,
+            d: Memory::Device(d.map_or(&numbers.scalars, |d| &d.buffer)),
+            x: Memory::Device(x.map_or(&numbers.scalars, |x| &x.buffer)),
+            z: Memory::Device(z.map_or(&numbers.scalars, |z| &z.buffer)),
+            y: Memory::Device(&y.buffer),
+            partials: Memory::Device(&numbers.partials),
+        };
+        launch(device, stream, &numbers.update, groups, args)?;
+        match dots {
+            Some(_) => finish_reduction(device, stream, numbers, OP_SUM, groups, to),
+            None => Ok(()),
+        }
+    }
+
+    /// The number of a scalar; of that which is 1, without one.
+    fn index_of<A>(&self, scalar: Option<DeviceScalar<A>>) -> Result<u32> {
+        match scalar {
+            None => Ok(0),
+            Some(scalar) if scalar.queue == self.id => Ok(scalar.at),
+            Some(_) => Err(Error::Foreign { what: "the scalar", to: "queue" }),
+        }
+    }
+
+    fn parts<A: Accum>(&self) -> (&Device<B>, &B::Stream, &Numbers<B>) {
+        let numbers = if A::DTYPE == Dtype::F64 { &self.f64 } else { &self.f32 };
+        (&self.device, &self.stream, numbers.as_ref().expect("made before"))
+    }
+
+    fn reads<V: Value>(&mut self, what: &'static str, vec: &DeviceVec<B, V>) -> Result<()> {
+        vec.is_on(what, &self.device)?;
+        vec.check_repaired()?;
+        self.begin();
+        vec.read_by(self.stretch)
+    }
+
+    fn writes<V: Value>(
+        &mut self,
+        what: &'static str,
+        vec: &mut DeviceVec<B, V>,
+        also_reads: bool,
+    ) -> Result<()> {
+        vec.is_on(what, &self.device)?;
+        if also_reads {
+            vec.check_repaired()?;
+        }
+        self.begin();
+        vec.written_by(self.stretch)
+    }
+
+    fn begin(&mut self) {
+        if !std::mem::replace(&mut self.is_busy, true) {
+            self.device.live().push(self.stretch);
+        }
+    }
+
+    /// The number, after all operations before.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] of another queue, and failures of the device.
+    pub fn read_scalar<A: Accum>(&mut self, from: DeviceScalar<A>) -> Result<A> {
+        let at = u64::from(self.index_of(Some(from))?) * A::DTYPE.bytes() as u64;
+        let mut value = [A::zero()];
+        let (device, stream, numbers) = self.parts::<A>();
+        device.backend().read(stream, &numbers.scalars, at, bytemuck::cast_slice_mut(&mut value))?;
+        self.end();
+        Ok(value[0])
+    }
+
+    /// Sets a scalar.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] of another queue, and failures of the device.
+    pub fn write_scalar<A: Accum>(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
+        let at = u64::from(self.index_of(Some(to))?) * A::DTYPE.bytes() as u64;
+        self.numbers::<A>()?;
+        let Self { device, stream, f32, f64, .. } = self;
+        let numbers = if A::DTYPE == Dtype::F64 { f64 } else { f32 }.as_mut().expect("made before");
+        Ok(device.backend().write(stream, &mut numbers.scalars, at, bytemuck::cast_slice(&[value]))?)
+    }
+
+    /// Hands over what has been queued, so that the device begins; waiting does so too.
+    ///
+    /// # Errors
+    /// Failures of the device.
+    pub fn submit(&mut self) -> Result<()> {
+        Ok(self.device.backend().submit(&self.stream)?)
+    }
+
+    /// Waits until all operations are done.
+    ///
+    /// # Errors
+    /// Failures of the device; what vectors then hold is unspecified.
+    pub fn wait(&mut self) -> Result<()> {
+        let backend = self.device.backend();
+        backend.wait(&backend.record(&self.stream)?)?;
+        self.end();
+        Ok(())
+    }
+
+    /// Nothing is on its way any more.
+    fn end(&mut self) {
+        if std::mem::take(&mut self.is_busy) {
+            let stretch = self.stretch;
+            self.device.live().retain(|live| *live != stretch);
+            self.stretch = next_id();
+        }
+    }
+}
+
+impl<B: Backend> Drop for Queue<B> {
+    fn drop(&mut self) {
+        if self.is_busy {
+            self.device.settle(&self.stream);
+            self.end();
+        }
+    }
+}
+
+/// u of `y <- a*u + b*y`.
+enum U<'a, B: Backend, A> {
+    Vector(&'a DeviceVec<B, A>),
+    Product(&'a DeviceVec<B, A>, &'a DeviceVec<B, A>),
+    One,
+}
+
+/// What the new y is multiplied by (itself without z), and where the sum goes.
+struct Dots<'a, B: Backend, A> {
+    z: Option<&'a DeviceVec<B, A>>,
+    to: DeviceScalar<A>,
+}
+
+/// The second pass.
+fn finish_reduction<B: Backend>(
+    device: &Device<B>,
+    stream: &B::Stream,
+    numbers: &Numbers<B>,
+    op: u32,
+    n: u32,
+    at: u32,
+) -> Result<()> {
+    let (partials, scalars) = (Memory::Device(&numbers.partials), Memory::Device(&numbers.scalars));
+    launch(device, stream, &numbers.reduce, 1, VecReduce { n, op, at, partials, scalars })
+}
+
+fn same_length<const N: usize>(expected: usize, lengths: [(&'static str, usize); N]) -> Result<()> {
+    match lengths.into_iter().find(|(_, found)| *found != expected) {
+        Some((what, found)) => Err(Error::Length { what, found, expected }),
+        None => Ok(()),
+    }
+}
