@@ -11,9 +11,10 @@ const SOURCE_ONE = 2u;
 const DOTS_Y = 1u;
 const DOTS_Z = 2u;
 
+// Zero over anything is zero: what has converged stays as it is.
 fn factor(by: accum, num: accum, den: accum) -> accum
 {
-    if (by == accum(0.0)) { return by; }
+    if (by == accum(0.0) || num == accum(0.0)) { return accum(0.0); }
     return by * num / den;
 }
 

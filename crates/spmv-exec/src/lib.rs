@@ -38,6 +38,7 @@ mod integrated;
 #[allow(unsafe_code)]
 mod launch;
 mod method;
+mod numbers;
 mod options;
 mod part;
 mod plan;

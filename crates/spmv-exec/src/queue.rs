@@ -7,43 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use num_traits::Zero;
 use spmv_backend::arguments::{VecDot, VecReduce, VecUpdate};
-use spmv_backend::{Backend, Error as DeviceError, KernelId, KernelSpec, Memory};
-use spmv_core::{Accum, Dtype, RowStats, Value};
+use spmv_backend::{Backend, Error as DeviceError, Memory};
+use spmv_core::{Accum, Dtype, Value};
 
-use crate::carries::lanes;
 use crate::device::{Device, DeviceVec};
 use crate::error::{Error, Result};
 use crate::factor::{DeviceScalar, Factor};
-use crate::launch::{Compiled, Scaling, launch, scalar};
+use crate::launch::{Scaling, launch, scalar};
 use crate::method::Repair;
+use crate::numbers::{Cut, Numbers};
 use crate::prepared::Prepared;
-use crate::tilings::{B, Case, On, Row, S, T, W, tiling};
 use crate::workspace::Workspace;
-
-/// Scalars of each type that a queue has, the first of which is 1.
-const SCALARS: u32 = 256;
-/// Groups of a reduction at most: the second pass is one group's.
-const GROUPS: u32 = 1024;
-/// Numbers of a task on the cores, and of a lane elsewhere, below which more of them cost more than they bring.
-const OF_A_TASK: u32 = 16 * 1024;
-const OF_A_LANE: u32 = 4;
-/// Tasks of each thread on the cores.
-const TASKS_OF_A_THREAD: u32 = 4;
-
-const UNMEASURED: &str = "not measured: groups of eight warps hide loads on every GPU";
-const TILINGS: &[Row] = &[
-    Row { on: On::Tasks, t: T::Is(1), w: W::Is(1), s: S::One, b: B::One, by: UNMEASURED },
-    Row {
-        on: On::PartsOfSubgroups,
-        t: T::Subgroup,
-        w: W::Is(1),
-        s: S::One,
-        b: B::Lanes(256),
-        by: UNMEASURED,
-    },
-    Row { on: On::Subgroups, t: T::Subgroup, w: W::Is(1), s: S::One, b: B::Lanes(256), by: UNMEASURED },
-    Row { on: On::Workgroups, t: T::AtMost(64), w: W::Is(1), s: S::One, b: B::One, by: UNMEASURED },
-];
 
 /// What `vec_update` takes for u, what it multiplies the new y by, and what reductions do.
 const SOURCE_X: u32 = 0;
@@ -95,28 +69,6 @@ pub struct Queue<B: Backend> {
     is_busy: bool,
 }
 
-/// Scalars of one type, and partial results of a reduction.
-#[derive(Debug)]
-struct Numbers<B: Backend> {
-    scalars: B::Buffer,
-    partials: B::Buffer,
-    /// How many there are of either: fewer where buffers are small.
-    n_scalars: u32,
-    n_partials: u32,
-    taken: u32,
-    update: Compiled<B>,
-    dot: Compiled<B>,
-    reduce: Compiled<B>,
-}
-
-/// How a vector is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cut {
-    n: u32,
-    groups: u32,
-    chunk: u32,
-}
-
 impl<B: Backend> Device<B> {
     /// Opens a queue.
     ///
@@ -134,63 +86,6 @@ impl<B: Backend> Device<B> {
             stretch: next_id(),
             is_busy: false,
         })
-    }
-}
-
-impl<B: Backend> Numbers<B> {
-    fn new<A: Accum>(device: &Device<B>, stream: &B::Stream) -> Result<Self> {
-        let kernel = |id| device.compiled(&spec(device, id, A::DTYPE)?);
-        let bytes = A::DTYPE.bytes() as u64;
-        let fitting =
-            |wanted: u32| u64::from(wanted).min(device.caps().max_buffer_bytes / bytes).max(1) as u32;
-        let (n_scalars, n_partials) = (fitting(SCALARS), fitting(GROUPS));
-        let mut scalars = device.scratch::<A>(n_scalars as usize)?;
-        let (backend, one) = (device.backend(), [A::one()]);
-        backend.zero(stream, &mut scalars, u64::from(n_scalars) * bytes)?;
-        backend.write(stream, &mut scalars, 0, bytemuck::cast_slice(&one))?;
-        Ok(Self {
-            scalars,
-            partials: device.scratch::<A>(n_partials as usize)?,
-            n_scalars,
-            n_partials,
-            taken: 1,
-            update: kernel(KernelId::VecUpdate)?,
-            dot: kernel(KernelId::VecDot)?,
-            reduce: kernel(KernelId::VecReduce)?,
-        })
-    }
-}
-
-/// The kernel as this device takes it.
-fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -> Result<KernelSpec> {
-    let caps = device.caps();
-    if !caps.arithmetic.contains(value) {
-        let what = format!("{value} arithmetic");
-        return Err(DeviceError::unsupported(&*caps.name, what, "use f32 vectors").into());
-    }
-    let tiling = tiling(TILINGS, &Case { kernel: id, rows: &RowStats::default(), value, caps });
-    Ok(KernelSpec::new(id, value, lanes(&tiling, caps), tiling))
-}
-
-impl Cut {
-    fn of<B: Backend>(device: &Device<B>, n: usize, numbers: &Numbers<B>) -> Result<Self> {
-        // Lanes count a little beyond the end.
-        let most = u32::MAX - (1 << 16);
-        let n = u32::try_from(n).ok().filter(|n| *n <= most).ok_or_else(|| {
-            let what = format!("an operation on {n} values at a time");
-            DeviceError::unsupported(&*device.caps().name, what, "use shorter vectors")
-        })?;
-        let (caps, most) = (device.caps(), numbers.n_partials);
-        let group_lanes = numbers.update.spec.tiling.group_lanes();
-        let chunk = if caps.tasks {
-            let tasks = (caps.compute_units.max(1) * TASKS_OF_A_THREAD).min(most);
-            if n <= 2 * OF_A_TASK { n } else { n.div_ceil(tasks).max(OF_A_TASK) }
-        } else {
-            let groups = n.div_ceil(group_lanes * OF_A_LANE).clamp(1, most);
-            n.div_ceil(groups).next_multiple_of(group_lanes)
-        };
-        let chunk = chunk.max(1);
-        Ok(Self { n, groups: n.div_ceil(chunk).max(1), chunk })
     }
 }
 
@@ -296,6 +191,23 @@ impl<B: Backend> Queue<B> {
         yy: DeviceScalar<A>,
     ) -> Result<()> {
         self.update(alpha.into(), U::Vector(x), beta.into(), y, Some(Dots { z: None, to: yy }))
+    }
+
+    /// As [`axpby`](Self::axpby), and the sum of products of the new `y` and `z`, in one pass.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    #[allow(clippy::too_many_arguments)] // Those of `axpby`, `z` and where the sum goes.
+    pub fn axpby_dot_with<A: Accum>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        x: &DeviceVec<B, A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut DeviceVec<B, A>,
+        z: &DeviceVec<B, A>,
+        yz: DeviceScalar<A>,
+    ) -> Result<()> {
+        self.update(alpha.into(), U::Vector(x), beta.into(), y, Some(Dots { z: Some(z), to: yz }))
     }
 
     /// `y <- alpha*(d.*x) + beta*y`, number by number.

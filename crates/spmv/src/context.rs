@@ -9,9 +9,9 @@ use spmv_hetero::Steering;
 
 use crate::backend::{BackendKind, Tried};
 use crate::device::open;
-use crate::erased::{AnyDevice, Opened, Scalar};
+use crate::erased::{Element, Opened, Scalar};
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
+use crate::origin::Origin;
 use crate::vector::Vector;
 
 /// A backend, and how its devices are opened.
@@ -113,8 +113,7 @@ fn fastest<C>(planned: Vec<(C, Option<f64>)>) -> Option<C> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Context {
-    backend: BackendKind,
-    device: Arc<dyn AnyDevice>,
+    pub(crate) origin: Arc<Origin>,
     profile_problem: Option<String>,
     tried: Vec<Tried>,
 }
@@ -194,18 +193,19 @@ impl Context {
     /// # Errors
     /// Threads that cannot be started.
     pub fn with_host_cores(&self) -> Result<Self> {
-        let (device, profile_problem) = self.device.with_host_cores()?;
-        Ok(Self { device, profile_problem: self.profile_problem.clone().or(profile_problem), ..self.clone() })
+        let (device, profile_problem) = self.origin.device.with_host_cores()?;
+        let profile_problem = self.profile_problem.clone().or(profile_problem);
+        Ok(Self { origin: Origin::of(self.backend(), device), profile_problem, ..self.clone() })
     }
 
     /// The cores that work with the device, if there are any.
     pub fn cores(&self) -> Option<&DeviceCaps> {
-        self.device.cores()
+        self.origin.device.cores()
     }
 
     /// How matrices are split, in co-execution.
     pub fn steering(&self) -> Option<&Steering> {
-        self.device.steering()
+        self.origin.device.steering()
     }
 
     /// The same, with matrices split in another way. Without co-execution there is nothing to steer.
@@ -222,8 +222,8 @@ impl Context {
     /// ```
     #[must_use]
     pub fn steered(&self, steering: Steering) -> Self {
-        let device = self.device.steered(steering).unwrap_or_else(|| Arc::clone(&self.device));
-        Self { device, ..self.clone() }
+        let device = self.origin.device.steered(steering).unwrap_or_else(|| Arc::clone(&self.origin.device));
+        Self { origin: Origin::of(self.backend(), device), ..self.clone() }
     }
 
     /// Opens the devices that [`auto`](Self::auto) would take and picks the one that is predicted to multiply this matrix
@@ -251,7 +251,7 @@ impl Context {
         let (contexts, mut tried) = Self::every(backends);
         let mut planned = Vec::new();
         for context in contexts {
-            let (backend, caps) = (context.backend, context.caps());
+            let (backend, caps) = (context.backend(), context.caps());
             let passed_over = (entry(backend).passes)(caps).filter(|_| asked.is_none()).map(str::to_owned);
             let plan = passed_over.map_or_else(|| context.plan(a, options).map_err(|e| e.to_string()), Err);
             match plan {
@@ -296,7 +296,8 @@ impl Context {
                     for i in 0..n {
                         match (entry.open)(i) {
                             Ok((device, profile_problem)) => {
-                                contexts.push(Self { backend, device, profile_problem, tried: vec![] });
+                                let origin = Origin::of(backend, device);
+                                contexts.push(Self { origin, profile_problem, tried: vec![] });
                             }
                             Err(e) => tried(e.to_string()),
                         }
@@ -322,7 +323,9 @@ impl Context {
                 let reason = match (entry.open)(i) {
                     Err(e) => e.to_string(),
                     Ok((device, profile_problem)) => match (entry.passes)(device.caps()) {
-                        None => return Ok(Self { backend, device, profile_problem, tried }),
+                        None => {
+                            return Ok(Self { origin: Origin::of(backend, device), profile_problem, tried });
+                        }
                         Some(reason) => format!("{}: {reason}", device.caps().name),
                     },
                 };
@@ -334,7 +337,7 @@ impl Context {
 
     /// The backend that was picked.
     pub fn backend(&self) -> BackendKind {
-        self.backend
+        self.origin.backend
     }
 
     /// Devices that were probed before it and could not be opened, or were passed over, with the reason.
@@ -344,7 +347,7 @@ impl Context {
 
     /// What the device says of itself.
     pub fn caps(&self) -> &DeviceCaps {
-        self.device.caps()
+        self.origin.device.caps()
     }
 
     /// What [`prepare_with`](Self::prepare_with) would run, and the time that is predicted for it if there is a profile;
@@ -365,12 +368,12 @@ impl Context {
         a: impl Into<CsrView<'a, T, O>>,
         options: &Options,
     ) -> Result<Plan> {
-        Ok(T::device(&*self.device).plan(a.into().erase(), options)?)
+        Ok(T::device(&*self.origin.device).plan(a.into().erase(), options)?)
     }
 
     /// The times that plans for values of a type follow on the device, if there are any.
     pub fn profile(&self, value: Dtype) -> Option<&Profile> {
-        self.device.profile(value)
+        self.origin.device.profile(value)
     }
 
     /// Why the profile that was kept for the device is not used, if there is one: it is damaged, or of another driver,
@@ -380,43 +383,11 @@ impl Context {
         self.profile_problem.as_deref()
     }
 
-    /// Copies a matrix to the device, laid out by the plan that is expected to be fastest.
-    /// O(rows + entries).
-    ///
-    /// # Errors
-    /// What the device cannot hold or compute, and out of memory.
-    pub fn prepare<'a, T: Scalar, O: Offset>(&self, a: impl Into<CsrView<'a, T, O>>) -> Result<Matrix<T>> {
-        self.prepare_with(a, &Options::default())
-    }
-
-    /// As [`prepare`](Self::prepare), with algorithm, tiling and where sums are repaired chosen.
-    ///
-    /// ```
-    /// use spmv::{Algorithm, Context, Csr, Options};
-    /// let a = Csr::from_coo(1, 1, &[(0, 0, 2.0f64)])?;
-    /// let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
-    /// let a = Context::auto()?.prepare_with(&a, &options)?;
-    /// println!("{}", a.plan().explain());
-    /// assert_eq!(a.multiply(&[3.0])?, [6.0]);
-    /// # Ok::<(), spmv::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`prepare`](Self::prepare), and options that the device cannot follow.
-    pub fn prepare_with<'a, T: Scalar, O: Offset>(
-        &self,
-        a: impl Into<CsrView<'a, T, O>>,
-        options: &Options,
-    ) -> Result<Matrix<T>> {
-        let erased = T::device(&*self.device).prepare(a.into().erase(), options)?;
-        Ok(Matrix::new(self.backend, erased))
-    }
-
     /// A copy of `values` on the device.
     ///
     /// # Errors
     /// Out of memory.
-    pub fn upload<T: Scalar>(&self, values: &[T]) -> Result<Vector<T>> {
+    pub fn upload<T: Element>(&self, values: &[T]) -> Result<Vector<T>> {
         let mut vector = self.zeros(values.len())?;
         vector.write(values)?;
         Ok(vector)
@@ -426,8 +397,8 @@ impl Context {
     ///
     /// # Errors
     /// Out of memory.
-    pub fn zeros<T: Scalar>(&self, len: usize) -> Result<Vector<T>> {
-        Ok(Vector::new(T::device(&*self.device).zeros(len)?))
+    pub fn zeros<T: Element>(&self, len: usize) -> Result<Vector<T>> {
+        Vector::zeros(&self.origin, len)
     }
 }
 

@@ -7,6 +7,7 @@ use spmv_core::Dtype;
 use spmv_exec::{Device, Profile};
 
 use crate::erased::{AnyDevice, Opened};
+use crate::erased_queue::AnyQueue;
 use crate::hetero::Hetero;
 use crate::profiles::with_profiles;
 
@@ -23,6 +24,10 @@ impl<B: Backend> AnyDevice for Device<B> {
 
     fn profile(&self, value: Dtype) -> Option<&Profile> {
         Device::profile(self, value)
+    }
+
+    fn queue(&self) -> spmv_exec::Result<Box<dyn AnyQueue>> {
+        Ok(Box::new(Device::queue(self)?))
     }
 
     fn with_host_cores(&self) -> Opened {

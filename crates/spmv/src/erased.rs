@@ -1,28 +1,84 @@
 //! One type over all backends: the only one with `dyn`.
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use spmv_backend::{Backend, DeviceCaps};
-use spmv_core::{AnyCsr, Dtype, RowStats, Value, for_each_value};
-use spmv_exec::{
-    Device, DeviceVec, Graph, Options, Pending, Plan, Prepared, Profile, Result, RunStats, Workspace,
-};
-use spmv_hetero::{Partition, Steering};
+use spmv_core::{Accum, AnyCsr, Dtype, Value, for_each_value};
+use spmv_exec::{Device, DeviceScalar, Options, Plan, Profile, Result};
+use spmv_hetero::Steering;
 
-/// A value type that every backend is asked for: one of [`Dtype::ALL`].
+use crate::erased_matrix::{AnyMatrix, AnyVector};
+use crate::erased_queue::{AnyQueue, ProductsOf, VectorsOf};
+
+/// A type that vectors on a device hold: one of [`Dtype::ALL`].
+///
+/// ```
+/// use spmv::{Context, Element, Vector};
+/// fn pair<T: Element>(context: &Context, x: &[T]) -> spmv::Result<[Vector<T>; 2]> {
+///     Ok([context.upload(x)?, context.zeros(x.len())?])
+/// }
+/// ```
+pub trait Element: Value {
+    #[doc(hidden)]
+    fn device(device: &dyn AnyDevice) -> &dyn DeviceOf<Self>;
+}
+
+/// A type of matrix values: one of [`Dtype::ALL`]. Vectors of its sums can be made and computed with too.
 ///
 /// ```
 /// use spmv::{Context, Csr, Scalar};
 /// fn first<T: Scalar>(context: &Context, a: &Csr<T>, x: &[T]) -> spmv::Result<T::Accum> {
-///     Ok(context.prepare(a)?.multiply(x)?[0])
+///     let a = context.prepare(a)?;
+///     let mut y = a.zeros_y()?;
+///     a.apply(T::Accum::from_f64(1.0), &context.upload(x)?, T::Accum::from_f64(0.0), &mut y)?;
+///     y.norm_inf()
+/// }
+/// # use spmv::Value;
+/// ```
+pub trait Scalar: Element + Value<Accum: Real> {
+    #[doc(hidden)]
+    fn products(queue: &mut dyn AnyQueue) -> &mut dyn ProductsOf<Self>;
+}
+
+/// A type of sums, which vectors are computed in: `f32` or `f64`.
+///
+/// ```
+/// use spmv::{Real, Vector};
+/// fn normalise<A: Real>(x: &mut Vector<A>) -> spmv::Result<()> {
+///     let norm = x.norm2()?;
+///     x.scale(norm.recip())
 /// }
 /// ```
-pub trait Scalar: Value {
+pub trait Real: Accum + Element {
     #[doc(hidden)]
-    fn device(device: &dyn AnyDevice) -> &dyn DeviceOf<Self>;
+    fn vectors(queue: &mut dyn AnyQueue) -> &mut dyn VectorsOf<Self>;
+    #[doc(hidden)]
+    fn kept(kept: &mut Kept) -> &mut Option<DeviceScalar<Self>>;
 }
+
+/// A scalar of each type.
+#[derive(Debug, Default)]
+pub struct Kept {
+    f32: Option<DeviceScalar<f32>>,
+    f64: Option<DeviceScalar<f64>>,
+}
+
+macro_rules! reals {
+    ($($t:ident)*) => {$(
+        impl Real for $t {
+            fn vectors(queue: &mut dyn AnyQueue) -> &mut dyn VectorsOf<Self> {
+                queue
+            }
+
+            fn kept(kept: &mut Kept) -> &mut Option<DeviceScalar<Self>> {
+                &mut kept.$t
+            }
+        }
+    )*};
+}
+
+reals!(f32 f64);
 
 macro_rules! scalars {
     ($($variant:ident $t:ty, $capitals:literal;)*) => {
@@ -31,9 +87,15 @@ macro_rules! scalars {
         impl<D: $(DeviceOf<$t> +)*> DeviceOfEach for D {}
 
         $(
-            impl Scalar for $t {
+            impl Element for $t {
                 fn device(device: &dyn AnyDevice) -> &dyn DeviceOf<Self> {
                     device
+                }
+            }
+
+            impl Scalar for $t {
+                fn products(queue: &mut dyn AnyQueue) -> &mut dyn ProductsOf<Self> {
+                    queue
                 }
             }
         )*
@@ -46,6 +108,7 @@ for_each_value!(scalars);
 pub trait AnyDevice: DeviceOfEach + Debug {
     fn caps(&self) -> &DeviceCaps;
     fn profile(&self, value: Dtype) -> Option<&Profile>;
+    fn queue(&self) -> Result<Box<dyn AnyQueue>>;
     /// The same device together with the cores of the CPU.
     fn with_host_cores(&self) -> Opened;
     /// Those cores.
@@ -71,88 +134,6 @@ pub trait DeviceOf<T: Value>: Send + Sync {
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>>;
 }
 
-/// A prepared matrix of any backend.
-pub trait AnyMatrix<T: Value>: Debug + Send + Sync {
-    fn plan(&self) -> &Plan;
-    fn explain(&self) -> String {
-        self.plan().explain().to_string()
-    }
-    fn partition(&self) -> Option<&Partition> {
-        None
-    }
-    fn row_stats(&self) -> &RowStats;
-    fn prepare_s(&self) -> f64;
-    fn workspace(&self, timed: bool) -> Result<Box<dyn AnyWorkspace>>;
-    fn enqueue<'a>(
-        &'a self,
-        workspace: &'a mut dyn AnyWorkspace,
-        alpha: T::Accum,
-        x: &'a dyn AnyVector<T>,
-        beta: T::Accum,
-        y: &'a mut dyn AnyVector<T::Accum>,
-    ) -> Result<Box<dyn AnyPending + 'a>, Mismatch>;
-    fn apply(
-        &self,
-        workspace: &mut dyn AnyWorkspace,
-        alpha: T::Accum,
-        x: &dyn AnyVector<T>,
-        beta: T::Accum,
-        y: &mut dyn AnyVector<T::Accum>,
-    ) -> Result<RunStats, Mismatch>;
-    fn apply_slices(
-        &self,
-        workspace: &mut dyn AnyWorkspace,
-        alpha: T::Accum,
-        x: &[T],
-        beta: T::Accum,
-        y: &mut [T::Accum],
-    ) -> Result<RunStats, Mismatch>;
-    fn capture<'a>(
-        &'a self,
-        workspace: &'a mut dyn AnyWorkspace,
-        runs: u32,
-        alpha: T::Accum,
-        x: &'a dyn AnyVector<T>,
-        beta: T::Accum,
-        y: &'a mut dyn AnyVector<T::Accum>,
-    ) -> Result<Box<dyn AnyGraph + 'a>, Mismatch>;
-    fn dirty_tiles(&self, workspace: &dyn AnyWorkspace) -> Result<u32, Mismatch>;
-}
-
-/// A vector of any backend.
-pub trait AnyVector<T>: Any + Debug + Send + Sync {
-    fn len(&self) -> usize;
-    fn write(&mut self, values: &[T]) -> Result<()>;
-    fn read(&self, values: &mut [T]) -> Result<()>;
-    fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()>;
-}
-
-/// A workspace of any backend.
-pub trait AnyWorkspace: Any + Debug + Send {}
-
-/// A run on its way on any backend.
-pub trait AnyPending {
-    fn wait(self: Box<Self>) -> Result<RunStats>;
-}
-
-/// Captured runs on any backend.
-pub trait AnyGraph {
-    fn replay(&mut self) -> Result<RunStats>;
-}
-
-/// A failed run, or something of another context.
-#[derive(Debug)]
-pub enum Mismatch {
-    Exec(spmv_exec::Error),
-    Other(&'static str),
-}
-
-impl From<spmv_exec::Error> for Mismatch {
-    fn from(e: spmv_exec::Error) -> Self {
-        Self::Exec(e)
-    }
-}
-
 impl<B: Backend, T: Value> DeviceOf<T> for Device<B> {
     fn plan(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Plan> {
         match a {
@@ -170,134 +151,5 @@ impl<B: Backend, T: Value> DeviceOf<T> for Device<B> {
 
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>> {
         Ok(Box::new(Device::zeros::<T>(self, len)?))
-    }
-}
-
-pub(crate) fn own<'a, C: 'static>(
-    of_any_backend: &'a dyn Any,
-    what: &'static str,
-) -> Result<&'a C, Mismatch> {
-    of_any_backend.downcast_ref().ok_or(Mismatch::Other(what))
-}
-
-pub(crate) fn own_mut<'a, C: 'static>(
-    of_any_backend: &'a mut dyn Any,
-    what: &'static str,
-) -> Result<&'a mut C, Mismatch> {
-    of_any_backend.downcast_mut().ok_or(Mismatch::Other(what))
-}
-
-/// What a run is given, if it is all of this backend.
-type OwnAll<'a, B, T> =
-    (&'a mut Workspace<B, T>, &'a DeviceVec<B, T>, &'a mut DeviceVec<B, <T as Value>::Accum>);
-
-fn own_all<'a, B: Backend, T: Value>(
-    workspace: &'a mut dyn AnyWorkspace,
-    x: &'a dyn AnyVector<T>,
-    y: &'a mut dyn AnyVector<T::Accum>,
-) -> Result<OwnAll<'a, B, T>, Mismatch> {
-    Ok((own_mut(workspace, "the workspace")?, own(x, "x")?, own_mut(y, "y")?))
-}
-
-impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
-    fn plan(&self) -> &Plan {
-        Prepared::plan(self)
-    }
-
-    fn row_stats(&self) -> &RowStats {
-        Prepared::row_stats(self)
-    }
-
-    fn prepare_s(&self) -> f64 {
-        Prepared::prepare_s(self)
-    }
-
-    fn workspace(&self, timed: bool) -> Result<Box<dyn AnyWorkspace>> {
-        Ok(Box::new(if timed { self.timed_workspace()? } else { Prepared::workspace(self)? }))
-    }
-
-    fn enqueue<'a>(
-        &'a self,
-        workspace: &'a mut dyn AnyWorkspace,
-        alpha: T::Accum,
-        x: &'a dyn AnyVector<T>,
-        beta: T::Accum,
-        y: &'a mut dyn AnyVector<T::Accum>,
-    ) -> Result<Box<dyn AnyPending + 'a>, Mismatch> {
-        let (workspace, x, y) = own_all::<B, T>(workspace, x, y)?;
-        Ok(Box::new(Prepared::enqueue(self, workspace, alpha, x, beta, y)?))
-    }
-
-    fn apply(
-        &self,
-        workspace: &mut dyn AnyWorkspace,
-        alpha: T::Accum,
-        x: &dyn AnyVector<T>,
-        beta: T::Accum,
-        y: &mut dyn AnyVector<T::Accum>,
-    ) -> Result<RunStats, Mismatch> {
-        let (workspace, x, y) = own_all::<B, T>(workspace, x, y)?;
-        Ok(Prepared::apply(self, workspace, alpha, x, beta, y)?)
-    }
-
-    fn apply_slices(
-        &self,
-        workspace: &mut dyn AnyWorkspace,
-        alpha: T::Accum,
-        x: &[T],
-        beta: T::Accum,
-        y: &mut [T::Accum],
-    ) -> Result<RunStats, Mismatch> {
-        let workspace = own_mut::<Workspace<B, T>>(workspace, "the workspace")?;
-        Ok(Prepared::apply_slices(self, workspace, alpha, x, beta, y)?)
-    }
-
-    fn capture<'a>(
-        &'a self,
-        workspace: &'a mut dyn AnyWorkspace,
-        runs: u32,
-        alpha: T::Accum,
-        x: &'a dyn AnyVector<T>,
-        beta: T::Accum,
-        y: &'a mut dyn AnyVector<T::Accum>,
-    ) -> Result<Box<dyn AnyGraph + 'a>, Mismatch> {
-        let (workspace, x, y) = own_all::<B, T>(workspace, x, y)?;
-        Ok(Box::new(Prepared::capture(self, workspace, runs, alpha, x, beta, y)?))
-    }
-
-    fn dirty_tiles(&self, workspace: &dyn AnyWorkspace) -> Result<u32, Mismatch> {
-        Ok(own::<Workspace<B, T>>(workspace, "the workspace")?.dirty_tiles(self)?)
-    }
-}
-
-impl<B: Backend, T: Value> AnyVector<T> for DeviceVec<B, T> {
-    fn len(&self) -> usize {
-        DeviceVec::len(self)
-    }
-
-    fn write(&mut self, values: &[T]) -> Result<()> {
-        DeviceVec::write(self, values)
-    }
-
-    fn read(&self, values: &mut [T]) -> Result<()> {
-        DeviceVec::read(self, values)
-    }
-
-    fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()> {
-        DeviceVec::map(self, f)
-    }
-}
-
-impl<B: Backend, T: Value> AnyWorkspace for Workspace<B, T> {}
-
-impl<B: Backend, T: Value> AnyPending for Pending<'_, B, T> {
-    fn wait(self: Box<Self>) -> Result<RunStats> {
-        Pending::wait(*self)
-    }
-}
-
-impl<B: Backend, T: Value> AnyGraph for Graph<'_, B, T> {
-    fn replay(&mut self) -> Result<RunStats> {
-        Graph::replay(self)
     }
 }

@@ -1,6 +1,7 @@
 //! What a user can run into.
 
 use crate::backend::{BackendKind, Tried, UnknownBackend};
+use crate::erased_matrix::Mismatch;
 
 /// The result of everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -38,6 +39,16 @@ pub enum Error {
         /// Backend of the matrix.
         backend: BackendKind,
     },
+}
+
+impl Error {
+    /// Of a run or a queue on a backend.
+    pub(crate) fn of(e: Mismatch, backend: BackendKind) -> Self {
+        match e {
+            Mismatch::Exec(e) => e.into(),
+            Mismatch::Other(what) => Self::OtherBackend { what, backend },
+        }
+    }
 }
 
 impl From<spmv_core::CsrError> for Error {

@@ -8,10 +8,11 @@ use spmv_cpu::Cpu;
 use spmv_exec::{Device, Error, Options, Plan, Profile, Result, RunStats};
 use spmv_hetero::{CoDevices, CoMatrix, CoWorkspace, Models, Partition, Steering};
 
-use crate::erased::{
-    AnyDevice, AnyGraph, AnyMatrix, AnyPending, AnyVector, AnyWorkspace, DeviceOf, Mismatch, Opened, own,
-    own_mut,
+use crate::erased::{AnyDevice, DeviceOf, Opened};
+use crate::erased_matrix::{
+    AnyGraph, AnyMatrix, AnyPending, AnyVector, AnyWorkspace, Mismatch, own, own_mut,
 };
+use crate::erased_queue::AnyQueue;
 use crate::profiles::cores;
 
 /// Device and host, and how they find their splits.
@@ -46,6 +47,10 @@ impl<B: Backend> AnyDevice for Hetero<B> {
 
     fn profile(&self, value: Dtype) -> Option<&Profile> {
         self.devices.device().profile(value)
+    }
+
+    fn queue(&self) -> Result<Box<dyn AnyQueue>> {
+        Err(unsupported("queues of operations", "use a context of one device"))
     }
 
     fn with_host_cores(&self) -> Opened {

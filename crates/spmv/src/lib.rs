@@ -5,23 +5,30 @@ mod backend;
 mod context;
 mod device;
 mod erased;
+mod erased_matrix;
+mod erased_queue;
 mod error;
 mod hetero;
 mod matrix;
+mod origin;
 mod profiles;
+mod queue;
 mod vector;
 
 pub use backend::{BackendKind, Tried, UnknownBackend};
 pub use context::Context;
-pub use erased::Scalar;
+pub use erased::{Element, Real, Scalar};
 pub use error::{Error, Result};
 pub use matrix::{Graph, Matrix, Pending, Workspace};
+pub use queue::Queue;
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
     Accum, Csr, CsrError, CsrView, Dtype, HybShape, MatrixStats, Offset, RowStats, Tiling, Value, by_dtype,
     format, oracle, tiling, types,
 };
-pub use spmv_exec::{Algorithm, Candidate, Fixup, Options, Plan, Profile, Repair, RunStats};
+pub use spmv_exec::{
+    Algorithm, Candidate, DeviceScalar, Factor, Fixup, Options, Plan, Profile, Repair, RunStats,
+};
 pub use spmv_hetero::{By, Choice, Models, Partition, Pattern, Regular, Regularity, Split, Steering, Step};
 pub use types::*;
 pub use vector::Vector;

@@ -2,12 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use spmv_core::{RowStats, Value};
-use spmv_exec::{Plan, RunStats};
+use spmv_core::{CsrView, Offset, RowStats, Value};
+use spmv_exec::{Options, Plan, RunStats};
 use spmv_hetero::Partition;
 
-use crate::backend::BackendKind;
-use crate::erased::{AnyGraph, AnyMatrix, AnyPending, AnyWorkspace, Mismatch, Scalar};
+use crate::context::Context;
+use crate::erased::Scalar;
+use crate::erased_matrix::{AnyGraph, AnyMatrix, AnyPending, AnyWorkspace, Mismatch};
 use crate::error::{Error, Result};
 use crate::vector::Vector;
 
@@ -24,7 +25,7 @@ use crate::vector::Vector;
 /// ```
 #[derive(Debug)]
 pub struct Matrix<T: Scalar> {
-    backend: BackendKind,
+    context: Context,
     erased: Box<dyn AnyMatrix<T>>,
     /// Workspaces of runs that are over: one for each thread that ever multiplied at the same time.
     idle: Mutex<Vec<Workspace>>,
@@ -115,9 +116,96 @@ impl Pending<'_> {
     }
 }
 
+impl Context {
+    /// Copies a matrix to the device, laid out by the plan that is expected to be fastest.
+    /// O(rows + entries).
+    ///
+    /// # Errors
+    /// What the device cannot hold or compute, and out of memory.
+    pub fn prepare<'a, T: Scalar, O: Offset>(&self, a: impl Into<CsrView<'a, T, O>>) -> Result<Matrix<T>> {
+        self.prepare_with(a, &Options::default())
+    }
+
+    /// As [`prepare`](Self::prepare), with algorithm, tiling and where sums are repaired chosen.
+    ///
+    /// ```
+    /// use spmv::{Algorithm, Context, Csr, Options};
+    /// let a = Csr::from_coo(1, 1, &[(0, 0, 2.0f64)])?;
+    /// let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
+    /// let a = Context::auto()?.prepare_with(&a, &options)?;
+    /// println!("{}", a.plan().explain());
+    /// assert_eq!(a.multiply(&[3.0])?, [6.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare), and options that the device cannot follow.
+    pub fn prepare_with<'a, T: Scalar, O: Offset>(
+        &self,
+        a: impl Into<CsrView<'a, T, O>>,
+        options: &Options,
+    ) -> Result<Matrix<T>> {
+        let erased = T::device(&*self.origin.device).prepare(a.into().erase(), options)?;
+        Ok(Matrix::new(self.clone(), erased))
+    }
+}
+
 impl<T: Scalar> Matrix<T> {
-    pub(crate) fn new(backend: BackendKind, erased: Box<dyn AnyMatrix<T>>) -> Self {
-        Self { backend, erased, idle: Mutex::default() }
+    pub(crate) fn new(context: Context, erased: Box<dyn AnyMatrix<T>>) -> Self {
+        Self { context, erased, idle: Mutex::default() }
+    }
+
+    pub(crate) fn erased(&self) -> &dyn AnyMatrix<T> {
+        &*self.erased
+    }
+
+    /// The context that it was prepared by.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Number of rows: the length of `y`.
+    pub fn n_rows(&self) -> usize {
+        self.row_stats().n_rows
+    }
+
+    /// Number of columns: the length of `x`.
+    pub fn n_cols(&self) -> usize {
+        self.row_stats().n_cols
+    }
+
+    /// Number of stored entries.
+    pub fn nnz(&self) -> usize {
+        self.row_stats().nnz
+    }
+
+    /// A vector of zeros as long as `x`, where the matrix is.
+    ///
+    /// ```
+    /// use spmv::{Csr, Scalar, Value};
+    /// fn ones<T: Scalar>(a: &spmv::Matrix<T>) -> spmv::Result<Vec<T::Accum>> {
+    ///     let (mut x, mut y) = (a.zeros_x()?, a.zeros_y()?);
+    ///     x.write(&vec![T::from_f64(1.0); a.n_cols()])?;
+    ///     a.apply(T::Accum::from_f64(1.0), &x, T::Accum::from_f64(0.0), &mut y)?;
+    ///     y.to_vec()
+    /// }
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0)])?;
+    /// assert_eq!(ones(&spmv::Context::auto()?.prepare(&a)?)?, [3.0, 0.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn zeros_x(&self) -> Result<Vector<T>> {
+        self.context.zeros(self.n_cols())
+    }
+
+    /// A vector of zeros as long as `y`, where the matrix is.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn zeros_y(&self) -> Result<Vector<T::Accum>> {
+        self.context.zeros(self.n_rows())
     }
 
     /// What runs, and why; in co-execution, what multiplies the device share, or all if the cores have it.
@@ -267,9 +355,6 @@ impl<T: Scalar> Matrix<T> {
     }
 
     fn error(&self, e: Mismatch) -> Error {
-        match e {
-            Mismatch::Exec(e) => e.into(),
-            Mismatch::Other(what) => Error::OtherBackend { what, backend: self.backend },
-        }
+        Error::of(e, self.context.backend())
     }
 }

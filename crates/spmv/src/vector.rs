@@ -1,9 +1,14 @@
 //! Vectors that live on the device.
 
+use std::sync::Arc;
+
 use spmv_core::Value;
 
-use crate::erased::AnyVector;
+use crate::erased::{Element, Real};
+use crate::erased_matrix::{AnyVector, Mismatch};
+use crate::erased_queue::{AnyQueue, Source};
 use crate::error::Result;
+use crate::origin::Origin;
 
 /// A vector on the device of a [`Context`](crate::Context): `x` in the matrix's value type, `y` in its type of sums
 /// (`f32` for 16- and 32-bit values, else `f64`).
@@ -19,11 +24,15 @@ use crate::error::Result;
 #[derive(Debug)]
 pub struct Vector<T: Value> {
     pub(crate) erased: Box<dyn AnyVector<T>>,
+    origin: Arc<Origin>,
 }
 
 impl<T: Value> Vector<T> {
-    pub(crate) fn new(erased: Box<dyn AnyVector<T>>) -> Self {
-        Self { erased }
+    pub(crate) fn zeros(origin: &Arc<Origin>, len: usize) -> Result<Self>
+    where
+        T: Element,
+    {
+        Ok(Self { erased: T::device(&*origin.device).zeros(len)?, origin: Arc::clone(origin) })
     }
 
     /// Number of values.
@@ -74,5 +83,109 @@ impl<T: Value> Vector<T> {
             }
         })?;
         Ok(result.expect("a map that succeeds has looked"))
+    }
+}
+
+/// Operations on vectors in the type of sums, on the device. Each waits; [`Queue`](crate::Queue) has the same without waits, and
+/// some that do two at a time. Vectors are of one length and context. After the first of each kind, none allocates memory of the
+/// device. Not in co-execution yet, where vectors are on the host.
+impl<A: Real> Vector<A> {
+    /// The sum of products, with the same bits in every run. O(len).
+    ///
+    /// ```
+    /// let context = spmv::Context::auto()?;
+    /// let (x, y) = (context.upload(&[1.0f64, 2.0])?, context.upload(&[3.0, 4.0])?);
+    /// assert_eq!(x.dot(&y)?, 11.0);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another length or context, sums that were never repaired, `Unsupported` in co-execution, failures of the device.
+    pub fn dot(&self, other: &Self) -> Result<A> {
+        self.origin.result(|queue, to| A::vectors(queue).dot(&*self.erased, &*other.erased, to))
+    }
+
+    /// The Euclidean norm: the square root of [`dot`](Self::dot) with itself, which overflows where squares do.
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot).
+    pub fn norm2(&self) -> Result<A> {
+        Ok(self.dot(self)?.sqrt())
+    }
+
+    /// The greatest absolute value; 0 without any.
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot).
+    pub fn norm_inf(&self) -> Result<A> {
+        self.origin.result(|queue, to| A::vectors(queue).norm_inf(&*self.erased, to))
+    }
+
+    /// `self <- alpha*x + beta*self`. As in BLAS, a factor of zero does not read what it scales.
+    ///
+    /// ```
+    /// let context = spmv::Context::auto()?;
+    /// let (x, mut y) = (context.upload(&[1.0f32, 2.0])?, context.upload(&[3.0, 4.0])?);
+    /// y.axpby(2.0, &x, -1.0)?;
+    /// assert_eq!(y.to_vec()?, [-1.0, 0.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot).
+    pub fn axpby(&mut self, alpha: A, x: &Self, beta: A) -> Result<()> {
+        self.changed(|queue, y| {
+            A::vectors(queue).update(alpha.into(), Source::One(&*x.erased), beta.into(), y, None)
+        })
+    }
+
+    /// `self <- alpha*(d.*x) + beta*self`, number by number.
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot).
+    pub fn hadamard(&mut self, alpha: A, d: &Self, x: &Self, beta: A) -> Result<()> {
+        let u = Source::Product(&*d.erased, &*x.erased);
+        self.changed(|queue, y| A::vectors(queue).update(alpha.into(), u, beta.into(), y, None))
+    }
+
+    /// `self <- by*self`.
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot).
+    pub fn scale(&mut self, by: A) -> Result<()> {
+        self.changed(|queue, y| A::vectors(queue).scale(by.into(), y))
+    }
+
+    /// Sets all numbers to one.
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot).
+    pub fn fill(&mut self, value: A) -> Result<()> {
+        self.changed(|queue, y| A::vectors(queue).fill(value.into(), y))
+    }
+
+    /// `self <- x`.
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot).
+    pub fn copy_from(&mut self, x: &Self) -> Result<()> {
+        self.axpby(A::one(), x, A::zero())
+    }
+
+    /// A copy on the same device.
+    ///
+    /// # Errors
+    /// As [`dot`](Self::dot), and out of memory.
+    pub fn try_clone(&self) -> Result<Self> {
+        let mut copy = Self::zeros(&self.origin, self.len())?;
+        copy.copy_from(self)?;
+        Ok(copy)
+    }
+
+    fn changed(
+        &mut self,
+        op: impl FnOnce(&mut dyn AnyQueue, &mut dyn AnyVector<A>) -> std::result::Result<(), Mismatch>,
+    ) -> Result<()> {
+        self.origin.run(|queue| op(queue, &mut *self.erased))
     }
 }

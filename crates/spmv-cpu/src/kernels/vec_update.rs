@@ -4,6 +4,7 @@
 //         x, d*x or 1; a = 0 does not read u, b = 0 does not read y; 3 sum the products of the new y and of y or z;
 //         4 add the sums of the lanes by halves; 5 store the sum of the group
 
+use num_traits::Zero;
 use rayon::prelude::*;
 use spmv_core::{Accum, Value};
 
@@ -23,11 +24,12 @@ const BLOCK: usize = 512;
 pub(crate) fn run<T: Value>(launch: Launch, args: VecUpdate<'_, T>) {
     let VecUpdate { n, chunk, source, dots, alpha, alpha_num, alpha_den, beta, .. } = args;
     let VecUpdate { beta_num, beta_den, scalars, d, x, z, y, partials, .. } = args;
-    let quotient = |num: u32, den: u32| scalars[num as usize] / scalars[den as usize];
-    let by = Factors {
-        a: scaled(alpha, quotient(alpha_num, alpha_den)),
-        b: scaled(beta, quotient(beta_num, beta_den)),
+    // Zero over anything is zero: what has converged stays as it is.
+    let factor = |by: T::Accum, num: u32, den: u32| {
+        let (num, den) = (scalars[num as usize], scalars[den as usize]);
+        if num.is_zero() { num } else { scaled(by, num / den) }
     };
+    let by = Factors { a: factor(alpha, alpha_num, alpha_den), b: factor(beta, beta_num, beta_den) };
     let part = |group: usize, y: &mut [T::Accum], partial: &mut T::Accum| {
         // STEP 1
         let start = group * chunk as usize;
@@ -36,7 +38,7 @@ pub(crate) fn run<T: Value>(launch: Launch, args: VecUpdate<'_, T>) {
             let range = start + at * BLOCK..start + at * BLOCK + y.len();
             let mut ones = [num_traits::one(); BLOCK];
             let ones = &mut ones[..y.len()];
-            let reads_u = !num_traits::Zero::is_zero(&by.a);
+            let reads_u = !by.a.is_zero();
             let u = match source {
                 SOURCE_WEIGHTED if reads_u => {
                     for (u, (d, x)) in ones.iter_mut().zip(d[range.clone()].iter().zip(&x[range.clone()])) {

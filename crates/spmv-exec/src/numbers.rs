@@ -1,0 +1,114 @@
+//! What a queue has for vectors of one type: kernels, scalars, and how a vector is cut.
+
+use spmv_backend::{Backend, Error as DeviceError, KernelId, KernelSpec};
+use spmv_core::{Accum, Dtype, RowStats};
+
+use crate::carries::lanes;
+use crate::device::Device;
+use crate::error::Result;
+use crate::launch::Compiled;
+use crate::tilings::{B, Case, On, Row, S, T, W, tiling};
+
+/// Scalars of each type that a queue has, the first of which is 1.
+const SCALARS: u32 = 256;
+/// Groups of a reduction at most: the second pass is one group's.
+const GROUPS: u32 = 1024;
+/// Numbers of a task on the cores, and of a lane elsewhere, below which more of them cost more than they bring.
+const OF_A_TASK: u32 = 16 * 1024;
+const OF_A_LANE: u32 = 4;
+/// Tasks of each thread on the cores.
+const TASKS_OF_A_THREAD: u32 = 4;
+
+const UNMEASURED: &str = "not measured: groups of eight warps hide loads on every GPU";
+const TILINGS: &[Row] = &[
+    Row { on: On::Tasks, t: T::Is(1), w: W::Is(1), s: S::One, b: B::One, by: UNMEASURED },
+    Row {
+        on: On::PartsOfSubgroups,
+        t: T::Subgroup,
+        w: W::Is(1),
+        s: S::One,
+        b: B::Lanes(256),
+        by: UNMEASURED,
+    },
+    Row { on: On::Subgroups, t: T::Subgroup, w: W::Is(1), s: S::One, b: B::Lanes(256), by: UNMEASURED },
+    Row { on: On::Workgroups, t: T::AtMost(64), w: W::Is(1), s: S::One, b: B::One, by: UNMEASURED },
+];
+
+/// Scalars of one type, and partial results of a reduction.
+#[derive(Debug)]
+pub(crate) struct Numbers<B: Backend> {
+    pub(crate) scalars: B::Buffer,
+    pub(crate) partials: B::Buffer,
+    /// How many there are of either: fewer where buffers are small.
+    pub(crate) n_scalars: u32,
+    n_partials: u32,
+    pub(crate) taken: u32,
+    pub(crate) update: Compiled<B>,
+    pub(crate) dot: Compiled<B>,
+    pub(crate) reduce: Compiled<B>,
+}
+
+/// How a vector is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub(crate) n: u32,
+    pub(crate) groups: u32,
+    pub(crate) chunk: u32,
+}
+
+impl<B: Backend> Numbers<B> {
+    pub(crate) fn new<A: Accum>(device: &Device<B>, stream: &B::Stream) -> Result<Self> {
+        let kernel = |id| device.compiled(&spec(device, id, A::DTYPE)?);
+        let bytes = A::DTYPE.bytes() as u64;
+        let fitting =
+            |wanted: u32| u64::from(wanted).min(device.caps().max_buffer_bytes / bytes).max(1) as u32;
+        let (n_scalars, n_partials) = (fitting(SCALARS), fitting(GROUPS));
+        let mut scalars = device.scratch::<A>(n_scalars as usize)?;
+        let (backend, one) = (device.backend(), [A::one()]);
+        backend.zero(stream, &mut scalars, u64::from(n_scalars) * bytes)?;
+        backend.write(stream, &mut scalars, 0, bytemuck::cast_slice(&one))?;
+        Ok(Self {
+            scalars,
+            partials: device.scratch::<A>(n_partials as usize)?,
+            n_scalars,
+            n_partials,
+            taken: 1,
+            update: kernel(KernelId::VecUpdate)?,
+            dot: kernel(KernelId::VecDot)?,
+            reduce: kernel(KernelId::VecReduce)?,
+        })
+    }
+}
+
+/// The kernel as this device takes it.
+fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -> Result<KernelSpec> {
+    let caps = device.caps();
+    if !caps.arithmetic.contains(value) {
+        let what = format!("{value} arithmetic");
+        return Err(DeviceError::unsupported(&*caps.name, what, "use f32 vectors").into());
+    }
+    let tiling = tiling(TILINGS, &Case { kernel: id, rows: &RowStats::default(), value, caps });
+    Ok(KernelSpec::new(id, value, lanes(&tiling, caps), tiling))
+}
+
+impl Cut {
+    pub(crate) fn of<B: Backend>(device: &Device<B>, n: usize, numbers: &Numbers<B>) -> Result<Self> {
+        // Lanes count a little beyond the end.
+        let most = u32::MAX - (1 << 16);
+        let n = u32::try_from(n).ok().filter(|n| *n <= most).ok_or_else(|| {
+            let what = format!("an operation on {n} values at a time");
+            DeviceError::unsupported(&*device.caps().name, what, "use shorter vectors")
+        })?;
+        let (caps, most) = (device.caps(), numbers.n_partials);
+        let group_lanes = numbers.update.spec.tiling.group_lanes();
+        let chunk = if caps.tasks {
+            let tasks = (caps.compute_units.max(1) * TASKS_OF_A_THREAD).min(most);
+            if n <= 2 * OF_A_TASK { n } else { n.div_ceil(tasks).max(OF_A_TASK) }
+        } else {
+            let groups = n.div_ceil(group_lanes * OF_A_LANE).clamp(1, most);
+            n.div_ceil(groups).next_multiple_of(group_lanes)
+        };
+        let chunk = chunk.max(1);
+        Ok(Self { n, groups: n.div_ceil(chunk).max(1), chunk })
+    }
+}

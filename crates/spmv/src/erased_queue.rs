@@ -1,0 +1,168 @@
+//! Queues of all backends.
+
+use std::fmt::Debug;
+
+use spmv_backend::Backend;
+use spmv_core::{Accum, Value};
+use spmv_exec::{DeviceScalar, DeviceVec, Factor, Prepared, Queue, Result};
+
+use crate::erased_matrix::{AnyMatrix, AnyVector, Mismatch, own, own_mut};
+
+/// A queue of any backend, for every type.
+pub trait AnyQueue: ProductsOfEach + VectorsOf<f32> + VectorsOf<f64> + Debug + Send {
+    fn submit(&mut self) -> Result<()>;
+    fn wait(&mut self) -> Result<()>;
+}
+
+macro_rules! each {
+    ($($variant:ident $t:ty, $capitals:literal;)*) => {
+        /// Products of every value type.
+        pub trait ProductsOfEach: $(ProductsOf<$t> +)* {}
+        impl<Q: $(ProductsOf<$t> +)*> ProductsOfEach for Q {}
+    };
+}
+
+spmv_core::for_each_value!(each);
+
+/// Products of one value type.
+pub trait ProductsOf<T: Value> {
+    fn apply(
+        &mut self,
+        a: &dyn AnyMatrix<T>,
+        alpha: T::Accum,
+        x: &dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<(), Mismatch>;
+}
+
+/// A vector, or the product of two, number by number.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a, A> {
+    One(&'a dyn AnyVector<A>),
+    Product(&'a dyn AnyVector<A>, &'a dyn AnyVector<A>),
+}
+
+/// What the new `y` is multiplied by, and where the sum goes.
+#[derive(Clone, Copy, Debug)]
+pub struct DotInto<'a, A> {
+    pub with: Option<&'a dyn AnyVector<A>>,
+    pub to: DeviceScalar<A>,
+}
+
+/// Vectors of one type of sums.
+pub trait VectorsOf<A: Accum> {
+    fn scalar(&mut self) -> Result<DeviceScalar<A>>;
+    fn read_scalar(&mut self, from: DeviceScalar<A>) -> Result<A>;
+    fn write_scalar(&mut self, value: A, to: DeviceScalar<A>) -> Result<()>;
+    fn update(
+        &mut self,
+        alpha: Factor<A>,
+        u: Source<'_, A>,
+        beta: Factor<A>,
+        y: &mut dyn AnyVector<A>,
+        dot: Option<DotInto<'_, A>>,
+    ) -> Result<(), Mismatch>;
+    fn scale(&mut self, beta: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
+    fn fill(&mut self, value: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
+    fn dot(
+        &mut self,
+        x: &dyn AnyVector<A>,
+        z: &dyn AnyVector<A>,
+        to: DeviceScalar<A>,
+    ) -> Result<(), Mismatch>;
+    fn norm_inf(&mut self, x: &dyn AnyVector<A>, to: DeviceScalar<A>) -> Result<(), Mismatch>;
+}
+
+impl<B: Backend> AnyQueue for Queue<B> {
+    fn submit(&mut self) -> Result<()> {
+        Queue::submit(self)
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        Queue::wait(self)
+    }
+}
+
+impl<B: Backend, T: Value> ProductsOf<T> for Queue<B> {
+    fn apply(
+        &mut self,
+        a: &dyn AnyMatrix<T>,
+        alpha: T::Accum,
+        x: &dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<(), Mismatch> {
+        let a = own::<Prepared<B, T>>(a, "the matrix")?;
+        let (x, y) = (own(x, "x")?, own_mut(y, "y")?);
+        Ok(Queue::apply(self, a, alpha, x, beta, y)?)
+    }
+}
+
+impl<B: Backend, A: Accum> VectorsOf<A> for Queue<B> {
+    fn scalar(&mut self) -> Result<DeviceScalar<A>> {
+        Queue::scalar(self)
+    }
+
+    fn read_scalar(&mut self, from: DeviceScalar<A>) -> Result<A> {
+        Queue::read_scalar(self, from)
+    }
+
+    fn write_scalar(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
+        Queue::write_scalar(self, value, to)
+    }
+
+    fn update(
+        &mut self,
+        alpha: Factor<A>,
+        u: Source<'_, A>,
+        beta: Factor<A>,
+        y: &mut dyn AnyVector<A>,
+        dot: Option<DotInto<'_, A>>,
+    ) -> Result<(), Mismatch> {
+        type Vector<B, A> = DeviceVec<B, A>;
+        let y = own_mut::<Vector<B, A>>(y, "y")?;
+        let z = dot.and_then(|dot| dot.with).map(|z| own::<Vector<B, A>>(z, "z")).transpose()?;
+        let to = dot.map(|dot| dot.to);
+        match u {
+            Source::One(x) => {
+                let x = own::<Vector<B, A>>(x, "x")?;
+                match (to, z) {
+                    (None, _) => Queue::axpby(self, alpha, x, beta, y)?,
+                    (Some(to), None) => Queue::axpby_dot(self, alpha, x, beta, y, to)?,
+                    (Some(to), Some(z)) => Queue::axpby_dot_with(self, alpha, x, beta, y, z, to)?,
+                }
+            }
+            Source::Product(d, x) => {
+                let (d, x) = (own::<Vector<B, A>>(d, "d")?, own::<Vector<B, A>>(x, "x")?);
+                match (to, z) {
+                    (Some(to), Some(z)) => Queue::hadamard_dot(self, alpha, d, x, beta, y, z, to)?,
+                    _ => Queue::hadamard(self, alpha, d, x, beta, y)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn scale(&mut self, beta: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch> {
+        Ok(Queue::scale(self, beta, own_mut::<DeviceVec<B, A>>(y, "y")?)?)
+    }
+
+    fn fill(&mut self, value: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch> {
+        Ok(Queue::fill(self, value, own_mut::<DeviceVec<B, A>>(y, "y")?)?)
+    }
+
+    fn dot(
+        &mut self,
+        x: &dyn AnyVector<A>,
+        z: &dyn AnyVector<A>,
+        to: DeviceScalar<A>,
+    ) -> Result<(), Mismatch> {
+        let (x, z) = (own::<DeviceVec<B, A>>(x, "x")?, own::<DeviceVec<B, A>>(z, "z")?);
+        Ok(Queue::dot(self, x, z, to)?)
+    }
+
+    fn norm_inf(&mut self, x: &dyn AnyVector<A>, to: DeviceScalar<A>) -> Result<(), Mismatch> {
+        Ok(Queue::norm_inf(self, own::<DeviceVec<B, A>>(x, "x")?, to)?)
+    }
+}

@@ -1,0 +1,268 @@
+//! Operations in order, without waits.
+
+use std::fmt;
+
+use spmv_exec::{DeviceScalar, Factor};
+
+use crate::backend::BackendKind;
+use crate::context::Context;
+use crate::erased::{Real, Scalar};
+use crate::erased_matrix::Mismatch;
+use crate::erased_queue::{AnyQueue, DotInto, Source};
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::origin::Origin;
+use crate::vector::Vector;
+
+/// Products and operations on vectors in the order given, none of which waits for the device: [`wait`](Self::wait),
+/// [`read_scalar`](Self::read_scalar) and whoever reads a vector do. What a device finds, later operations can scale by
+/// without the host having seen it.
+///
+/// A vector may be used elsewhere at any time; where a queue still writes it, that use waits, and so does a write of what a
+/// queue still reads. Products whose sums the host repairs wait too, once each ([`Matrix::explain`] says where they are repaired).
+/// Memory is allocated by the first product of each matrix and by the first scalar, and by nothing else.
+///
+/// Sums have the same bits in every run on the same device. A queue can be sent to another thread. Dropped, it waits.
+///
+/// An iteration of conjugate gradients:
+///
+/// ```
+/// use spmv::{Context, Csr};
+/// let context = Context::auto()?;
+/// let a = context.prepare(&Csr::from_coo(2, 2, &[(0, 0, 4.0f64), (1, 1, 2.0)])?)?;
+/// let (mut x, mut r) = (context.zeros::<f64>(2)?, context.upload(&[4.0, 2.0])?);
+/// let (mut p, mut ap) = (r.try_clone()?, context.zeros::<f64>(2)?);
+/// let mut q = context.queue()?;
+/// let (rr, p_ap, rr_new) = (q.scalar()?, q.scalar()?, q.scalar()?);
+/// q.dot(&r, &r, rr)?;
+/// q.apply(&a, 1.0, &p, 0.0, &mut ap)?;
+/// q.dot(&p, &ap, p_ap)?;
+/// q.axpby(rr.over(p_ap), &p, 1.0, &mut x)?;
+/// q.axpby_dot(-rr.over(p_ap), &ap, 1.0, &mut r, rr_new)?;
+/// q.axpby(1.0, &r, rr_new.over(rr), &mut p)?;
+/// println!("{} left", q.read_scalar(rr_new)?.sqrt());
+/// # Ok::<(), spmv::Error>(())
+/// ```
+pub struct Queue {
+    backend: BackendKind,
+    erased: Box<dyn AnyQueue>,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("backend", &self.backend).finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// A queue of operations, none of which waits.
+    ///
+    /// # Errors
+    /// Whatever the driver says; `Unsupported` in co-execution.
+    pub fn queue(&self) -> Result<Queue> {
+        Queue::open(&self.origin)
+    }
+}
+
+impl Queue {
+    pub(crate) fn open(origin: &Origin) -> Result<Self> {
+        Ok(Self { backend: origin.backend, erased: origin.device.queue()? })
+    }
+
+    /// A scalar on the device, 0 to begin with. There are 255 of each type, fewer where buffers are small.
+    ///
+    /// # Errors
+    /// `Unsupported` when all are taken, or where the device has no arithmetic of the type; out of memory.
+    pub fn scalar<A: Real>(&mut self) -> Result<DeviceScalar<A>> {
+        Ok(A::vectors(&mut *self.erased).scalar()?)
+    }
+
+    /// The scalar, after all operations before. Waits.
+    ///
+    /// # Errors
+    /// A scalar of another queue, and failures of the device.
+    pub fn read_scalar<A: Real>(&mut self, from: DeviceScalar<A>) -> Result<A> {
+        Ok(A::vectors(&mut *self.erased).read_scalar(from)?)
+    }
+
+    /// Sets a scalar, in order.
+    ///
+    /// # Errors
+    /// A scalar of another queue, and failures of the device.
+    pub fn write_scalar<A: Real>(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
+        Ok(A::vectors(&mut *self.erased).write_scalar(value, to)?)
+    }
+
+    /// `y <- alpha*A*x + beta*y`, as [`Matrix::apply`].
+    ///
+    /// # Errors
+    /// As [`Matrix::apply`].
+    pub fn apply<T: Scalar>(
+        &mut self,
+        a: &Matrix<T>,
+        alpha: T::Accum,
+        x: &Vector<T>,
+        beta: T::Accum,
+        y: &mut Vector<T::Accum>,
+    ) -> Result<()> {
+        let done = T::products(&mut *self.erased).apply(a.erased(), alpha, &*x.erased, beta, &mut *y.erased);
+        self.told(done)
+    }
+
+    /// `y <- alpha*x + beta*y`. As in BLAS, a factor of zero does not read what it scales.
+    ///
+    /// # Errors
+    /// Vectors of another length or context, scalars of another queue, sums that were never repaired, failures of the device.
+    pub fn axpby<A: Real>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        x: &Vector<A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut Vector<A>,
+    ) -> Result<()> {
+        self.update(alpha.into(), Source::One(&*x.erased), beta.into(), y, None)
+    }
+
+    /// As [`axpby`](Self::axpby), and the sum of squares of the new `y`, in one pass.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn axpby_dot<A: Real>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        x: &Vector<A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut Vector<A>,
+        yy: DeviceScalar<A>,
+    ) -> Result<()> {
+        let dot = Some(DotInto { with: None, to: yy });
+        self.update(alpha.into(), Source::One(&*x.erased), beta.into(), y, dot)
+    }
+
+    /// As [`axpby`](Self::axpby), and the sum of products of the new `y` and `z`, in one pass.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn axpby_dot_with<A: Real>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        x: &Vector<A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut Vector<A>,
+        z: &Vector<A>,
+        yz: DeviceScalar<A>,
+    ) -> Result<()> {
+        let dot = Some(DotInto { with: Some(&*z.erased), to: yz });
+        self.update(alpha.into(), Source::One(&*x.erased), beta.into(), y, dot)
+    }
+
+    /// `y <- alpha*(d.*x) + beta*y`, number by number.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn hadamard<A: Real>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        d: &Vector<A>,
+        x: &Vector<A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut Vector<A>,
+    ) -> Result<()> {
+        self.update(alpha.into(), Source::Product(&*d.erased, &*x.erased), beta.into(), y, None)
+    }
+
+    /// As [`hadamard`](Self::hadamard), and the sum of products of the new `y` and `z`, in one pass.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    #[allow(clippy::too_many_arguments)] // Those of `hadamard`, `z` and where the sum goes.
+    pub fn hadamard_dot<A: Real>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        d: &Vector<A>,
+        x: &Vector<A>,
+        beta: impl Into<Factor<A>>,
+        y: &mut Vector<A>,
+        z: &Vector<A>,
+        yz: DeviceScalar<A>,
+    ) -> Result<()> {
+        let dot = Some(DotInto { with: Some(&*z.erased), to: yz });
+        self.update(alpha.into(), Source::Product(&*d.erased, &*x.erased), beta.into(), y, dot)
+    }
+
+    /// `y <- x`.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn copy<A: Real>(&mut self, x: &Vector<A>, y: &mut Vector<A>) -> Result<()> {
+        self.axpby(A::one(), x, A::zero(), y)
+    }
+
+    /// `y <- beta*y`.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn scale<A: Real>(&mut self, beta: impl Into<Factor<A>>, y: &mut Vector<A>) -> Result<()> {
+        let done = A::vectors(&mut *self.erased).scale(beta.into(), &mut *y.erased);
+        self.told(done)
+    }
+
+    /// Sets all of `y` to a number.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn fill<A: Real>(&mut self, value: impl Into<Factor<A>>, y: &mut Vector<A>) -> Result<()> {
+        let done = A::vectors(&mut *self.erased).fill(value.into(), &mut *y.erased);
+        self.told(done)
+    }
+
+    /// The sum of products of `x` and `z`.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn dot<A: Real>(&mut self, x: &Vector<A>, z: &Vector<A>, xz: DeviceScalar<A>) -> Result<()> {
+        let done = A::vectors(&mut *self.erased).dot(&*x.erased, &*z.erased, xz);
+        self.told(done)
+    }
+
+    /// The greatest absolute value of `x`; 0 without any. A NaN counts as the greatest where the device knows NaN.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn norm_inf<A: Real>(&mut self, x: &Vector<A>, norm: DeviceScalar<A>) -> Result<()> {
+        let done = A::vectors(&mut *self.erased).norm_inf(&*x.erased, norm);
+        self.told(done)
+    }
+
+    /// Hands over what has been queued, so that the device begins; waiting does so too.
+    ///
+    /// # Errors
+    /// Failures of the device.
+    pub fn submit(&mut self) -> Result<()> {
+        Ok(self.erased.submit()?)
+    }
+
+    /// Waits until all operations are done.
+    ///
+    /// # Errors
+    /// Failures of the device; what vectors then hold is unspecified.
+    pub fn wait(&mut self) -> Result<()> {
+        Ok(self.erased.wait()?)
+    }
+
+    fn update<A: Real>(
+        &mut self,
+        alpha: Factor<A>,
+        u: Source<'_, A>,
+        beta: Factor<A>,
+        y: &mut Vector<A>,
+        dot: Option<DotInto<'_, A>>,
+    ) -> Result<()> {
+        let done = A::vectors(&mut *self.erased).update(alpha, u, beta, &mut *y.erased, dot);
+        self.told(done)
+    }
+
+    fn told(&self, done: std::result::Result<(), Mismatch>) -> Result<()> {
+        done.map_err(|e| Error::of(e, self.backend))
+    }
+}

@@ -1,0 +1,113 @@
+//! Vectors and queues of every backend that opens, through the facade.
+
+use spmv::{BackendKind, Context, Csr, Error, Real, Scalar, Value};
+
+fn contexts() -> Vec<Context> {
+    Context::every(&BackendKind::ALL).0
+}
+
+fn has<T: Value>(context: &Context) -> bool {
+    context.caps().arithmetic.contains(T::DTYPE)
+}
+
+/// -1, 2, -1 on `n` rows.
+fn poisson<T: Scalar>(n: usize) -> Csr<T> {
+    let row = |row: usize| {
+        let (row, n) = (row as i64, n as i64);
+        let entries = [(row - 1, -1.0), (row, 2.0), (row + 1, -1.0)];
+        let inside = entries.into_iter().filter(move |(col, _)| (0..n).contains(col));
+        inside.map(|(col, value)| (col as u32, T::from_f64(value)))
+    };
+    Csr::from_rows(n, (0..n).map(row)).unwrap()
+}
+
+/// Conjugate gradients as a user writes them, generic in the type: no vector comes to the host, and no scalar but the last.
+fn solve<T: Scalar<Accum = T> + Real>(context: &Context, a: &Csr<T>, b: &[T]) -> spmv::Result<(Vec<T>, T)> {
+    let a = context.prepare(a)?;
+    let (mut x, mut r, mut ap) = (a.zeros_x()?, context.upload(b)?, a.zeros_y()?);
+    let mut p = r.try_clone()?;
+    let mut q = context.queue()?;
+    let mut rr = [q.scalar::<T>()?, q.scalar()?];
+    let p_ap = q.scalar()?;
+    q.dot(&r, &r, rr[0])?;
+    for _ in 0..b.len() {
+        q.apply(&a, T::one(), &p, T::zero(), &mut ap)?;
+        q.dot(&p, &ap, p_ap)?;
+        q.axpby(rr[0].over(p_ap), &p, T::one(), &mut x)?;
+        q.axpby_dot(-rr[0].over(p_ap), &ap, T::one(), &mut r, rr[1])?;
+        q.axpby(T::one(), &r, rr[1].over(rr[0]), &mut p)?;
+        rr.swap(0, 1);
+    }
+    let left = q.read_scalar(rr[0])?;
+    Ok((x.to_vec()?, left))
+}
+
+#[test]
+fn a_system_is_solved_on_every_backend_without_reading_vectors() {
+    for context in contexts() {
+        if has::<f64>(&context) {
+            let n = 30;
+            let (x, _) = solve::<f64>(&context, &poisson(n), &vec![1.0; n]).unwrap();
+            for (i, x) in x.iter().enumerate() {
+                let exact = (i + 1) as f64 * (n - i) as f64 / 2.0;
+                assert!((x - exact).abs() < 1e-9 * exact, "{}: {x} at {i}, not {exact}", context.backend());
+            }
+        }
+        let (x, left) = solve::<f32>(&context, &poisson(12), &[1.0; 12]).unwrap();
+        assert!(left < 1e-6 && (x[0] - 6.0).abs() < 1e-4, "{}: {x:?}", context.backend());
+    }
+}
+
+#[test]
+fn operations_on_vectors_give_what_loops_give() {
+    for context in contexts() {
+        let (x, y) = ([1.0f32, -5.0, 3.0], [4.0f32, 0.5, -2.0]);
+        let (on_x, mut on_y) = (context.upload(&x).unwrap(), context.upload(&y).unwrap());
+        assert_eq!(on_x.dot(&on_y).unwrap(), -4.5);
+        assert_eq!((on_x.norm2().unwrap(), on_x.norm_inf().unwrap()), (35f32.sqrt(), 5.0));
+        on_y.axpby(2.0, &on_x, 4.0).unwrap();
+        assert_eq!(on_y.to_vec().unwrap(), [18.0, -8.0, -2.0]);
+        let copy = on_y.try_clone().unwrap();
+        on_y.hadamard(1.0, &on_x, &copy, -1.0).unwrap();
+        assert_eq!(on_y.to_vec().unwrap(), [0.0, 48.0, -4.0]);
+        on_y.scale(0.5).unwrap();
+        on_y.copy_from(&on_x).unwrap();
+        assert_eq!(on_y.to_vec().unwrap(), x);
+        on_y.fill(7.0).unwrap();
+        assert_eq!((on_y.to_vec().unwrap(), copy.to_vec().unwrap()), (vec![7.0; 3], vec![18.0, -8.0, -2.0]));
+    }
+}
+
+#[test]
+fn vectors_of_another_context_are_refused() {
+    let contexts = contexts();
+    let cpu = Context::with(BackendKind::Cpu).unwrap();
+    let other = Context::with(BackendKind::Cpu).unwrap();
+    let (x, y) = (cpu.upload(&[1.0f32]).unwrap(), other.upload(&[1.0f32]).unwrap());
+    assert!(x.dot(&y).unwrap_err().to_string().contains("another device"));
+    for context in contexts.iter().filter(|c| c.backend() != BackendKind::Cpu) {
+        let y = context.upload(&[1.0f32]).unwrap();
+        assert!(matches!(x.dot(&y), Err(Error::OtherBackend { .. })), "{}", context.backend());
+    }
+    let e = x.dot(&cpu.upload(&[1.0, 2.0]).unwrap()).unwrap_err();
+    assert_eq!(e.to_string(), "z has 2 values, not 1");
+}
+
+#[test]
+fn co_execution_says_that_it_has_no_queues() {
+    let Ok(both) = Context::with(BackendKind::Cpu).and_then(|c| c.with_host_cores()) else { return };
+    assert!(both.queue().unwrap_err().to_string().contains("use a context of one device"));
+}
+
+#[test]
+fn a_queue_goes_to_another_thread() {
+    for context in contexts() {
+        let (x, mut queue) = (context.upload(&[2.0f32; 100]).unwrap(), context.queue().unwrap());
+        let sum = std::thread::spawn(move || {
+            let s = queue.scalar().unwrap();
+            queue.dot(&x, &x, s).unwrap();
+            queue.read_scalar(s).unwrap()
+        });
+        assert_eq!(sum.join().unwrap(), 400.0);
+    }
+}
