@@ -5,7 +5,7 @@ use std::ops::Neg;
 
 use spmv_core::Accum;
 
-/// A number that lives on the device, of one queue: what [`Queue::dot`] finds, and what later operations scale by without the
+/// A number that lives on the device, of one queue: what [`Queue::dot`](crate::Queue::dot) finds, and what later operations scale by without the
 /// host having seen it.
 ///
 /// ```
@@ -47,7 +47,7 @@ impl<A: Accum> DeviceScalar<A> {
 /// use spmv_exec::Factor;
 /// let (rr, pq) = (queue.scalar::<f64>()?, queue.scalar()?);
 /// let step = rr.over(pq);
-/// let (back, half): (Factor<f64>, Factor<f64>) = (-step, 0.5.into());
+/// let (back, half): (Factor<f64>, Factor<f64>) = (-step, step.times(0.5));
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
@@ -74,6 +74,14 @@ impl<A: Accum> From<A> for Factor<A> {
 impl<A: Accum> From<DeviceScalar<A>> for Factor<A> {
     fn from(scalar: DeviceScalar<A>) -> Self {
         Self { by: num_traits::one(), num: Some(scalar), den: None }
+    }
+}
+
+impl<A: Accum> Factor<A> {
+    /// That many times this factor.
+    #[must_use]
+    pub fn times(self, by: A) -> Self {
+        Self { by: by * self.by, ..self }
     }
 }
 

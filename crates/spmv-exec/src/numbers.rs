@@ -10,7 +10,7 @@ use crate::launch::Compiled;
 use crate::tilings::{B, Case, On, Row, S, T, W, tiling};
 
 /// Scalars of each type that a queue has, the first of which is 1.
-const SCALARS: u32 = 256;
+pub(crate) const SCALARS: u32 = 256;
 /// Groups of a reduction at most: the second pass is one group's.
 const GROUPS: u32 = 1024;
 /// Numbers of a task on the cores, and of a lane elsewhere, below which more of them cost more than they bring.

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::factor::{DeviceScalar, Factor};
 use crate::launch::{Scaling, launch, scalar};
 use crate::method::Repair;
-use crate::numbers::{Cut, Numbers};
+use crate::numbers::{Cut, Numbers, SCALARS};
 use crate::prepared::Prepared;
 use crate::workspace::Workspace;
 
@@ -406,17 +406,36 @@ impl<B: Backend> Queue<B> {
         }
     }
 
-    /// The number, after all operations before.
+    /// The number, after all operations before. Waits.
     ///
     /// # Errors
     /// [`Error::Foreign`] of another queue, and failures of the device.
     pub fn read_scalar<A: Accum>(&mut self, from: DeviceScalar<A>) -> Result<A> {
-        let at = u64::from(self.index_of(Some(from))?) * A::DTYPE.bytes() as u64;
         let mut value = [A::zero()];
-        let (device, stream, numbers) = self.parts::<A>();
-        device.backend().read(stream, &numbers.scalars, at, bytemuck::cast_slice_mut(&mut value))?;
-        self.end();
+        self.read_scalars(&[from], &mut value)?;
         Ok(value[0])
+    }
+
+    /// Several numbers, after all operations before, with one wait and one copy.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for other numbers of values, [`Error::Foreign`] of another queue, and failures of the device.
+    pub fn read_scalars<A: Accum>(&mut self, from: &[DeviceScalar<A>], values: &mut [A]) -> Result<()> {
+        same_length(from.len(), [("the slice", values.len())])?;
+        from.iter().try_for_each(|scalar| self.index_of(Some(*scalar)).map(drop))?;
+        let (Some(first), Some(last)) = (from.iter().map(|s| s.at).min(), from.iter().map(|s| s.at).max())
+        else {
+            return Ok(());
+        };
+        let mut all = [A::zero(); SCALARS as usize];
+        let (device, stream, numbers) = self.parts::<A>();
+        let (at, read) = (u64::from(first) * A::DTYPE.bytes() as u64, &mut all[..=(last - first) as usize]);
+        device.backend().read(stream, &numbers.scalars, at, bytemuck::cast_slice_mut(read))?;
+        for (value, scalar) in values.iter_mut().zip(from) {
+            *value = all[(scalar.at - first) as usize];
+        }
+        self.end();
+        Ok(())
     }
 
     /// Sets a scalar.

@@ -182,7 +182,7 @@ impl Context {
     /// The same device together with the cores of the CPU: all but one, which waits for the device (Tan et al. 2019).
     ///
     /// Each matrix is split into a device share and a host share, or goes whole to the faster one where both together gain
-    /// nothing; [`Matrix::explain`] says which and why. To find the split, [`prepare`](Self::prepare) runs some 20
+    /// nothing; [`Matrix::explain`](crate::Matrix::explain) says which and why. To find the split, [`prepare`](Self::prepare) runs some 20
     /// of them ([`Steering::runs`]), after models that `cargo xtask train` keeps if there are any. It takes two seconds for that
     /// unless [`Steering::budget_s`] says otherwise, and then the best split so far. Vectors are the host's, and the
     /// parts of them that the device needs are copied in every multiplication unless its kernels reach the host's memory:

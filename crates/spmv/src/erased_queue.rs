@@ -53,7 +53,7 @@ pub struct DotInto<'a, A> {
 /// Vectors of one type of sums.
 pub trait VectorsOf<A: Accum> {
     fn scalar(&mut self) -> Result<DeviceScalar<A>>;
-    fn read_scalar(&mut self, from: DeviceScalar<A>) -> Result<A>;
+    fn read_scalars(&mut self, from: &[DeviceScalar<A>], values: &mut [A]) -> Result<()>;
     fn write_scalar(&mut self, value: A, to: DeviceScalar<A>) -> Result<()>;
     fn update(
         &mut self,
@@ -104,8 +104,8 @@ impl<B: Backend, A: Accum> VectorsOf<A> for Queue<B> {
         Queue::scalar(self)
     }
 
-    fn read_scalar(&mut self, from: DeviceScalar<A>) -> Result<A> {
-        Queue::read_scalar(self, from)
+    fn read_scalars(&mut self, from: &[DeviceScalar<A>], values: &mut [A]) -> Result<()> {
+        Queue::read_scalars(self, from, values)
     }
 
     fn write_scalar(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {

@@ -52,7 +52,9 @@ impl Origin {
                 none => *none.insert(A::vectors(&mut **queue).scalar()?),
             };
             op(&mut **queue, to).map_err(|e| Error::of(e, self.backend))?;
-            Ok(A::vectors(&mut **queue).read_scalar(to)?)
+            let mut value = [A::zero()];
+            A::vectors(&mut **queue).read_scalars(&[to], &mut value)?;
+            Ok(value[0])
         })
     }
 

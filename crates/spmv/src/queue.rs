@@ -82,7 +82,17 @@ impl Queue {
     /// # Errors
     /// A scalar of another queue, and failures of the device.
     pub fn read_scalar<A: Real>(&mut self, from: DeviceScalar<A>) -> Result<A> {
-        Ok(A::vectors(&mut *self.erased).read_scalar(from)?)
+        Ok(self.read_scalars([from])?[0])
+    }
+
+    /// Several scalars, after all operations before, with one wait and one copy.
+    ///
+    /// # Errors
+    /// As [`read_scalar`](Self::read_scalar).
+    pub fn read_scalars<A: Real, const N: usize>(&mut self, from: [DeviceScalar<A>; N]) -> Result<[A; N]> {
+        let mut values = [A::zero(); N];
+        A::vectors(&mut *self.erased).read_scalars(&from, &mut values)?;
+        Ok(values)
     }
 
     /// Sets a scalar, in order.

@@ -7,7 +7,7 @@ use super::{Package, Workspace};
 
 /// The graph of `docs/ARCHITECTURE.md`: a crate, and those right below it. It may name any crate that
 /// is reached from there.
-const GRAPH: [(&str, &[&str]); 18] = [
+const GRAPH: [(&str, &[&str]); 19] = [
     ("spmv-core", &[]),
     ("spmv-fixup", &["spmv-core"]),
     ("spmv-backend", &["spmv-core"]),
@@ -20,6 +20,7 @@ const GRAPH: [(&str, &[&str]); 18] = [
     ("spmv-opencl", &["spmv-backend", "spmv-kernels-opencl"]),
     ("spmv-wgpu", &["spmv-backend", "spmv-kernels-wgsl"]),
     ("spmv", &["spmv-hetero", "spmv-cpu", "spmv-cuda", "spmv-opencl", "spmv-wgpu"]),
+    ("spmv-solvers", &["spmv"]),
     ("spmv-conformance", &["spmv-exec", "spmv-io"]),
     ("spmv-kernels-cuda", &[]),
     ("spmv-kernels-opencl", &[]),

@@ -1,0 +1,196 @@
+//! Conjugate gradients.
+
+use spmv::{DeviceScalar, Queue, Real, Vector};
+
+use crate::error::{Breakdown, Error, Result};
+use crate::operator::{LinearOperator, check_system};
+use crate::options::{Options, Report};
+use crate::precondition::Preconditioner;
+
+/// Solves `A*x = b` for a symmetric positive definite matrix (Hestenes & Stiefel 1952), from what `x` holds on. As
+/// [`ConjugateGradient::solve`], with vectors of its own.
+///
+/// # Errors
+/// As [`ConjugateGradient::solve`], and out of memory.
+pub fn conjugate_gradient<A: Real>(
+    a: &impl LinearOperator<A>,
+    b: &Vector<A>,
+    x: &mut Vector<A>,
+    options: &mut Options<'_, A>,
+) -> Result<Report<A>> {
+    ConjugateGradient::new(a)?.solve(a, b, x, options)
+}
+
+/// Queue and vectors of conjugate gradients, for several systems of one size: after the first no memory of the device is
+/// allocated.
+///
+/// An iteration is a product and four passes over vectors, one more with a preconditioner.
+///
+/// ```
+/// use spmv::{Context, Csr};
+/// use spmv_solvers::{ConjugateGradient, Options};
+/// let context = Context::auto()?;
+/// let a = context.prepare(&Csr::from_coo(2, 2, &[(0, 0, 4.0f32), (1, 1, 2.0)])?)?;
+/// let mut cg = ConjugateGradient::new(&a)?;
+/// let mut x = a.zeros_x()?;
+/// for b in [[4.0, 2.0], [8.0, 8.0]] {
+///     let b = context.upload(&b)?;
+///     println!("{} iterations", cg.solve(&a, &b, &mut x, &mut Options::default())?.iterations);
+/// }
+/// # Ok::<(), spmv_solvers::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ConjugateGradient<A: Real> {
+    queue: Queue,
+    r: Vector<A>,
+    p: Vector<A>,
+    ap: Vector<A>,
+    /// Where there is a preconditioner.
+    z: Option<Vector<A>>,
+    /// Of this iteration and the next, in turn: r and its preconditioned self.
+    rz: [DeviceScalar<A>; 2],
+    rr: DeviceScalar<A>,
+    p_ap: DeviceScalar<A>,
+    bb: DeviceScalar<A>,
+}
+
+impl<A: Real> ConjugateGradient<A> {
+    /// For systems as large as this one.
+    ///
+    /// # Errors
+    /// Out of memory, and contexts without queues.
+    pub fn new(a: &impl LinearOperator<A>) -> Result<Self> {
+        let (context, n) = (a.context(), a.n_rows());
+        let mut queue = context.queue()?;
+        let mut scalar = || queue.scalar();
+        let (rz, rr, p_ap, bb) = ([scalar()?, scalar()?], scalar()?, scalar()?, scalar()?);
+        let zeros = || context.zeros(n);
+        let (r, p, ap) = (zeros()?, zeros()?, zeros()?);
+        Ok(Self { queue, r, p, ap, z: None, rz, rr, p_ap, bb })
+    }
+
+    /// Solves `A*x = b` from what `x` holds on.
+    ///
+    /// # Errors
+    /// [`Error::Breakdown`] for a matrix that is seen not to be positive definite, and for NaN and overflow;
+    /// [`Error::Dimension`], and failures of the device. `x` is then unspecified.
+    pub fn solve(
+        &mut self,
+        a: &impl LinearOperator<A>,
+        b: &Vector<A>,
+        x: &mut Vector<A>,
+        options: &mut Options<'_, A>,
+    ) -> Result<Report<A>> {
+        self.run(a, None, b, x, options)
+    }
+
+    /// As [`solve`](Self::solve), with a preconditioner.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve), also for a preconditioner that is seen not to be positive definite.
+    pub fn solve_with(
+        &mut self,
+        a: &impl LinearOperator<A>,
+        m: &impl Preconditioner<A>,
+        b: &Vector<A>,
+        x: &mut Vector<A>,
+        options: &mut Options<'_, A>,
+    ) -> Result<Report<A>> {
+        if self.z.is_none() {
+            self.z = Some(a.context().zeros(self.r.len())?);
+        }
+        self.run(a, Some(m), b, x, options)
+    }
+
+    fn run(
+        &mut self,
+        a: &impl LinearOperator<A>,
+        m: Option<&dyn Preconditioner<A>>,
+        b: &Vector<A>,
+        x: &mut Vector<A>,
+        options: &mut Options<'_, A>,
+    ) -> Result<Report<A>> {
+        options.validate()?;
+        check_system(a, self.r.len(), b, x)?;
+        self.begin(a, m, b, x)?;
+        let mut state = (self, x);
+        options.drive(
+            &mut state,
+            |(cg, x), iteration| cg.iterate(a, m, x, iteration),
+            |(cg, _), iteration| cg.check(m.is_some(), iteration),
+        )
+    }
+
+    fn begin(
+        &mut self,
+        a: &impl LinearOperator<A>,
+        m: Option<&dyn Preconditioner<A>>,
+        b: &Vector<A>,
+        x: &Vector<A>,
+    ) -> Result<()> {
+        let Self { queue, r, p, z, rz, rr, p_ap, bb, .. } = self;
+        queue.dot(b, b, *bb)?;
+        queue.copy(b, r)?;
+        a.apply(queue, -A::one(), x, A::one(), r)?;
+        queue.dot(r, r, *rr)?;
+        // Of no direction yet.
+        queue.write_scalar(A::one(), *p_ap)?;
+        match (m, z) {
+            (Some(m), Some(z)) => {
+                m.apply(queue, r, z, rz[0])?;
+                queue.copy(z, p)?;
+            }
+            _ => {
+                queue.dot(r, r, rz[0])?;
+                queue.copy(r, p)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn iterate(
+        &mut self,
+        a: &impl LinearOperator<A>,
+        m: Option<&dyn Preconditioner<A>>,
+        x: &mut Vector<A>,
+        iteration: usize,
+    ) -> Result<()> {
+        let Self { queue, r, p, ap, z, rz, rr, p_ap, .. } = self;
+        let (one, zero) = (A::one(), A::zero());
+        let [old, new] = [rz[iteration % 2], rz[(iteration + 1) % 2]];
+        a.apply(queue, one, p, zero, ap)?;
+        queue.dot(p, ap, *p_ap)?;
+        queue.axpby(old.over(*p_ap), p, one, x)?;
+        match (m, z) {
+            (Some(m), Some(z)) => {
+                queue.axpby_dot(-old.over(*p_ap), ap, one, r, *rr)?;
+                m.apply(queue, r, z, new)?;
+                queue.axpby(one, z, new.over(old), p)?;
+            }
+            _ => {
+                queue.axpby_dot(-old.over(*p_ap), ap, one, r, new)?;
+                queue.axpby(one, r, new.over(old), p)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, is_preconditioned: bool, iteration: usize) -> Result<(A, A)> {
+        let Self { queue, rz, rr, p_ap, bb, .. } = self;
+        let [of_rz, of_rr, of_p_ap, of_bb] = queue.read_scalars([rz[iteration % 2], *rr, *p_ap, *bb])?;
+        let rr = if is_preconditioned { of_rr } else { of_rz };
+        let breakdown = |why| Err(Error::Breakdown { iteration, why });
+        let zero = A::zero();
+        // Once r is zero, so are the others.
+        if rr > zero && of_p_ap <= zero && iteration > 0 {
+            return breakdown(Breakdown::NotPositiveDefinite);
+        }
+        if is_preconditioned && rr > zero && of_rz <= zero {
+            return breakdown(Breakdown::PreconditionerNotPositiveDefinite);
+        }
+        if !of_p_ap.is_finite() || !of_rz.is_finite() {
+            return breakdown(Breakdown::NotFinite);
+        }
+        Ok((rr.sqrt(), of_bb.sqrt()))
+    }
+}

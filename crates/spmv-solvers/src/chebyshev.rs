@@ -1,0 +1,74 @@
+//! Chebyshev's semi-iteration.
+
+use spmv::{Real, Vector};
+
+use crate::error::{Error, Result};
+use crate::operator::{LinearOperator, check_system};
+use crate::options::{Options, Report};
+
+/// Solves `A*x = b` for a symmetric positive definite matrix whose eigenvalues lie in `bounds`, from what `x` holds on (Golub &
+/// Varga 1961).
+///
+/// An iteration is a product and two passes over vectors, without sums: only checks need one. Eigenvalues outside of the bounds
+/// make it diverge, which ends as a breakdown or at the last iteration.
+///
+/// ```
+/// use spmv::{Context, Csr};
+/// use spmv_solvers::{Options, chebyshev};
+/// let context = Context::auto()?;
+/// let a = context.prepare(&Csr::from_coo(2, 2, &[(0, 0, 4.0f64), (1, 1, 2.0)])?)?;
+/// let (b, mut x) = (context.upload(&[4.0, 4.0])?, a.zeros_x()?);
+/// assert!(chebyshev(&a, 2.0..4.0, &b, &mut x, &mut Options::default())?.has_converged());
+/// # Ok::<(), spmv_solvers::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Option`] for bounds that are not positive, [`Error::Breakdown`], [`Error::Dimension`], and failures of the device.
+pub fn chebyshev<A: Real>(
+    a: &impl LinearOperator<A>,
+    bounds: std::ops::Range<A>,
+    b: &Vector<A>,
+    x: &mut Vector<A>,
+    options: &mut Options<'_, A>,
+) -> Result<Report<A>> {
+    options.validate()?;
+    let n = a.n_rows();
+    check_system(a, n, b, x)?;
+    let (least, most) = (bounds.start, bounds.end);
+    let is_sound = least > A::zero() && most >= least && most.is_finite();
+    if !is_sound {
+        let need = "bounds of the eigenvalues are positive numbers, the lesser first";
+        return Err(Error::Option { what: "the lower bound", found: least.as_f64(), need });
+    }
+    let (one, two) = (A::one(), A::one() + A::one());
+    let (theta, delta) = ((most + least) / two, (most - least) / two);
+    let context = a.context();
+    let mut queue = context.queue()?;
+    let [rr, bb] = [queue.scalar()?, queue.scalar()?];
+    let (mut r, mut d) = (context.zeros(n)?, context.zeros(n)?);
+    queue.dot(b, b, bb)?;
+    queue.copy(b, &mut r)?;
+    a.apply(&mut queue, -one, x, one, &mut r)?;
+    queue.axpby(theta.recip(), &r, A::zero(), &mut d)?;
+    let rho = delta / theta;
+    let mut state = (queue, x, r, d, rho);
+    options.drive(
+        &mut state,
+        |(queue, x, r, d, rho), _| {
+            queue.axpby(one, d, one, x)?;
+            a.apply(queue, -one, d, one, r)?;
+            // With one eigenvalue the first step is the solution.
+            let next = (two * theta / delta - *rho).recip();
+            let (of_d, of_r) =
+                if delta.is_zero() { (A::zero(), theta.recip()) } else { (next * *rho, two * next / delta) };
+            queue.axpby(of_r, r, of_d, d)?;
+            *rho = if delta.is_zero() { A::zero() } else { next };
+            Ok(())
+        },
+        |(queue, _, r, ..), _| {
+            queue.dot(r, r, rr)?;
+            let [of_r, of_b] = queue.read_scalars([rr, bb])?;
+            Ok((of_r.sqrt(), of_b.sqrt()))
+        },
+    )
+}

@@ -1,0 +1,125 @@
+//! PageRank.
+
+use spmv::{Context, Csr, CsrView, Matrix, Offset, Real, Scalar, Vector};
+
+use crate::error::{Error, Result, expect};
+use crate::options::{Options, Report};
+
+/// The links of a graph as PageRank multiplies them: `P`, whose entry (j, i) is one over the number of links of page i that link
+/// to j, and the pages without links.
+///
+/// ```
+/// use spmv::{Context, Csr};
+/// use spmv_solvers::Links;
+/// // Page 0 links to 1 and 2, page 1 to 2; page 2 has no links.
+/// let links = Csr::from_coo(3, 3, &[(0, 1, 1.0f64), (0, 2, 1.0), (1, 2, 1.0)])?;
+/// let links: Links<f64> = Links::new(&Context::auto()?, &links)?;
+/// # Ok::<(), spmv_solvers::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Links<A: Real + Scalar<Accum = A>> {
+    transition: Matrix<A>,
+    /// 1 for a page without links.
+    dangling: Vector<A>,
+    ones: Vector<A>,
+}
+
+impl<A: Real + Scalar<Accum = A>> Links<A> {
+    /// Of a matrix with an entry (i, j) for each link from page i to page j, whatever its value. O(pages + links).
+    ///
+    /// # Errors
+    /// A matrix that is not square, and whatever preparing it says.
+    pub fn new<'a, T: Scalar, O: Offset>(
+        context: &Context,
+        links: impl Into<CsrView<'a, T, O>>,
+    ) -> Result<Self> {
+        let links: CsrView<'_, T, O> = links.into();
+        let n = links.n_rows();
+        expect("the number of columns", links.n_cols(), n)?;
+        // Counting sort by the page that is linked to.
+        let mut ends = vec![0usize; n + 1];
+        (0..n).flat_map(|page| links.row(page)).for_each(|(to, _)| ends[to as usize + 1] += 1);
+        (0..n).for_each(|page| ends[page + 1] += ends[page]);
+        let mut next = ends.clone();
+        let mut entries = vec![(0u32, A::zero()); links.nnz()];
+        let mut dangling = vec![A::zero(); n];
+        for (page, is_dangling) in dangling.iter_mut().enumerate() {
+            let n_links = links.row(page).count();
+            if n_links == 0 {
+                *is_dangling = A::one();
+            }
+            let share = A::from_f64(1.0 / n_links as f64);
+            for (to, _) in links.row(page) {
+                entries[next[to as usize]] = (page as u32, share);
+                next[to as usize] += 1;
+            }
+        }
+        let rows = ends.windows(2).map(|ends| entries[ends[0]..ends[1]].iter().copied());
+        let transition: Csr<A> = Csr::from_rows(n, rows)?;
+        let mut ones = context.zeros(n)?;
+        ones.fill(A::one())?;
+        Ok(Self { transition: context.prepare(&transition)?, dangling: context.upload(&dangling)?, ones })
+    }
+}
+
+/// The rank of each page (Page et al. 1999): what `x` converges to under `x <- d*P*x + (d*s + 1 - d)/n`, where s is the sum over
+/// pages without links, which link to all. It begins with equal ranks; the sum of all is 1.
+///
+/// Residuals are the greatest change of a rank; [`Options::relative`] is of 1/n.
+///
+/// ```
+/// use spmv::{Context, Csr};
+/// use spmv_solvers::{Links, Options, page_rank};
+/// let context = Context::auto()?;
+/// let links = Csr::from_coo(3, 3, &[(0, 2, 1.0f32), (1, 2, 1.0)])?;
+/// let links = Links::<f64>::new(&context, &links)?;
+/// let mut ranks = context.zeros(3)?;
+/// page_rank(&links, 0.85, &mut ranks, &mut Options::default())?;
+/// let ranks = ranks.to_vec()?;
+/// assert!(ranks[2] > 2.0 * ranks[0] && (ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+/// # Ok::<(), spmv_solvers::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Option`] for a damping factor d outside of 0 to 1, [`Error::Dimension`], and failures of the device.
+pub fn page_rank<A: Real + Scalar<Accum = A>>(
+    links: &Links<A>,
+    damping: A,
+    x: &mut Vector<A>,
+    options: &mut Options<'_, A>,
+) -> Result<Report<A>> {
+    options.validate()?;
+    let Links { transition, dangling, ones } = links;
+    let (n, one, zero) = (transition.n_rows(), A::one(), A::zero());
+    expect("the length of x", x.len(), n)?;
+    if !(zero..=one).contains(&damping) {
+        let (what, found) = ("the damping factor", damping.as_f64());
+        return Err(Error::Option { what, found, need: "it must be from 0 to 1" });
+    }
+    let share = A::from_f64(1.0 / n.max(1) as f64);
+    let mut queue = transition.context().queue()?;
+    let [lost, change] = [queue.scalar()?, queue.scalar()?];
+    let mut y = transition.zeros_y()?;
+    queue.fill(share, x)?;
+    let mut state = (queue, x, &mut y);
+    options.drive(
+        &mut state,
+        |(queue, x, y), _| {
+            queue.dot(dangling, x, lost)?;
+            queue.copy(x, y)?;
+            queue.apply(transition, damping, y, zero, x)?;
+            queue.axpby((one - damping) * share, ones, one, x)?;
+            let of_lost: spmv::Factor<A> = lost.into();
+            queue.axpby(of_lost.times(damping * share), ones, one, x)?;
+            Ok(())
+        },
+        |(queue, x, y), iteration| {
+            if iteration == 0 {
+                return Ok((one, share));
+            }
+            queue.axpby(one, x, -one, y)?;
+            queue.norm_inf(y, change)?;
+            Ok((queue.read_scalar(change)?, share))
+        },
+    )
+}

@@ -1,0 +1,222 @@
+//! Solvers on every backend that opens.
+
+use std::ops::ControlFlow;
+
+use spmv::{BackendKind, Context, Csr, Real, Scalar, Value};
+use spmv_solvers::{
+    Breakdown, ConjugateGradient, Error, Jacobi, Links, Options, Stop, chebyshev, conjugate_gradient,
+    page_rank, power_iteration,
+};
+
+/// Every device that computes in `f64`.
+fn contexts() -> Vec<Context> {
+    let (mut contexts, _) = Context::every(&BackendKind::ALL);
+    contexts.retain(|context| context.caps().arithmetic.contains(spmv::Dtype::F64));
+    assert!(!contexts.is_empty());
+    contexts
+}
+
+/// The Laplacian of a cube of points: 6 for a point, -1 for each of its neighbours.
+fn poisson(side: usize) -> Csr<f64> {
+    let n = side.pow(3);
+    let row = |row: usize| {
+        let at = [row / (side * side), row / side % side, row % side];
+        let step = [side * side, side, 1];
+        let before = (0..3).filter(move |d| at[*d] > 0).map(move |d| (row - step[d], -1.0));
+        let after = (0..3).rev().filter(move |d| at[*d] + 1 < side).map(move |d| (row + step[d], -1.0));
+        before.chain([(row, 6.0)]).chain(after).map(|(col, value)| (col as u32, value))
+    };
+    Csr::from_rows(n, (0..n).map(row)).unwrap()
+}
+
+/// Numbers between -1 and 1.
+fn wave(n: usize) -> Vec<f64> {
+    (0..n).map(|i| (i as f64 * 0.37).sin()).collect()
+}
+
+fn multiplied(a: &Csr<f64>, x: &[f64]) -> Vec<f64> {
+    (0..a.n_rows()).map(|row| a.row(row).map(|(col, value)| value * x[col as usize]).sum()).collect()
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// Of `b - A*x`, over that of `b`.
+fn residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
+    let left: Vec<f64> = multiplied(a, x).iter().zip(b).map(|(ax, b)| b - ax).collect();
+    norm(&left) / norm(b)
+}
+
+#[test]
+fn systems_of_positive_definite_matrices_are_solved() {
+    let a = poisson(8);
+    let b = wave(a.n_rows());
+    for context in contexts() {
+        let (prepared, on_b) = (context.prepare(&a).unwrap(), context.upload(&b).unwrap());
+        let options = || Options { relative: 1e-9, check_every: 7, ..Options::default() };
+        let mut x = prepared.zeros_x().unwrap();
+        let report = conjugate_gradient(&prepared, &on_b, &mut x, &mut options()).unwrap();
+        assert!(report.has_converged() && report.iterations % 7 == 0, "{report:?}");
+        assert!(residual(&a, &x.to_vec().unwrap(), &b) < 2e-9, "{}", context.backend());
+        let mut cg = ConjugateGradient::new(&prepared).unwrap();
+        let m = Jacobi::new(&context, &a).unwrap();
+        for _ in 0..2 {
+            x.fill(0.0).unwrap();
+            let report = cg.solve_with(&prepared, &m, &on_b, &mut x, &mut options()).unwrap();
+            assert!(report.has_converged() && residual(&a, &x.to_vec().unwrap(), &b) < 2e-9, "{report:?}");
+        }
+        // From the solution on: nothing is left to do.
+        let report =
+            cg.solve(&prepared, &on_b, &mut x, &mut Options { relative: 1e-8, ..options() }).unwrap();
+        assert_eq!(report.iterations, 0);
+        x.fill(0.0).unwrap();
+        // Eigenvalues of the Laplacian of a cube of 8: 6 - 6*cos(k*pi/9).
+        let cos = (std::f64::consts::PI / 9.0).cos();
+        let report =
+            chebyshev(&prepared, 6.0 - 6.0 * cos..6.0 + 6.0 * cos, &on_b, &mut x, &mut options()).unwrap();
+        assert!(report.has_converged() && residual(&a, &x.to_vec().unwrap(), &b) < 2e-9, "{report:?}");
+    }
+}
+
+#[test]
+fn single_precision_converges_as_far_as_it_can() {
+    fn solve<T: Scalar<Accum = T> + Real>(context: &Context, a: &Csr<f64>) -> Vec<f64> {
+        let b: Vec<T> = wave(a.n_rows()).into_iter().map(T::from_f64).collect();
+        let a = context.prepare(&a.map_values(T::from_f64)).unwrap();
+        let mut x = a.zeros_x().unwrap();
+        let b = context.upload(&b).unwrap();
+        assert!(conjugate_gradient(&a, &b, &mut x, &mut Options::default()).unwrap().has_converged());
+        x.to_vec().unwrap().into_iter().map(Value::as_f64).collect()
+    }
+    let a = poisson(6);
+    for context in contexts() {
+        let x = solve::<f32>(&context, &a);
+        assert!(residual(&a, &x, &wave(a.n_rows())) < 1e-3, "{}", context.backend());
+    }
+}
+
+#[test]
+fn what_cannot_be_solved_is_an_error_or_reported() {
+    for context in contexts() {
+        let solve = |a: &Csr<f64>, b: &[f64], options: &mut Options<'_, f64>| {
+            let (a, b) = (context.prepare(a).unwrap(), context.upload(b).unwrap());
+            let mut x = a.zeros_x().unwrap();
+            conjugate_gradient(&a, &b, &mut x, options)
+        };
+        let why = |e: Result<_, Error>| match e {
+            Err(Error::Breakdown { why, .. }) => why,
+            other => panic!("{other:?}"),
+        };
+        let indefinite = Csr::from_coo(2, 2, &[(0, 0, 1.0), (1, 1, -2.0)]).unwrap();
+        let once = || Options { check_every: 1, ..Options::default() };
+        assert_eq!(why(solve(&indefinite, &[1.0, 1.0], &mut once())), Breakdown::NotPositiveDefinite);
+        let zero = Csr::from_coo(2, 2, &[]).unwrap();
+        assert!(matches!(
+            why(solve(&zero, &[1.0, 1.0], &mut Options::default())),
+            Breakdown::NotPositiveDefinite | Breakdown::NotFinite
+        ));
+        let a = poisson(5);
+        let mut b = wave(a.n_rows());
+        let report = solve(&a, &b, &mut Options { max_iterations: 3, ..Options::default() }).unwrap();
+        assert_eq!((report.stop, report.iterations, report.history.len()), (Stop::MaxIterations, 3, 2));
+        assert!(report.residual > 0.0);
+        b[17] = f64::NAN;
+        assert_eq!(why(solve(&a, &b, &mut Options::default())), Breakdown::NotFinite);
+        let nothing = vec![0.0; a.n_rows()];
+        assert_eq!(solve(&a, &nothing, &mut Options::default()).unwrap().iterations, 0);
+        // A singular system that has solutions: the Laplacian of a circle, and a right-hand side whose sum is zero.
+        let n = 40u32;
+        let circle = (0..n).flat_map(|i| [(i, (i + 1) % n, -1.0), (i, i, 2.0), (i, (i + n - 1) % n, -1.0)]);
+        let circle = Csr::from_coo(40, 40, &circle.collect::<Vec<_>>()).unwrap();
+        let b: Vec<f64> = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        assert!(solve(&circle, &b, &mut Options::default()).unwrap().has_converged());
+        let e = solve(&a, &b, &mut Options::default()).unwrap_err();
+        assert_eq!(e, Error::Dimension { what: "the length of b", found: 40, expected: 125 });
+        let never = solve(&a, &wave(125), &mut Options { check_every: 0, ..Options::default() }).unwrap_err();
+        assert!(never.to_string().contains("at least 1"));
+        let bad = Csr::from_coo(2, 2, &[(0, 0, 1.0), (1, 0, 1.0)]).unwrap();
+        assert!(matches!(Jacobi::new(&context, &bad), Err(Error::Option { .. })));
+    }
+}
+
+#[test]
+fn a_callback_sees_every_check_and_can_stop() {
+    let a = poisson(6);
+    for context in contexts() {
+        let (a, b) = (context.prepare(&a).unwrap(), context.upload(&wave(216)).unwrap());
+        let (mut x, mut seen) = (a.zeros_x().unwrap(), vec![]);
+        let mut options = Options { check_every: 5, relative: 1e-12, ..Options::default() };
+        options.on_check(|progress| {
+            seen.push((progress.iteration, progress.residual));
+            if progress.iteration < 15 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        let report = conjugate_gradient(&a, &b, &mut x, &mut options).unwrap();
+        drop(options);
+        assert_eq!((report.stop, report.iterations), (Stop::Asked, 15));
+        assert_eq!(report.history, seen);
+    }
+}
+
+#[test]
+fn iterations_after_exact_convergence_change_nothing() {
+    // Two eigenvalues: two iterations suffice, and the check comes after fifty.
+    let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f64), (1, 1, 1.0), (2, 2, 4.0)]).unwrap();
+    for context in contexts() {
+        let (a, b) = (context.prepare(&a).unwrap(), context.upload(&[1.0, 2.0, 4.0]).unwrap());
+        let mut x = a.zeros_x().unwrap();
+        let mut options = Options { check_every: 50, ..Options::default() };
+        let report = conjugate_gradient(&a, &b, &mut x, &mut options).unwrap();
+        assert!(report.has_converged(), "{report:?}");
+        let x = x.to_vec().unwrap();
+        assert!((x[0] - 1.0).abs() + (x[1] - 2.0).abs() + (x[2] - 1.0).abs() < 1e-12, "{x:?}");
+    }
+}
+
+#[test]
+fn the_greatest_eigenvalue_is_found() {
+    let a = poisson(4);
+    let greatest = 6.0 + 6.0 * (std::f64::consts::PI / 5.0).cos();
+    for context in contexts() {
+        let a = context.prepare(&a).unwrap();
+        let mut x = context.upload(&wave(64)).unwrap();
+        let mut options = Options { relative: 1e-7, max_iterations: 5000, ..Options::default() };
+        let found = power_iteration(&a, &mut x, &mut options).unwrap();
+        assert!(found.report.has_converged() && (found.value - greatest).abs() < 1e-6, "{found:?}");
+        let mut zero = context.zeros(64).unwrap();
+        assert!(matches!(
+            power_iteration(&a, &mut zero, &mut Options::default()),
+            Err(Error::Breakdown { why: Breakdown::NotFinite, .. })
+        ));
+    }
+}
+
+#[test]
+fn ranks_are_those_of_a_dense_iteration() {
+    let links: Vec<(u32, u32, f32)> = (0..50u32)
+        .flat_map(|page| (0..page % 4).map(move |k| (page, (page * 7 + k * 13) % 50, 1.0)))
+        .collect();
+    let links = Csr::from_coo(50, 50, &links).unwrap();
+    let mut expected = vec![0.02f64; 50];
+    for _ in 0..200 {
+        let mut next = vec![0.0; 50];
+        let mut lost = 0.0;
+        for (page, rank) in expected.iter().enumerate() {
+            let to: Vec<u32> = links.row(page).map(|(to, _)| to).collect();
+            to.iter().for_each(|page| next[*page as usize] += rank / to.len() as f64);
+            lost += if to.is_empty() { *rank } else { 0.0 };
+        }
+        next.iter_mut().for_each(|rank| *rank = 0.85 * (*rank + lost / 50.0) + 0.15 / 50.0);
+        expected = next;
+    }
+    for context in contexts() {
+        let links = Links::<f64>::new(&context, &links).unwrap();
+        let mut ranks = context.zeros(50).unwrap();
+        let mut options = Options { relative: 1e-12, ..Options::default() };
+        assert!(page_rank(&links, 0.85, &mut ranks, &mut options).unwrap().has_converged());
+        let ranks = ranks.to_vec().unwrap();
+        let off = ranks.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(off < 1e-12 && (ranks.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{off}");
+        assert!(page_rank(&links, 2.0, &mut context.zeros(50).unwrap(), &mut Options::default()).is_err());
+    }
+}
