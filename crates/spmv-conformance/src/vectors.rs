@@ -109,10 +109,11 @@ fn factors<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     let now = numbers::<A>(50, 1).into_iter().zip(numbers::<A>(50, 2));
     let now: Vec<A> = now.map(|(x, y)| int::<A>(-2) * x + int::<A>(3) * y).collect();
     expect("factors", 50, &y.to_vec().map_err(text)?, &now)?;
-    // Zero over zero is zero.
+    // A quotient with a zero is zero.
     let [none, nor] = [queue.scalar::<A>().map_err(text)?, queue.scalar::<A>().map_err(text)?];
     queue.axpby(none.over(nor), &x, A::one(), &mut y).map_err(text)?;
-    expect("zero over zero", 50, &y.to_vec().map_err(text)?, &now)?;
+    queue.axpby(six.over(nor), &x, A::one(), &mut y).map_err(text)?;
+    expect("a quotient with a zero", 50, &y.to_vec().map_err(text)?, &now)?;
     Ok(1)
 }
 

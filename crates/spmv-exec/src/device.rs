@@ -232,7 +232,8 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
         self.len == 0
     }
 
-    /// Address of the values on the device, for other libraries' calls on them.
+    /// Address of the values on the device, for other libraries' calls on them. Queues that use the vector may still be at work: wait
+    /// for them first.
     pub fn address(&self) -> u64
     where
         B::Buffer: Addressed,

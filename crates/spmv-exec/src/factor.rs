@@ -33,8 +33,8 @@ impl<A> Clone for DeviceScalar<A> {
 impl<A> Copy for DeviceScalar<A> {}
 
 impl<A: Accum> DeviceScalar<A> {
-    /// This scalar over another one, as a factor. Zero over anything is zero, also over zero: an iteration that goes on after it
-    /// has converged changes nothing.
+    /// This scalar over another one, as a factor. Zero if either is zero: an iteration that goes on after it has converged then
+    /// changes nothing. A division by zero that matters must be seen in the scalars.
     pub fn over(self, other: Self) -> Factor<A> {
         Factor { by: num_traits::one(), num: Some(self), den: Some(other) }
     }

@@ -23,8 +23,8 @@ impl<B: Backend> Device<B> {
     }
 }
 
-/// A run on one stream: lengths of `x` and `y` were checked against the matrix, and `y` is borrowed mutably until the run
-/// is over.
+/// A run on one stream: lengths of `x` and `y` were checked against the matrix, and until the run is over `y` is borrowed mutably,
+/// or marked as written by the queue (`Uses`).
 pub(crate) struct Run<'a, B: Backend, T: Value> {
     pub(crate) device: &'a Device<B>,
     pub(crate) stream: &'a B::Stream,

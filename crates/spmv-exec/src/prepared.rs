@@ -1,6 +1,7 @@
 //! A matrix on a device, laid out by a plan.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -36,6 +37,8 @@ pub struct Prepared<B: Backend, T: Value> {
     pub(crate) parts: Vec<Box<dyn Layout<B, T>>>,
     /// Unlike any other of the process, so that a workspace of another matrix is recognised.
     pub(crate) id: u64,
+    /// Held by nobody else: whoever keeps something for the matrix sees by it that the matrix is gone.
+    pub(crate) alive: Arc<()>,
     prepare_s: f64,
 }
 
@@ -81,7 +84,7 @@ impl<B: Backend> Device<B> {
         let parts = pieces.iter().map(|piece| self.part(a, piece, &plan)).collect::<Result<_>>()?;
         let prepare_s = start.elapsed().as_secs_f64();
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Ok(Prepared { device: self.clone(), plan, parts, id, prepare_s })
+        Ok(Prepared { device: self.clone(), plan, parts, id, alive: Arc::new(()), prepare_s })
     }
 
     fn part<T: Value, O: Offset>(

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use num_traits::Zero;
 use spmv_backend::arguments::{VecDot, VecReduce, VecUpdate};
@@ -42,7 +43,8 @@ fn next_id() -> u64 {
 /// A vector may be used elsewhere at any time. Where a queue still writes it, that use waits; so does a write of what a queue still
 /// reads. Products whose sums the host repairs ([`Repair::Host`]) wait too, once each.
 ///
-/// Memory is allocated by the first product of each matrix, and by nothing else. A queue that is dropped waits.
+/// The first product of each matrix allocates its workspace, the first operation of each type scalars and partial sums; kernels are
+/// compiled then too. Later ones allocate no memory of the device. A queue that is dropped waits.
 ///
 /// ```
 /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
@@ -61,8 +63,8 @@ pub struct Queue<B: Backend> {
     /// Of either type of sums, made when first asked for.
     f32: Option<Numbers<B>>,
     f64: Option<Numbers<B>>,
-    /// One for each matrix that was multiplied.
-    workspaces: HashMap<u64, Box<dyn Any + Send>>,
+    /// One for each matrix that was multiplied, and whether that is still there: a workspace keeps the matrix's arrays.
+    workspaces: HashMap<u64, (Weak<()>, Box<dyn Any + Send>)>,
     id: u64,
     /// The number of what is on its way since the last wait, and whether there is something.
     stretch: u64,
@@ -135,18 +137,17 @@ impl<B: Backend> Queue<B> {
             return Err(Error::Foreign { what: "the matrix", to: "device" });
         }
         a.check_lengths(x.len(), y.len())?;
+        if !self.workspaces.contains_key(&a.id) {
+            let own = a.workspace()?;
+            // What it zeroes, it zeroes on a stream of its own.
+            let backend = self.device.backend();
+            backend.wait(&backend.record(&own.stream)?)?;
+            self.workspaces.retain(|_, (matrix, _)| matrix.strong_count() > 0);
+            self.workspaces.insert(a.id, (Arc::downgrade(&a.alive), Box::new(own)));
+        }
         self.reads("x", x)?;
         self.writes("y", y, !beta.is_zero())?;
-        let own = match self.workspaces.remove(&a.id) {
-            Some(own) => own,
-            None => {
-                let own = a.workspace()?;
-                // What it zeroes, it zeroes on a stream of its own.
-                let backend = self.device.backend();
-                backend.wait(&backend.record(&own.stream)?)?;
-                Box::new(own)
-            }
-        };
+        let (alive, own) = self.workspaces.remove(&a.id).expect("inserted above");
         let mut own = own.downcast::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
         // Runs of this workspace are on the queue's stream alone.
         std::mem::swap(&mut own.stream, &mut self.stream);
@@ -156,7 +157,7 @@ impl<B: Backend> Queue<B> {
             ran = a.repair_on_queue(&mut own, Scaling { alpha, beta }, y);
         }
         std::mem::swap(&mut own.stream, &mut self.stream);
-        self.workspaces.insert(a.id, own);
+        self.workspaces.insert(a.id, (alive, own));
         if ran.is_err() {
             y.unrepaired = true;
             self.device.settle(&self.stream);
@@ -327,13 +328,14 @@ impl<B: Backend> Queue<B> {
             same_length(y.len(), [(name, vec.len())])?;
             self.reads(name, vec)?;
         }
-        self.writes("y", y, !beta.by.is_zero())?;
         let [alpha_num, alpha_den] = [self.index_of(alpha.num)?, self.index_of(alpha.den)?];
         let [beta_num, beta_den] = [self.index_of(beta.num)?, self.index_of(beta.den)?];
         let to = self.index_of(dots.as_ref().map(|dots| dots.to))?;
         self.numbers::<A>()?;
+        let Cut { n, groups, chunk } = Cut::of(&self.device, y.len(), self.parts::<A>().2)?;
+        // Nothing is refused from here on, so that a vector counts as written only if it is.
+        self.writes("y", y, !beta.by.is_zero())?;
         let (device, stream, numbers) = self.parts::<A>();
-        let Cut { n, groups, chunk } = Cut::of(device, y.len(), numbers)?;
         // What is not read are the scalars, which no kernel but `vec_reduce` writes.
         let scalars = Memory::Device(&numbers.scalars);
         let args = VecUpdate {
@@ -358,11 +360,13 @@ impl<B: Backend> Queue<B> {
             y: Memory::Device(&y.buffer),
             partials: Memory::Device(&numbers.partials),
         };
-        launch(device, stream, &numbers.update, groups, args)?;
-        match dots {
+        let launched = launch(device, stream, &numbers.update, groups, args);
+        let done = launched.and_then(|()| match dots {
             Some(_) => finish_reduction(device, stream, numbers, OP_SUM, groups, to),
             None => Ok(()),
-        }
+        });
+        y.unrepaired = done.is_err();
+        done
     }
 
     /// The number of a scalar; of that which is 1, without one.
@@ -430,7 +434,8 @@ impl<B: Backend> Queue<B> {
         let mut all = [A::zero(); SCALARS as usize];
         let (device, stream, numbers) = self.parts::<A>();
         let (at, read) = (u64::from(first) * A::DTYPE.bytes() as u64, &mut all[..=(last - first) as usize]);
-        device.backend().read(stream, &numbers.scalars, at, bytemuck::cast_slice_mut(read))?;
+        let read = device.backend().read(stream, &numbers.scalars, at, bytemuck::cast_slice_mut(read));
+        self.passed(read)?;
         for (value, scalar) in values.iter_mut().zip(from) {
             *value = all[(scalar.at - first) as usize];
         }
@@ -438,7 +443,7 @@ impl<B: Backend> Queue<B> {
         Ok(())
     }
 
-    /// Sets a scalar.
+    /// Sets a scalar, in order. Some devices wait for what was queued before.
     ///
     /// # Errors
     /// [`Error::Foreign`] of another queue, and failures of the device.
@@ -455,7 +460,8 @@ impl<B: Backend> Queue<B> {
     /// # Errors
     /// Failures of the device.
     pub fn submit(&mut self) -> Result<()> {
-        Ok(self.device.backend().submit(&self.stream)?)
+        let submitted = self.device.backend().submit(&self.stream);
+        self.passed(submitted)
     }
 
     /// Waits until all operations are done.
@@ -464,9 +470,18 @@ impl<B: Backend> Queue<B> {
     /// Failures of the device; what vectors then hold is unspecified.
     pub fn wait(&mut self) -> Result<()> {
         let backend = self.device.backend();
-        backend.wait(&backend.record(&self.stream)?)?;
+        let waited = backend.record(&self.stream).and_then(|event| backend.wait(&event));
+        self.passed(waited)?;
         self.end();
         Ok(())
+    }
+
+    /// After a failure counters of workspaces may not be zero: the next product makes new ones.
+    fn passed(&mut self, result: spmv_backend::Result<()>) -> Result<()> {
+        if result.is_err() {
+            self.workspaces.clear();
+        }
+        Ok(result?)
     }
 
     /// Nothing is on its way any more.
@@ -518,5 +533,48 @@ fn same_length<const N: usize>(expected: usize, lengths: [(&'static str, usize);
     match lengths.into_iter().find(|(_, found)| *found != expected) {
         Some((what, found)) => Err(Error::Length { what, found, expected }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_core::Csr;
+    use spmv_cpu::{Cpu, Options as CpuOptions};
+
+    use super::*;
+    use crate::Options;
+
+    fn device() -> Device<Cpu> {
+        Device::new(Cpu::open(CpuOptions::default()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn workspaces_of_matrices_that_are_gone_are_freed() {
+        let device = device();
+        let mut queue = device.queue().unwrap();
+        let (x, mut y) = (device.upload(&[1.0f64]).unwrap(), device.zeros(1).unwrap());
+        for i in 1..9 {
+            let a = Csr::from_coo(1, 1, &[(0, 0, f64::from(i))]).unwrap();
+            let a = device.prepare(a.view(), &Options::default()).unwrap();
+            queue.apply(&a, 1.0, &x, 0.0, &mut y).unwrap();
+            assert_eq!((y.to_vec().unwrap(), queue.workspaces.len()), (vec![f64::from(i)], 1));
+        }
+    }
+
+    #[test]
+    fn what_is_refused_repairs_nothing() {
+        let device = device();
+        let (mut queue, mut other) = (device.queue().unwrap(), device.queue().unwrap());
+        let a = Csr::from_coo(1, 1, &[(0, 0, 2.0f64)]).unwrap();
+        let a = device.prepare(a.view(), &Options::default()).unwrap();
+        let (x, mut y) = (device.upload(&[1.0]).unwrap(), device.zeros(1).unwrap());
+        let mut workspace = a.workspace().unwrap();
+        std::mem::forget(a.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y).unwrap());
+        let foreign = other.scalar::<f64>().unwrap();
+        assert!(matches!(queue.axpby(foreign, &x, 0.0, &mut y), Err(Error::Foreign { .. })));
+        assert_eq!(y.to_vec(), Err(Error::Unrepaired));
+        assert_eq!(queue.axpby(1.0, &x, 1.0, &mut y), Err(Error::Unrepaired));
+        queue.axpby(3.0, &x, 0.0, &mut y).unwrap();
+        assert_eq!(y.to_vec().unwrap(), [3.0]);
     }
 }

@@ -2,9 +2,9 @@
 
 use spmv::{DeviceScalar, Queue, Real, Vector};
 
-use crate::error::{Breakdown, Error, Result};
+use crate::error::{Breakdown, Result};
 use crate::operator::{LinearOperator, check_system};
-use crate::options::{Options, Report};
+use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
 
 /// Solves `A*x = b` for a symmetric positive definite matrix (Hestenes & Stiefel 1952), from what `x` holds on. As
@@ -21,10 +21,11 @@ pub fn conjugate_gradient<A: Real>(
     ConjugateGradient::new(a)?.solve(a, b, x, options)
 }
 
-/// Queue and vectors of conjugate gradients, for several systems of one size: after the first no memory of the device is
-/// allocated.
+/// Queue and vectors of conjugate gradients, for several systems of one size. Later solves with the same matrix allocate no memory
+/// of the device; each new matrix costs a workspace.
 ///
-/// An iteration is a product and four passes over vectors, one more with a preconditioner.
+/// An iteration is a product and four passes over vectors, one more with a preconditioner. Norms are square roots of sums of squares:
+/// scale systems whose numbers are so small that their squares underflow.
 ///
 /// ```
 /// use spmv::{Context, Csr};
@@ -72,8 +73,8 @@ impl<A: Real> ConjugateGradient<A> {
     /// Solves `A*x = b` from what `x` holds on.
     ///
     /// # Errors
-    /// [`Error::Breakdown`] for a matrix that is seen not to be positive definite, and for NaN and overflow;
-    /// [`Error::Dimension`], and failures of the device. `x` is then unspecified.
+    /// [`Error::Breakdown`](crate::Error::Breakdown) for a matrix that is seen not to be positive definite, and for NaN and overflow;
+    /// [`Error::Dimension`](crate::Error::Dimension), and failures of the device. `x` is then unspecified.
     pub fn solve(
         &mut self,
         a: &impl LinearOperator<A>,
@@ -175,22 +176,17 @@ impl<A: Real> ConjugateGradient<A> {
         Ok(())
     }
 
-    fn check(&mut self, is_preconditioned: bool, iteration: usize) -> Result<(A, A)> {
+    fn check(&mut self, is_preconditioned: bool, iteration: usize) -> Result<Found<A>> {
         let Self { queue, rz, rr, p_ap, bb, .. } = self;
         let [of_rz, of_rr, of_p_ap, of_bb] = queue.read_scalars([rz[iteration % 2], *rr, *p_ap, *bb])?;
         let rr = if is_preconditioned { of_rr } else { of_rz };
-        let breakdown = |why| Err(Error::Breakdown { iteration, why });
         let zero = A::zero();
-        // Once r is zero, so are the others.
-        if rr > zero && of_p_ap <= zero && iteration > 0 {
-            return breakdown(Breakdown::NotPositiveDefinite);
-        }
-        if is_preconditioned && rr > zero && of_rz <= zero {
-            return breakdown(Breakdown::PreconditionerNotPositiveDefinite);
-        }
-        if !of_p_ap.is_finite() || !of_rz.is_finite() {
-            return breakdown(Breakdown::NotFinite);
-        }
-        Ok((rr.sqrt(), of_bb.sqrt()))
+        let breakdown = match () {
+            () if !of_p_ap.is_finite() || !of_rz.is_finite() => Some(Breakdown::NotFinite),
+            () if of_p_ap <= zero => Some(Breakdown::NotPositiveDefinite),
+            () if of_rz <= zero => Some(Breakdown::PreconditionerNotPositiveDefinite),
+            () => None,
+        };
+        Ok(Found { residual: rr.sqrt(), of_b: of_bb.sqrt(), breakdown })
     }
 }

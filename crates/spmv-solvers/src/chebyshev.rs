@@ -4,7 +4,7 @@ use spmv::{Real, Vector};
 
 use crate::error::{Error, Result};
 use crate::operator::{LinearOperator, check_system};
-use crate::options::{Options, Report};
+use crate::options::{Found, Options, Report};
 
 /// Solves `A*x = b` for a symmetric positive definite matrix whose eigenvalues lie in `bounds`, from what `x` holds on (Golub &
 /// Varga 1961).
@@ -35,10 +35,12 @@ pub fn chebyshev<A: Real>(
     let n = a.n_rows();
     check_system(a, n, b, x)?;
     let (least, most) = (bounds.start, bounds.end);
-    let is_sound = least > A::zero() && most >= least && most.is_finite();
-    if !is_sound {
-        let need = "bounds of the eigenvalues are positive numbers, the lesser first";
+    let need = "bounds of the eigenvalues are positive numbers, the lesser first";
+    if !(least > A::zero() && least.is_finite()) {
         return Err(Error::Option { what: "the lower bound", found: least.as_f64(), need });
+    }
+    if !(most >= least && most.is_finite()) {
+        return Err(Error::Option { what: "the upper bound", found: most.as_f64(), need });
     }
     let (one, two) = (A::one(), A::one() + A::one());
     let (theta, delta) = ((most + least) / two, (most - least) / two);
@@ -68,7 +70,7 @@ pub fn chebyshev<A: Real>(
         |(queue, _, r, ..), _| {
             queue.dot(r, r, rr)?;
             let [of_r, of_b] = queue.read_scalars([rr, bb])?;
-            Ok((of_r.sqrt(), of_b.sqrt()))
+            Ok(Found { residual: of_r.sqrt(), of_b: of_b.sqrt(), breakdown: None })
         },
     )
 }

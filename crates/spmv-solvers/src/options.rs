@@ -51,7 +51,7 @@ pub struct Options<'a, A> {
     pub relative: A,
     /// Or at most this.
     pub absolute: A,
-    /// Stops after so many iterations, rounded up to the next check.
+    /// Stops after so many iterations.
     pub max_iterations: usize,
     /// Iterations between two checks, each of which waits once. At least 1.
     pub check_every: usize,
@@ -112,6 +112,16 @@ pub struct Report<A> {
     pub history: Vec<(usize, A)>,
 }
 
+/// What a check sees.
+pub(crate) struct Found<A> {
+    /// Norm of the residual.
+    pub(crate) residual: A,
+    /// Norm of the right-hand side, or what else the relative tolerance is of.
+    pub(crate) of_b: A,
+    /// Why the iteration cannot go on, unless it need not.
+    pub(crate) breakdown: Option<Breakdown>,
+}
+
 impl<A> Report<A> {
     /// Whether the residual is small enough.
     pub fn has_converged(&self) -> bool {
@@ -140,17 +150,17 @@ impl<'a, A: Real> Options<'a, A> {
     }
 
     /// Runs `iterate` until it has converged, with a check before the first iteration and after every
-    /// [`check_every`](Self::check_every). `check` returns the norms of the residual and of `b`; a negative one of `b` is none.
+    /// [`check_every`](Self::check_every).
     pub(crate) fn drive<S>(
         &mut self,
         state: &mut S,
         mut iterate: impl FnMut(&mut S, usize) -> Result<()>,
-        mut check: impl FnMut(&mut S, usize) -> Result<(A, A)>,
+        mut check: impl FnMut(&mut S, usize) -> Result<Found<A>>,
     ) -> Result<Report<A>> {
         let mut history = Vec::new();
         let mut iteration = 0;
         loop {
-            let (residual, of_b) = check(state, iteration)?;
+            let Found { residual, of_b, breakdown } = check(state, iteration)?;
             if !residual.is_finite() || !of_b.is_finite() {
                 return Err(Error::Breakdown { iteration, why: Breakdown::NotFinite });
             }
@@ -164,6 +174,10 @@ impl<'a, A: Real> Options<'a, A> {
                 () if iteration >= self.max_iterations => Some(Stop::MaxIterations),
                 () => None,
             };
+            // What has converged may have nothing left but rounding errors to go on with.
+            if let (Some(why), false) = (breakdown, stop == Some(Stop::Converged)) {
+                return Err(Error::Breakdown { iteration, why });
+            }
             if let Some(stop) = stop {
                 return Ok(Report { stop, iterations: iteration, residual, history });
             }

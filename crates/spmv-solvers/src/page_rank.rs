@@ -3,7 +3,7 @@
 use spmv::{Context, Csr, CsrView, Matrix, Offset, Real, Scalar, Vector};
 
 use crate::error::{Error, Result, expect};
-use crate::options::{Options, Report};
+use crate::options::{Found, Options, Report};
 
 /// The links of a graph as PageRank multiplies them: `P`, whose entry (j, i) is one over the number of links of page i that link
 /// to j, and the pages without links.
@@ -115,11 +115,11 @@ pub fn page_rank<A: Real + Scalar<Accum = A>>(
         },
         |(queue, x, y), iteration| {
             if iteration == 0 {
-                return Ok((one, share));
+                return Ok(Found { residual: one, of_b: share, breakdown: None });
             }
             queue.axpby(one, x, -one, y)?;
             queue.norm_inf(y, change)?;
-            Ok((queue.read_scalar(change)?, share))
+            Ok(Found { residual: queue.read_scalar(change)?, of_b: share, breakdown: None })
         },
     )
 }

@@ -4,7 +4,7 @@ use spmv::{Real, Vector};
 
 use crate::error::{Result, expect};
 use crate::operator::LinearOperator;
-use crate::options::{Options, Report};
+use crate::options::{Found, Options, Report};
 
 /// An eigenvalue, by the vector that was found for it.
 ///
@@ -77,7 +77,7 @@ pub fn power_iteration<A: Real>(
             queue.norm_inf(y, off)?;
             let [of_xx, of_xy, of_off] = queue.read_scalars([xx, xy, off])?;
             value = of_xy / of_xx;
-            Ok((of_off, value.abs()))
+            Ok(Found { residual: of_off, of_b: value.abs(), breakdown: None })
         },
     )?;
     Ok(Eigenpair { value, report })

@@ -130,7 +130,10 @@ fn what_cannot_be_solved_is_an_error_or_reported() {
         let circle = (0..n).flat_map(|i| [(i, (i + 1) % n, -1.0), (i, i, 2.0), (i, (i + n - 1) % n, -1.0)]);
         let circle = Csr::from_coo(40, 40, &circle.collect::<Vec<_>>()).unwrap();
         let b: Vec<f64> = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        assert!(solve(&circle, &b, &mut Options::default()).unwrap().has_converged());
+        for check_every in [1, 10, 45] {
+            let mut options = Options { check_every, ..Options::default() };
+            assert!(solve(&circle, &b, &mut options).unwrap().has_converged());
+        }
         let e = solve(&a, &b, &mut Options::default()).unwrap_err();
         assert_eq!(e, Error::Dimension { what: "the length of b", found: 40, expected: 125 });
         let never = solve(&a, &wave(125), &mut Options { check_every: 0, ..Options::default() }).unwrap_err();

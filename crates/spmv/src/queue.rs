@@ -20,7 +20,8 @@ use crate::vector::Vector;
 ///
 /// A vector may be used elsewhere at any time; where a queue still writes it, that use waits, and so does a write of what a
 /// queue still reads. Products whose sums the host repairs wait too, once each ([`Matrix::explain`] says where they are repaired).
-/// Memory is allocated by the first product of each matrix and by the first scalar, and by nothing else.
+/// The first product of each matrix allocates its workspace, the first operation of each type scalars and partial sums; kernels are
+/// compiled then too. Later ones allocate no memory of the device.
 ///
 /// Sums have the same bits in every run on the same device. A queue can be sent to another thread. Dropped, it waits.
 ///
@@ -95,7 +96,7 @@ impl Queue {
         Ok(values)
     }
 
-    /// Sets a scalar, in order.
+    /// Sets a scalar, in order. Some devices wait for what was queued before.
     ///
     /// # Errors
     /// A scalar of another queue, and failures of the device.

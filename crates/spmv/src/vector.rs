@@ -156,7 +156,7 @@ impl<A: Real> Vector<A> {
         self.changed(|queue, y| A::vectors(queue).scale(by.into(), y))
     }
 
-    /// Sets all numbers to one.
+    /// Sets all numbers to `value`.
     ///
     /// # Errors
     /// As [`dot`](Self::dot).

@@ -24,10 +24,10 @@ const BLOCK: usize = 512;
 pub(crate) fn run<T: Value>(launch: Launch, args: VecUpdate<'_, T>) {
     let VecUpdate { n, chunk, source, dots, alpha, alpha_num, alpha_den, beta, .. } = args;
     let VecUpdate { beta_num, beta_den, scalars, d, x, z, y, partials, .. } = args;
-    // Zero over anything is zero: what has converged stays as it is.
+    // A quotient with a zero is zero: what has converged stays as it is.
     let factor = |by: T::Accum, num: u32, den: u32| {
         let (num, den) = (scalars[num as usize], scalars[den as usize]);
-        if num.is_zero() { num } else { scaled(by, num / den) }
+        if num.is_zero() || den.is_zero() { T::Accum::zero() } else { scaled(by, num / den) }
     };
     let by = Factors { a: factor(alpha, alpha_num, alpha_den), b: factor(beta, beta_num, beta_den) };
     let part = |group: usize, y: &mut [T::Accum], partial: &mut T::Accum| {
