@@ -18,7 +18,10 @@ pub enum Breakdown {
     /// The product of a direction and its image is not positive.
     #[error("the matrix is not positive definite")]
     NotPositiveDefinite,
-    /// The same of the preconditioner.
+    /// A vector that is divided by is orthogonal to another: the method can find no further direction.
+    #[error("two vectors became orthogonal")]
+    Orthogonal,
+    /// As [`NotPositiveDefinite`](Self::NotPositiveDefinite), of the preconditioner.
     #[error("the preconditioner is not positive definite")]
     PreconditionerNotPositiveDefinite,
 }

@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bicgstab;
 mod cg;
 mod chebyshev;
 mod error;
@@ -28,6 +29,7 @@ mod page_rank;
 mod power;
 mod precondition;
 
+pub use bicgstab::{BiCgStab, bicgstab};
 pub use cg::{ConjugateGradient, conjugate_gradient};
 pub use chebyshev::chebyshev;
 pub use error::{Breakdown, Error, Result};

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use spmv::{BackendKind, Context, Csr, Real, Scalar, Value};
 use spmv_solvers::{
-    Breakdown, ConjugateGradient, Error, Jacobi, Links, Options, Stop, chebyshev, conjugate_gradient,
-    page_rank, power_iteration,
+    BiCgStab, Breakdown, ConjugateGradient, Error, Jacobi, Links, Options, Stop, bicgstab, chebyshev,
+    conjugate_gradient, page_rank, power_iteration,
 };
 
 /// Every device that computes in `f64`.
@@ -76,6 +76,50 @@ fn systems_of_positive_definite_matrices_are_solved() {
         let report =
             chebyshev(&prepared, 6.0 - 6.0 * cos..6.0 + 6.0 * cos, &on_b, &mut x, &mut options()).unwrap();
         assert!(report.has_converged() && residual(&a, &x.to_vec().unwrap(), &b) < 2e-9, "{report:?}");
+    }
+}
+
+/// Convection and diffusion: the Laplacian, and a stream in one direction.
+fn convection(side: usize) -> Csr<f64> {
+    let a = poisson(side);
+    let streamed = |row: usize, col: u32, value: f64| match col as usize {
+        col if col + 1 == row => value - 0.7,
+        col if col == row + 1 => value + 0.7,
+        _ => value,
+    };
+    let rows = (0..a.n_rows())
+        .map(|row| a.row(row).map(|(col, value)| (col, streamed(row, col, value))).collect::<Vec<_>>());
+    Csr::from_rows(a.n_cols(), rows).unwrap()
+}
+
+#[test]
+fn systems_that_are_not_symmetric_are_solved() {
+    let a = convection(7);
+    let b = wave(a.n_rows());
+    for context in contexts() {
+        let (prepared, on_b) = (context.prepare(&a).unwrap(), context.upload(&b).unwrap());
+        for check_every in [1, 4, 25] {
+            let options = || Options { relative: 1e-9, check_every, ..Options::default() };
+            let mut x = prepared.zeros_x().unwrap();
+            let report = bicgstab(&prepared, &on_b, &mut x, &mut options()).unwrap();
+            assert!(report.has_converged(), "{report:?}");
+            assert!(residual(&a, &x.to_vec().unwrap(), &b) < 1e-8, "{}", context.backend());
+            let m = Jacobi::new(&context, &a).unwrap();
+            let mut method = BiCgStab::new(&prepared).unwrap();
+            for _ in 0..2 {
+                x.fill(0.0).unwrap();
+                assert!(
+                    method.solve_with(&prepared, &m, &on_b, &mut x, &mut options()).unwrap().has_converged()
+                );
+                assert!(residual(&a, &x.to_vec().unwrap(), &b) < 1e-8, "{}", context.backend());
+            }
+        }
+        // A rotation by a right angle: v is orthogonal to the first residual.
+        let rotation = Csr::from_coo(2, 2, &[(0, 1, -1.0), (1, 0, 1.0)]).unwrap();
+        let (rotation, b) = (context.prepare(&rotation).unwrap(), context.upload(&[1.0, 0.0]).unwrap());
+        let e =
+            bicgstab(&rotation, &b, &mut rotation.zeros_x().unwrap(), &mut Options::default()).unwrap_err();
+        assert!(matches!(e, Error::Breakdown { why: Breakdown::Orthogonal, .. }), "{e}");
     }
 }
 
