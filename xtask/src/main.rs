@@ -1,4 +1,4 @@
-//! Commands of the workspace: `cargo xtask bench | fit | predict | reproduce | train | test | ci | fuzz | tidy | kernels`.
+//! Commands of the workspace: `cargo xtask bench | fit | predict | reproduce | solve | train | test | ci | fuzz | tidy | kernels`.
 // Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
@@ -34,6 +34,9 @@ enum Command {
     /// Shows tables and figures of the papers, their numbers next to ours.
     #[command(disable_help_flag = true)]
     Reproduce(workshop::Args),
+    /// Times conjugate gradients on every device found.
+    #[command(disable_help_flag = true)]
+    Solve(workshop::Args),
     /// Measures splits of matrices between every device found and the host's cores, and keeps models of their times.
     #[command(disable_help_flag = true)]
     Train(workshop::Args),
@@ -55,6 +58,7 @@ fn main() -> anyhow::Result<()> {
         Command::Fit(args) => workshop::run("fit", &args),
         Command::Predict(args) => workshop::run("predict", &args),
         Command::Reproduce(args) => workshop::run("reproduce", &args),
+        Command::Solve(args) => workshop::run("solve", &args),
         Command::Train(args) => workshop::run("train", &args),
         Command::Test(args) => test::run(&args),
         Command::Ci(args) => ci::run(&args),

@@ -1,4 +1,4 @@
-//! Measures the library: `cargo xtask bench | fit | predict | reproduce | train`.
+//! Measures the library: `cargo xtask bench | fit | predict | reproduce | solve | train`.
 // Not `forbid`: the vendors' libraries that are compared with are called by their C interfaces.
 #![deny(unsafe_code)]
 
@@ -24,6 +24,8 @@ enum Command {
     Predict(model::PredictArgs),
     /// Shows tables and figures of the papers, their numbers next to ours.
     Reproduce(papers::Args),
+    /// Times conjugate gradients on every device found.
+    Solve(bench::solve::Args),
     /// Measures splits of matrices between every device found and the host's cores, and keeps models of their times.
     #[cfg(feature = "train")]
     Train(model::TrainArgs),
@@ -35,6 +37,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Reproduce(args) => return Ok(code(papers::run(&args)?)),
         Command::Fit(args) => model::fit(&args)?,
         Command::Predict(args) => model::predict(&args)?,
+        Command::Solve(args) => bench::solve::run(&args)?,
         #[cfg(feature = "train")]
         Command::Train(args) => model::train(&args)?,
     }

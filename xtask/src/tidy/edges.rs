@@ -25,7 +25,7 @@ const GRAPH: [(&str, &[&str]); 19] = [
     ("spmv-kernels-cuda", &[]),
     ("spmv-kernels-opencl", &[]),
     ("spmv-kernels-wgsl", &[]),
-    ("spmv-bench", &["spmv", "spmv-io"]),
+    ("spmv-bench", &["spmv-solvers", "spmv-io"]),
     ("xtask", &["spmv-exec", "spmv-kernels-cuda"]),
 ];
 

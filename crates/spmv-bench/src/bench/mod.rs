@@ -15,6 +15,7 @@ mod peers;
 pub(crate) mod regular;
 pub(crate) mod report;
 pub(crate) mod runner;
+pub(crate) mod solve;
 pub(crate) mod stop;
 mod sweep;
 mod table;

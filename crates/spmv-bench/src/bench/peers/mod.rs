@@ -33,6 +33,17 @@ pub(crate) trait Peer<T> {
     fn y_before(&self) -> T;
 }
 
+/// Another library's solver: makes a number of iterations from what `x` holds on.
+pub(crate) type Solve<'a> = Box<dyn FnMut(usize, &mut [f64]) -> anyhow::Result<()> + 'a>;
+
+/// faer's conjugate gradients.
+///
+/// # Errors
+/// What the library says, or that it is not part of this build.
+pub(crate) fn conjugate_gradient<'a>(a: &'a ::spmv::Csr<f64>, b: &'a [f64]) -> anyhow::Result<Solve<'a>> {
+    rust::conjugate_gradient(a.view(), b)
+}
+
 /// A peer, and how long it took to prepare.
 pub(crate) struct Prepared<'a, T> {
     pub(crate) name: &'static str,

@@ -16,3 +16,9 @@ impl RustValue for f64 {}
 pub(super) fn prepare<'a, T: PeerValue>(_: &str, _: CsrView<'a, T>) -> anyhow::Result<Box<dyn Peer<T> + 'a>> {
     bail!("spmv-bench was built without its feature `peers`")
 }
+
+/// # Errors
+/// Always, as above.
+pub(crate) fn conjugate_gradient<'a>(_: CsrView<'a, f64>, _: &'a [f64]) -> anyhow::Result<super::Solve<'a>> {
+    bail!("spmv-bench was built without its feature `peers`")
+}

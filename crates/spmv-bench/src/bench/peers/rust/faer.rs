@@ -1,6 +1,8 @@
 //! faer: borrows the arrays. Asked for all of rayon's threads, but 0.24's sparse-dense product ignores that
 //! and is serial.
 
+use ::faer::dyn_stack::{MemBuffer, MemStack};
+use ::faer::matrix_free::{IdentityPrecond, InitialGuessStatus, conjugate_gradient as cg};
 use ::faer::sparse::linalg::matmul::sparse_dense_matmul;
 use ::faer::sparse::{SparseRowMatRef, SymbolicSparseRowMatRef};
 use ::faer::{Accum, MatMut, MatRef, Par};
@@ -33,6 +35,32 @@ impl<'a, T: PeerValue> Faer<'a, T> {
         );
         Ok(Self { matrix: SparseRowMatRef::new(pattern, a.vals()) })
     }
+}
+
+/// faer's conjugate gradients on its matrix, for a number of iterations.
+pub(crate) fn conjugate_gradient<'a>(
+    a: CsrView<'a, f64>,
+    b: &'a [f64],
+) -> anyhow::Result<super::super::Solve<'a>> {
+    let matrix = Faer::new(a)?.matrix;
+    let (n, par) = (b.len(), Par::rayon(0));
+    let identity = IdentityPrecond { dim: n };
+    let mut memory = MemBuffer::new(cg::conjugate_gradient_scratch(identity, matrix, 1, par));
+    Ok(Box::new(move |iterations, x| {
+        // With `Zero` it does not set the first residual.
+        let initial_guess = InitialGuessStatus::MaybeNonZero;
+        let (rel_tolerance, abs_tolerance) = (0.0, 0.0);
+        let max_iters = iterations;
+        let params =
+            cg::CgParams { initial_guess, rel_tolerance, abs_tolerance, max_iters, ..Default::default() };
+        let out = MatMut::from_column_major_slice_mut(x, n, 1);
+        let b = MatRef::from_column_major_slice(b, n, 1);
+        let stack = MemStack::new(&mut memory);
+        match cg::conjugate_gradient(out, identity, matrix, b, params, |_| {}, par, stack) {
+            Ok(_) | Err(cg::CgError::NoConvergence { .. }) => Ok(()),
+            Err(e) => anyhow::bail!("{e:?}"),
+        }
+    }))
 }
 
 impl<T: PeerValue> Peer<T> for Faer<'_, T> {

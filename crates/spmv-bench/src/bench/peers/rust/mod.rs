@@ -38,6 +38,8 @@ pub(super) fn prepare<'a, T: PeerValue>(
     })
 }
 
+pub(crate) use faer::conjugate_gradient;
+
 #[cfg(test)]
 mod tests {
     use super::super::{Arrays, Peer, RUST_PEERS};

@@ -1,0 +1,211 @@
+//! `cargo xtask solve`: time of an iteration of conjugate gradients, on every device and by other libraries.
+
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use spmv::{BackendKind, Csr, Dtype, Matrix, Queue, Vector};
+use spmv_solvers::{ConjugateGradient, Options};
+
+use super::devices::{self, Target};
+use super::measure::spread;
+use super::peers;
+use super::report::{Cache, Spread};
+use super::stop::Stop;
+use super::text::aligned;
+
+/// `cargo xtask solve`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Points on a side of the cube, whose Laplacian is the matrix.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1024))]
+    side: u32,
+    /// Backends, with all their devices; all that open, without it.
+    #[arg(long, value_delimiter = ',')]
+    backend: Vec<BackendKind>,
+    /// Iterations of a run, none of which waits.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    iterations: u32,
+    /// Runs of each contestant, in turn.
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Times faer's conjugate gradients in the same run.
+    #[arg(long)]
+    peers: bool,
+}
+
+/// Who solves.
+struct Contestant<'a> {
+    name: String,
+    /// One run: seconds of an iteration, and the norm of the residual after all of them.
+    run: Box<dyn FnMut() -> anyhow::Result<(f64, f64)> + 'a>,
+    /// Seconds of a product, if it is known.
+    product: Option<Box<dyn FnMut() -> anyhow::Result<f64> + 'a>>,
+}
+
+/// Everyone, in turn: the same system, the same number of iterations in double precision, from zero on.
+///
+/// # Errors
+/// If a device fails, or residuals differ.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let a = poisson(args.side as usize)?;
+    let b: Vec<f64> = (0..a.n_rows()).map(|i| (i as f64 * 0.37).sin()).collect();
+    let n = args.iterations as usize;
+    let stop = Stop::at_interrupt()?;
+    let targets = devices::open(&args.backend)?;
+    let mut contestants = Vec::new();
+    for target in &targets {
+        match target.obstacle(Dtype::F64, Cache::Warm) {
+            Some(why) => eprintln!("{why}"),
+            None => contestants.push(ours(target, &a, &b, n).with_context(|| target.label.clone())?),
+        }
+    }
+    if args.peers {
+        let mut solve = peers::conjugate_gradient(&a, &b)?;
+        let mut x = vec![0.0; b.len()];
+        let (a, b) = (&a, &b);
+        let run = move || {
+            x.fill(0.0);
+            let start = Instant::now();
+            solve(n, &mut x)?;
+            let seconds = start.elapsed().as_secs_f64() / n as f64;
+            Ok((seconds, residual(a, &x, b)))
+        };
+        contestants.push(Contestant { name: "faer".into(), run: Box::new(run), product: None });
+    }
+    let mut iterations = vec![Vec::new(); contestants.len()];
+    let mut products = vec![Vec::new(); contestants.len()];
+    let mut residuals = vec![0.0; contestants.len()];
+    for _ in 0..=args.repeat {
+        for (at, contestant) in contestants.iter_mut().enumerate() {
+            stop.check()?;
+            let (seconds, residual) = (contestant.run)()?;
+            iterations[at].push(seconds);
+            residuals[at] = residual;
+            if let Some(product) = &mut contestant.product {
+                products[at].push(product()?);
+            }
+        }
+    }
+    print(args, &a, &contestants, &Times { iterations, products, residuals })
+}
+
+/// Seconds of each contestant's runs, the first of which warms up, and residuals.
+struct Times {
+    iterations: Vec<Vec<f64>>,
+    products: Vec<Vec<f64>>,
+    residuals: Vec<f64>,
+}
+
+/// A row for each contestant.
+///
+/// # Errors
+/// If residuals differ.
+fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Times) -> anyhow::Result<()> {
+    let summed = |seconds: &[f64]| (seconds.len() > 1).then(|| spread(seconds[1..].to_vec()));
+    let iterations: Vec<Spread> = times.iterations.iter().filter_map(|s| summed(s)).collect();
+    let of_peer =
+        contestants.iter().zip(&iterations).find(|(c, _)| c.product.is_none()).map(|(_, s)| s.median);
+    let ratio = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
+    let mut rows = Vec::new();
+    for (at, (contestant, iteration)) in contestants.iter().zip(&iterations).enumerate() {
+        let (found, first) = (times.residuals[at], times.residuals[0]);
+        ensure!(
+            (found - first).abs() < 1e-6 * first,
+            "{}: the residual is {found}, not {first}",
+            contestant.name
+        );
+        let product = summed(&times.products[at]);
+        rows.push(vec![
+            contestant.name.clone(),
+            product.map_or_else(|| "-".into(), |product| format!("{:.3}", product.median / 1e3)),
+            format!("{:.3}", iteration.median / 1e3),
+            format!("{:.3} to {:.3}", iteration.min / 1e3, iteration.max / 1e3),
+            ratio(product.map(|product| iteration.median / product.median)),
+            ratio(of_peer.map(|peer| peer / iteration.median)),
+        ]);
+    }
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "conjugate gradients in f64 on the Laplacian of {0} x {0} x {0} points: {1} unknowns, {2} nonzeros; medians of {3} runs of {4} \
+         iterations\n",
+        args.side,
+        a.n_rows(),
+        a.nnz(),
+        args.repeat,
+        args.iterations,
+    )?;
+    let header =
+        ["by", "product, ms", "iteration, ms", "least to most", "over product", "times as fast as faer"];
+    writeln!(out, "{}", aligned(header.map(str::to_owned).to_vec(), rows))?;
+    writeln!(out, "\nmachine: {}\ncommit: {}", super::machine(), super::commit())?;
+    Ok(())
+}
+
+/// Norm of `b - A*x`.
+fn residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
+    let row = |row: usize| b[row] - a.row(row).map(|(col, value)| value * x[col as usize]).sum::<f64>();
+    (0..b.len()).map(|i| row(i).powi(2)).sum::<f64>().sqrt()
+}
+
+/// On a device.
+fn ours<'a>(
+    target: &'a Target,
+    a: &'a Csr<f64>,
+    of_b: &'a [f64],
+    n: usize,
+) -> anyhow::Result<Contestant<'a>> {
+    let context = &target.context;
+    let prepared = context.prepare(a)?;
+    let b = context.upload(of_b)?;
+    let mut x = prepared.zeros_x()?;
+    let mut cg = ConjugateGradient::new(&prepared)?;
+    let (of_product, on_b): (Matrix<f64>, Vector<f64>) = (context.prepare(a)?, b.try_clone()?);
+    let (mut y, mut queue): (Vector<f64>, Queue) = (prepared.zeros_y()?, context.queue()?);
+    let run = move || {
+        x.fill(0.0)?;
+        let mut options = Options { relative: 0.0, max_iterations: n, check_every: n, ..Options::default() };
+        let start = Instant::now();
+        cg.solve(&prepared, &b, &mut x, &mut options)?;
+        let seconds = start.elapsed().as_secs_f64() / n as f64;
+        Ok((seconds, residual(a, &x.to_vec()?, of_b)))
+    };
+    let product = move || {
+        let start = Instant::now();
+        (0..n).try_for_each(|_| queue.apply(&of_product, 1.0, &on_b, 0.0, &mut y))?;
+        queue.wait()?;
+        Ok(start.elapsed().as_secs_f64() / n as f64)
+    };
+    Ok(Contestant { name: target.label.clone(), run: Box::new(run), product: Some(Box::new(product)) })
+}
+
+/// 6 for a point, -1 for each of its neighbours.
+fn poisson(side: usize) -> anyhow::Result<Csr<f64>> {
+    let row = |row: usize| {
+        let at = [row / (side * side), row / side % side, row % side];
+        let step = [side * side, side, 1];
+        let before = (0..3).filter(move |d| at[*d] > 0).map(move |d| (row - step[d], -1.0));
+        let after = (0..3).rev().filter(move |d| at[*d] + 1 < side).map(move |d| (row + step[d], -1.0));
+        before.chain([(row, 6.0)]).chain(after).map(|(col, value)| (col as u32, value))
+    };
+    Ok(Csr::from_rows(side.pow(3), (0..side.pow(3)).map(row))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_laplacian_has_a_row_for_each_point() {
+        let a = poisson(3).unwrap();
+        let sums: Vec<f64> = (0..27).map(|row| a.row(row).map(|(_, value)| value).sum()).collect();
+        assert_eq!((a.nnz(), sums[0], sums[13]), (27 + 2 * 54, 3.0, 0.0));
+    }
+
+    #[test]
+    fn a_run_ends_and_residuals_agree() {
+        let args = Args { side: 6, backend: vec![BackendKind::Cpu], iterations: 5, repeat: 1, peers: false };
+        run(&args).unwrap();
+    }
+}
