@@ -36,12 +36,16 @@ pub(crate) trait Peer<T> {
 /// Another library's solver: makes a number of iterations from what `x` holds on.
 pub(crate) type Solve<'a> = Box<dyn FnMut(usize, &mut [f64]) -> anyhow::Result<()> + 'a>;
 
-/// faer's conjugate gradients.
+/// faer's conjugate gradients on a symmetric matrix, by rows or by columns.
 ///
 /// # Errors
 /// What the library says, or that it is not part of this build.
-pub(crate) fn conjugate_gradient<'a>(a: &'a ::spmv::Csr<f64>, b: &'a [f64]) -> anyhow::Result<Solve<'a>> {
-    rust::conjugate_gradient(a.view(), b)
+pub(crate) fn conjugate_gradient<'a>(
+    a: &'a ::spmv::Csr<f64>,
+    b: &'a [f64],
+    by_columns: bool,
+) -> anyhow::Result<Solve<'a>> {
+    rust::conjugate_gradient(a.view(), b, by_columns)
 }
 
 /// A peer, and how long it took to prepare.

@@ -19,6 +19,10 @@ pub(super) fn prepare<'a, T: PeerValue>(_: &str, _: CsrView<'a, T>) -> anyhow::R
 
 /// # Errors
 /// Always, as above.
-pub(crate) fn conjugate_gradient<'a>(_: CsrView<'a, f64>, _: &'a [f64]) -> anyhow::Result<super::Solve<'a>> {
+pub(crate) fn conjugate_gradient<'a>(
+    _: CsrView<'a, f64>,
+    _: &'a [f64],
+    _: bool,
+) -> anyhow::Result<super::Solve<'a>> {
     bail!("spmv-bench was built without its feature `peers`")
 }

@@ -2,7 +2,7 @@
 //! and is serial.
 
 use ::faer::dyn_stack::{MemBuffer, MemStack};
-use ::faer::matrix_free::{IdentityPrecond, InitialGuessStatus, conjugate_gradient as cg};
+use ::faer::matrix_free::{IdentityPrecond, InitialGuessStatus, LinOp, conjugate_gradient as cg};
 use ::faer::sparse::linalg::matmul::sparse_dense_matmul;
 use ::faer::sparse::{SparseRowMatRef, SymbolicSparseRowMatRef};
 use ::faer::{Accum, MatMut, MatRef, Par};
@@ -37,16 +37,24 @@ impl<'a, T: PeerValue> Faer<'a, T> {
     }
 }
 
-/// faer's conjugate gradients on its matrix, for a number of iterations.
+/// faer's conjugate gradients on its matrix, which is symmetric, by rows or by columns.
 pub(crate) fn conjugate_gradient<'a>(
     a: CsrView<'a, f64>,
     b: &'a [f64],
+    by_columns: bool,
 ) -> anyhow::Result<super::super::Solve<'a>> {
-    let matrix = Faer::new(a)?.matrix;
+    let by_rows = Faer::new(a)?.matrix;
+    if by_columns {
+        return Ok(solve(by_rows.transpose(), b));
+    }
+    Ok(solve(by_rows, b))
+}
+
+fn solve<'a>(matrix: impl LinOp<f64> + Copy + 'a, b: &'a [f64]) -> super::super::Solve<'a> {
     let (n, par) = (b.len(), Par::rayon(0));
     let identity = IdentityPrecond { dim: n };
     let mut memory = MemBuffer::new(cg::conjugate_gradient_scratch(identity, matrix, 1, par));
-    Ok(Box::new(move |iterations, x| {
+    Box::new(move |iterations, x| {
         // With `Zero` it does not set the first residual.
         let initial_guess = InitialGuessStatus::MaybeNonZero;
         let (rel_tolerance, abs_tolerance) = (0.0, 0.0);
@@ -60,7 +68,7 @@ pub(crate) fn conjugate_gradient<'a>(
             Ok(_) | Err(cg::CgError::NoConvergence { .. }) => Ok(()),
             Err(e) => anyhow::bail!("{e:?}"),
         }
-    }))
+    })
 }
 
 impl<T: PeerValue> Peer<T> for Faer<'_, T> {
