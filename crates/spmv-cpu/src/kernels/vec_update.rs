@@ -34,22 +34,18 @@ pub(crate) fn run<T: Value>(launch: Launch, args: VecUpdate<'_, T>) {
         // STEP 1
         let start = group * chunk as usize;
         let mut sum = num_traits::zero();
+        let reads_u = !by.a.is_zero();
+        // Ones, or what each block makes of d and x.
+        let mut own = [num_traits::one(); BLOCK];
         for (at, y) in y.chunks_mut(BLOCK).enumerate() {
             let range = start + at * BLOCK..start + at * BLOCK + y.len();
-            let mut ones = [num_traits::one(); BLOCK];
-            let ones = &mut ones[..y.len()];
-            let reads_u = !by.a.is_zero();
-            let u = match source {
-                SOURCE_WEIGHTED if reads_u => {
-                    for (u, (d, x)) in ones.iter_mut().zip(d[range.clone()].iter().zip(&x[range.clone()])) {
-                        *u = *d * *x;
-                    }
-                    &*ones
+            if source == SOURCE_WEIGHTED && reads_u {
+                for (u, (d, x)) in own.iter_mut().zip(d[range.clone()].iter().zip(&x[range.clone()])) {
+                    *u = *d * *x;
                 }
-                SOURCE_WEIGHTED | SOURCE_ONE => &*ones,
-                _ if reads_u => &x[range.clone()],
-                _ => &*ones,
-            };
+            }
+            let is_x = reads_u && source != SOURCE_WEIGHTED && source != SOURCE_ONE;
+            let u = if is_x { &x[range.clone()] } else { &own[..y.len()] };
             by.combine(u, y);
             // STEP 3
             sum += match dots {
