@@ -102,11 +102,13 @@ impl<B: Backend> Queue<B> {
     /// # Errors
     /// `Unsupported` when all are taken, or where the device has no arithmetic of the type; out of memory.
     pub fn scalar<A: Accum>(&mut self) -> Result<DeviceScalar<A>> {
-        let (queue, name) = (self.id, self.device.caps().name.clone());
+        let (queue, device) = (self.id, self.device.clone());
         let numbers = self.numbers::<A>()?;
         if numbers.taken == numbers.n_scalars {
             let what = format!("more than {} scalars of a queue", numbers.n_scalars - 1);
-            return Err(DeviceError::unsupported(&*name, what, "use those there are again").into());
+            return Err(
+                DeviceError::unsupported(&*device.caps().name, what, "use those there are again").into()
+            );
         }
         numbers.taken += 1;
         Ok(DeviceScalar { at: numbers.taken - 1, queue, of: PhantomData })

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use spmv::{BackendKind, Context, Csr, Real, Scalar, Value};
+use spmv_io::generate;
 use spmv_solvers::{
     BiCgStab, Breakdown, ConjugateGradient, Error, Jacobi, Links, Options, Stop, bicgstab, chebyshev,
     conjugate_gradient, page_rank, power_iteration,
@@ -16,17 +17,9 @@ fn contexts() -> Vec<Context> {
     contexts
 }
 
-/// The Laplacian of a cube of points: 6 for a point, -1 for each of its neighbours.
+/// The Laplacian of a cube of points.
 fn poisson(side: usize) -> Csr<f64> {
-    let n = side.pow(3);
-    let row = |row: usize| {
-        let at = [row / (side * side), row / side % side, row % side];
-        let step = [side * side, side, 1];
-        let before = (0..3).filter(move |d| at[*d] > 0).map(move |d| (row - step[d], -1.0));
-        let after = (0..3).rev().filter(move |d| at[*d] + 1 < side).map(move |d| (row + step[d], -1.0));
-        before.chain([(row, 6.0)]).chain(after).map(|(col, value)| (col as u32, value))
-    };
-    Csr::from_rows(n, (0..n).map(row)).unwrap()
+    generate::laplacian_3d(side).unwrap()
 }
 
 /// Numbers between -1 and 1.

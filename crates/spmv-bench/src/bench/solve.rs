@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use spmv::{BackendKind, Csr, Dtype, Matrix, Queue, Vector};
+use spmv_io::generate;
 use spmv_solvers::{ConjugateGradient, Options};
 
 use super::devices::{self, Target};
@@ -48,7 +49,7 @@ struct Contestant<'a> {
 /// # Errors
 /// If a device fails, or residuals differ.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let a = poisson(args.side as usize)?;
+    let a = generate::laplacian_3d(args.side as usize)?;
     let b: Vec<f64> = (0..a.n_rows()).map(|i| (i as f64 * 0.37).sin()).collect();
     let n = args.iterations as usize;
     let stop = Stop::at_interrupt()?;
@@ -196,28 +197,9 @@ fn ours<'a>(
     Ok(Contestant { name: target.label.clone(), run: Box::new(run), product: Some(Box::new(product)) })
 }
 
-/// 6 for a point, -1 for each of its neighbours.
-fn poisson(side: usize) -> anyhow::Result<Csr<f64>> {
-    let row = |row: usize| {
-        let at = [row / (side * side), row / side % side, row % side];
-        let step = [side * side, side, 1];
-        let before = (0..3).filter(move |d| at[*d] > 0).map(move |d| (row - step[d], -1.0));
-        let after = (0..3).rev().filter(move |d| at[*d] + 1 < side).map(move |d| (row + step[d], -1.0));
-        before.chain([(row, 6.0)]).chain(after).map(|(col, value)| (col as u32, value))
-    };
-    Ok(Csr::from_rows(side.pow(3), (0..side.pow(3)).map(row))?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_laplacian_has_a_row_for_each_point() {
-        let a = poisson(3).unwrap();
-        let sums: Vec<f64> = (0..27).map(|row| a.row(row).map(|(_, value)| value).sum()).collect();
-        assert_eq!((a.nnz(), sums[0], sums[13]), (27 + 2 * 54, 3.0, 0.0));
-    }
 
     #[test]
     fn a_run_ends_and_residuals_agree() {

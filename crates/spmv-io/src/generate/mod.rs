@@ -29,7 +29,7 @@ pub use engine::{ColumnModel, from_row_lengths};
 pub use error::GenerateError;
 pub use lengths::{RowLengths, fit_row_lengths};
 pub use patterns::{
-    EmptyRows, Stencil, banded, dense_row, diagonal, empty_rows, fem, grid_2d, grid_3d, lattice, normal_rows,
-    power_law_rows, uniform_rows,
+    EmptyRows, Stencil, banded, dense_row, diagonal, empty_rows, fem, grid_2d, grid_3d, laplacian_3d,
+    lattice, normal_rows, power_law_rows, uniform_rows,
 };
 pub use scattered::scattered;

@@ -80,6 +80,29 @@ pub fn banded(n: usize, lower: usize, upper: usize, seed: u64) -> Result<Csr<f64
     by_rule(n, n, seed, |row, out| out.extend(band(row).map(|col| col as u32)))
 }
 
+/// The Laplacian of a cube of `side` x `side` x `side` points: 6 for a point, -1 for each of its neighbours. Symmetric and positive
+/// definite. O(points).
+///
+/// ```
+/// let a = spmv_io::generate::laplacian_3d(3)?;
+/// let sum = |row: usize| a.row(row).map(|(_, value)| value).sum::<f64>();
+/// assert_eq!((a.n_rows(), a.nnz(), sum(0), sum(13)), (27, 27 + 2 * 54, 3.0, 0.0));
+/// # Ok::<(), spmv_core::CsrError>(())
+/// ```
+///
+/// # Errors
+/// [`CsrError`](spmv_core::CsrError) where entries are more than 32 bits count.
+pub fn laplacian_3d(side: usize) -> Result<Csr<f64>, spmv_core::CsrError> {
+    let row = |row: usize| {
+        let at = [row / (side * side), row / side % side, row % side];
+        let step = [side * side, side, 1];
+        let before = (0..3).filter(move |d| at[*d] > 0).map(move |d| (row - step[d], -1.0));
+        let after = (0..3).rev().filter(move |d| at[*d] + 1 < side).map(move |d| (row + step[d], -1.0));
+        before.chain([(row, 6.0)]).chain(after).map(|(col, value)| (col as u32, value))
+    };
+    Csr::from_rows(side.pow(3), (0..side.pow(3)).map(row))
+}
+
 /// The `n` x `n` diagonal.
 ///
 /// # Errors
