@@ -327,6 +327,24 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     #[allow(unsafe_code)]
     unsafe fn replay(&self, stream: &Self::Stream, graph: &Self::Graph) -> Result<()>;
 
+    /// Holds launches and zeroings on the stream back from here on, until [`release`](Self::release) starts them; no other verb is
+    /// given the stream until then. Whether the device can; as it is here for devices that cannot, which start each at once.
+    ///
+    /// What is held back keeps its buffers, and the promise of a launch lasts as long.
+    fn hold(&self, stream: &Self::Stream) -> bool {
+        let _ = stream;
+        false
+    }
+
+    /// Starts what was held back, at the cost of one launch if the same was held back on this stream before.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch).
+    fn release(&self, stream: &Self::Stream) -> Result<()> {
+        let _ = stream;
+        Ok(())
+    }
+
     /// Marks this point of the stream.
     ///
     /// # Errors

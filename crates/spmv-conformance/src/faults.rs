@@ -1,11 +1,12 @@
 //! Verbs that fail on purpose.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use spmv_backend::{Error, Result};
 
 /// A verb of [`Backend`](spmv_backend::Backend) that can fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
     OpenStream,
     Alloc,
@@ -43,8 +44,7 @@ pub(crate) struct Faults(Mutex<State>);
 struct State {
     armed: Option<(u64, Fault)>,
     calls: u64,
-    /// Those of [`Verb::Alloc`] and [`Verb::OpenStream`].
-    takes: u64,
+    of_verbs: HashMap<Verb, u64>,
     injected: Option<Error>,
     was_lost: bool,
 }
@@ -62,7 +62,15 @@ impl Faults {
 
     /// Calls so far that took something from the device: memory or a stream.
     pub(crate) fn takes(&self) -> u64 {
-        lock(&self.0).takes
+        [Verb::Alloc, Verb::OpenStream]
+            .into_iter()
+            .filter_map(|verb| self.of_verbs().get(&verb).copied())
+            .sum()
+    }
+
+    /// Calls of each verb so far.
+    pub(crate) fn of_verbs(&self) -> HashMap<Verb, u64> {
+        lock(&self.0).of_verbs.clone()
     }
 
     /// The first error that was injected, if any was by now.
@@ -101,7 +109,7 @@ impl Faults {
         let mut state = lock(&self.0);
         let call = state.calls;
         state.calls += 1;
-        state.takes += u64::from(matches!(verb, Verb::Alloc | Verb::OpenStream));
+        *state.of_verbs.entry(verb).or_default() += 1;
         let (_, fault) =
             state.armed.filter(|(at, fault)| call == *at || (*fault == Fault::Lost && call > *at))?;
         let device = "a faulty device".to_owned();

@@ -6,7 +6,7 @@
 //!   everything at once ([`Watch::races`]).
 //! - Buffers, streams, events, kernels and graphs that are alive are counted ([`Watch::alive`]).
 //! - A call of a verb can be made to fail ([`Faults`](crate::faults::Faults)).
-//! - Where the device cannot capture, captured launches are kept and started again one by one.
+//! - Where the device cannot capture, captured launches are kept and started again one by one; what is held back always is.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -87,10 +87,21 @@ pub(crate) struct Stream<B: Backend> {
     inner: B::Stream,
     timeline: Arc<Timeline>,
     capturing: RefCell<Option<Vec<Command<B>>>>,
+    held: RefCell<Option<Vec<Command<B>>>>,
     _alive: Token,
 }
 
 impl<B: Backend> Stream<B> {
+    /// Holds a command back, if the stream does that.
+    fn holds(&self, command: impl FnOnce() -> Command<B>) -> bool {
+        self.held.borrow_mut().as_mut().map(|held| held.push(command())).is_some()
+    }
+
+    /// Before a verb that would be done before what is held back.
+    fn in_order(&self) {
+        assert!(self.held.borrow().is_none(), "a stream that holds work back");
+    }
+
     /// Keeps a command if the stream is being captured.
     fn keeps(&self, command: impl FnOnce() -> Command<B>) -> bool {
         let mut capturing = self.capturing.borrow_mut();
@@ -136,7 +147,8 @@ impl<B: Backend> Backend for Probe<B> {
         self.verb(Verb::OpenStream, || {
             let (inner, timeline) = (self.inner().open_stream(timed)?, Arc::<Timeline>::default());
             lock(&self.watch.timelines).push(Arc::clone(&timeline));
-            Ok(Stream { inner, timeline, capturing: RefCell::default(), _alive: self.watch.token(STREAM) })
+            let (capturing, held) = Default::default();
+            Ok(Stream { inner, timeline, capturing, held, _alive: self.watch.token(STREAM) })
         })
     }
 
@@ -175,7 +187,11 @@ impl<B: Backend> Backend for Probe<B> {
     fn zero(&self, stream: &Stream<B>, buffer: &mut Buffer<B>, bytes: u64) -> Result<()> {
         self.verb(Verb::Zero, || {
             Error::check_range(0, bytes, buffer.bytes)?;
-            if !stream.keeps(|| Command::Zero { slot: Arc::clone(buffer), bytes }) {
+            let zero = || Command::Zero { slot: Arc::clone(buffer), bytes };
+            if stream.holds(zero) {
+                return Ok(());
+            }
+            if !stream.keeps(zero) {
                 self.watch.queue(&stream.timeline, [(&**buffer, true)]);
             } else if !self.watch.opened.captures {
                 return Ok(());
@@ -187,6 +203,7 @@ impl<B: Backend> Backend for Probe<B> {
     }
 
     fn write(&self, stream: &Stream<B>, buffer: &mut Buffer<B>, offset: u64, bytes: &[u8]) -> Result<()> {
+        stream.in_order();
         self.verb(Verb::Write, || {
             Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
             self.watch.queue(&stream.timeline, [(&**buffer, true)]);
@@ -197,6 +214,7 @@ impl<B: Backend> Backend for Probe<B> {
     }
 
     fn read(&self, stream: &Stream<B>, buffer: &Buffer<B>, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        stream.in_order();
         let read = self.verb(Verb::Read, || {
             Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
             self.watch.queue(&stream.timeline, [(&**buffer, false)]);
@@ -213,6 +231,7 @@ impl<B: Backend> Backend for Probe<B> {
         bytes: u64,
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
+        stream.in_order();
         let mapped = self.verb(Verb::Map, || {
             Error::check_range(0, bytes, buffer.bytes)?;
             self.watch.queue(&stream.timeline, [(&**buffer, true)]);
@@ -250,6 +269,10 @@ impl<B: Backend> Backend for Probe<B> {
                 .map(|(slot, writes)| (Arc::clone(slot), writes))
                 .collect();
             let launch = || Command::Launch { kernel: Arc::clone(&kernel.inner), groups, id, args: owned };
+            if stream.held.borrow().is_some() {
+                stream.holds(launch);
+                return Ok(());
+            }
             if args.iter().any(|arg| matches!(arg, Arg::Memory(Memory::Host(_)))) {
                 stream.timeline.uses_host_memory();
             }
@@ -301,7 +324,25 @@ impl<B: Backend> Backend for Probe<B> {
         })
     }
 
+    fn hold(&self, stream: &Stream<B>) -> bool {
+        stream.held.borrow_mut().get_or_insert_default();
+        true
+    }
+
+    fn release(&self, stream: &Stream<B>) -> Result<()> {
+        let Some(held) = stream.held.take() else { return Ok(()) };
+        self.verb(Verb::Replay, || {
+            held.iter().try_for_each(|command| {
+                self.watch.queue(&stream.timeline, command.uses());
+                written(command.uses().into_iter());
+                // SAFETY: the promise of the launch, which lasts until it has run; the command keeps its buffers.
+                unsafe { self.again(stream, command) }
+            })
+        })
+    }
+
     fn record(&self, stream: &Stream<B>) -> Result<Event<B>> {
+        stream.in_order();
         self.verb(Verb::Record, || {
             let (timeline, after) = (Arc::clone(&stream.timeline), stream.timeline.last());
             let inner = self.inner().record(&stream.inner)?;

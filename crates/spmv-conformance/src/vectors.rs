@@ -3,10 +3,13 @@
 use libtest_mimic::Trial;
 use spmv_backend::Backend;
 use spmv_core::{Accum, Csr, Dtype};
-use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Sums};
+use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Queue, Sums};
 
 use crate::corpus::of_lengths;
+use crate::faults::{Faults, Verb};
 use crate::outcome::Check;
+use crate::probe::Probe;
+use crate::watch::{Opened, Watch};
 use crate::{can, speculative, trial};
 
 /// Lengths on either side of a lane, a group and a task, as many as buffers hold.
@@ -26,7 +29,7 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> 
                 trials.push(trial(format!("{label}/vectors/{dtype}/{}", stringify!($name)), check));
             })*};
         }
-        each!(sums factors special_values same_bits many_in_order several_queues products refusals);
+        each!(sums factors special_values same_bits many_in_order several_queues products recordings verbs refusals);
     }
     trials
 }
@@ -228,6 +231,118 @@ fn products<B: Backend, A: Accum>(device: &Device<B>) -> Check {
             && prepared.plan().algorithm.facts().map(|f| f.sums) != Some(Sums::Repaired)
         {
             return Err("nothing is repaired".into());
+        }
+        n_checked += 1;
+    }
+    Ok(n_checked)
+}
+
+/// Operations that start together, the same and others in turn; what uses their vectors meanwhile, and what is gone before they start.
+fn recordings<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let a: Csr<A> = of_lengths(&[1, 0, 2, 3, 1], 5).map_values(|_| A::one());
+    let mut n_checked = 0;
+    for fixup in [Fixup::Host, Fixup::Device] {
+        let options = Options { algorithm: speculative(), fixup, ..Options::default() };
+        if can(device, A::DTYPE, &options).is_err() {
+            continue;
+        }
+        let mut queue = device.queue().map_err(text)?;
+        let s = queue.scalar::<A>().map_err(text)?;
+        let mut x = device.upload(&[A::one(); 5]).map_err(text)?;
+        let mut y = device.upload(&[A::nan(); 5]).map_err(text)?;
+        let mut sums: Vec<A> = vec![A::one(); 5];
+        for turn in 0..7 {
+            // One that a recording is not made of again.
+            let once = device.upload(&[int::<A>(turn); 5]).map_err(text)?;
+            let others = device.prepare(a.view(), &options).map_err(text)?;
+            let mut foreign = Ok(vec![]);
+            let recorded = queue.record(|queue| {
+                queue.apply(&others, A::one(), &x, A::zero(), &mut y)?;
+                queue.record(|queue| queue.axpby(A::one(), &once, A::one(), &mut y))?;
+                queue.norm_inf(&y, s)?;
+                if turn % 3 == 1 {
+                    queue.scale(int::<A>(2), &mut y)?;
+                }
+                foreign = y.to_vec();
+                if turn == 5 {
+                    queue.wait()?;
+                    foreign = y.to_vec();
+                }
+                queue.copy(&y, &mut x)?;
+                drop((once, others));
+                if turn == 6 { queue.copy(&x, &mut device.zeros(4)?) } else { Ok(()) }
+            });
+            let row = |row| a.row(row).fold(A::zero(), |sum, (col, _)| sum + sums[col as usize]);
+            let now = (0..5).map(row).map(|sum| sum + int(turn));
+            sums = now.map(|y| if turn % 3 == 1 { y * int(2) } else { y }).collect();
+            match (recorded, turn) {
+                (Ok(()), _) if turn != 6 => {}
+                (Err(Error::Length { .. }), 6) => {}
+                (other, _) => return Err(format!("recording {turn}: {other:?}")),
+            }
+            match foreign {
+                Err(Error::Recorded) if turn != 5 => {}
+                Ok(now) if now == sums => {}
+                other => return Err(format!("a vector in recording {turn}: {other:?}")),
+            }
+            expect("what was recorded", 5, &x.to_vec().map_err(text)?, &sums)?;
+            // Keeps numbers small.
+            sums.iter_mut().for_each(|sum| *sum = A::one());
+            x.write(&sums).map_err(text)?;
+            n_checked += 1;
+        }
+    }
+    Ok(n_checked)
+}
+
+/// What iterations of conjugate gradients ask of a device: launches alone, or what was recorded; nothing waits or is copied, unless the
+/// host repairs.
+fn verbs<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let a: Csr<A> = of_lengths(&[1, 0, 2, 3, 1], 5).map_values(|_| A::one());
+    let mut n_checked = 0;
+    for (fixup, is_recorded) in [(Fixup::Device, false), (Fixup::Device, true), (Fixup::Host, true)] {
+        let options = Options { algorithm: speculative(), fixup, ..Options::default() };
+        if can(device, A::DTYPE, &options).is_err() {
+            continue;
+        }
+        let watch = Watch::new(&Opened::new(device).map_err(|e| e.to_string())?, Faults::default());
+        let device = Device::new(Probe::new(&watch)).map_err(text)?;
+        let a = device.prepare(a.view(), &options).map_err(text)?;
+        let mut queue = device.queue().map_err(text)?;
+        let [p_ap, old, new] = [queue.scalar::<A>(), queue.scalar(), queue.scalar()];
+        let (p_ap, old, new) = (p_ap.map_err(text)?, old.map_err(text)?, new.map_err(text)?);
+        let [x, r, p, ap] = [(); 4].map(|()| device.upload(&[A::one(); 5]));
+        let (mut x, mut r) = (x.map_err(text)?, r.map_err(text)?);
+        let (mut p, mut ap) = (p.map_err(text)?, ap.map_err(text)?);
+        let mut iterate = || {
+            let mut work = |queue: &mut Queue<Probe<B>>| {
+                queue.apply(&a, A::one(), &p, A::zero(), &mut ap)?;
+                queue.dot(&p, &ap, p_ap)?;
+                queue.axpby(old.over(p_ap), &p, A::one(), &mut x)?;
+                queue.axpby_dot(-old.over(p_ap), &ap, A::one(), &mut r, new)?;
+                queue.axpby(A::one(), &r, new.over(old), &mut p)
+            };
+            if is_recorded { queue.record(work) } else { work(&mut queue) }
+        };
+        iterate().map_err(text)?;
+        let before = watch.faults.of_verbs();
+        (0..10).try_for_each(|_| iterate()).map_err(text)?;
+        let after = watch.faults.of_verbs();
+        for (verb, calls) in after {
+            let calls = calls - before.get(&verb).copied().unwrap_or(0);
+            let expected = match verb {
+                Verb::Launch | Verb::Zero => continue,
+                Verb::Replay if is_recorded => 10,
+                Verb::Alloc | Verb::OpenStream | Verb::Compile => 0,
+                // Carries, dirty tiles and y come to the host and go back.
+                _ if fixup == Fixup::Host => continue,
+                _ => 0,
+            };
+            if calls != expected {
+                return Err(format!(
+                    "{calls} calls of {verb:?} in ten iterations, not {expected}: {fixup:?}"
+                ));
+            }
         }
         n_checked += 1;
     }

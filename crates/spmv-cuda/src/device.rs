@@ -1,6 +1,7 @@
 //! The verbs: copies, maps, launches, events.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
@@ -10,6 +11,7 @@ use std::thread;
 use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, KernelSpec, Memory as Argument, Result, Scalar};
 
 use crate::device_driver::{self as sys, Answer, CUevent, CUgraph, CUgraphExec, CUstream};
+use crate::device_held::{Command, Held, MAX_PARAMS};
 use crate::device_memory::{Buffer, Staging};
 use crate::device_module::{Kernel, Modules};
 use crate::device_owned::{CallersStream, Manners, Owned, Shared};
@@ -17,8 +19,8 @@ use crate::error::During;
 use crate::options::{Memory, Options};
 use crate::probe::{self, Found};
 
-/// Most parameters of a kernel.
-const MAX_PARAMS: usize = 20;
+/// Graphs of what was held back that a stream keeps: solvers need one for each of their few kinds of iteration.
+const MOST_GRAPHS: usize = 64;
 
 /// An opened CUDA device.
 ///
@@ -46,6 +48,9 @@ pub struct Cuda {
 pub struct Stream {
     staging: RefCell<Option<Staging>>,
     timed: bool,
+    held: RefCell<Option<Held>>,
+    /// Of what was held back before.
+    graphs: RefCell<HashMap<Vec<Command>, Graph>>,
     stream: Owned<CUstream>,
 }
 
@@ -127,6 +132,11 @@ impl Drop for Stream {
 }
 
 impl Stream {
+    fn new(stream: Owned<CUstream>, timed: bool) -> Self {
+        let (staging, held, graphs) = Default::default();
+        Self { staging, timed, held, graphs, stream }
+    }
+
     fn shared(&self) -> &Arc<Shared> {
         &self.stream.shared
     }
@@ -180,6 +190,14 @@ impl Cuda {
         &self.modules.shared
     }
 
+    /// What is not held back would be done before what is.
+    fn in_order(&self, stream: &Stream) {
+        assert!(
+            stream.held.borrow().is_none(),
+            "a stream that holds work back, which must be released first"
+        );
+    }
+
     /// Buffers and streams are good for the device that made them alone.
     fn own(&self, stream: &Stream, buffers: &[&Buffer]) {
         let own = |shared: &Arc<Shared>| Arc::ptr_eq(shared, self.shared());
@@ -193,6 +211,42 @@ impl Cuda {
         let _current = shared.enter()?;
         let _working = self.working()?;
         shared.check(during, give())
+    }
+
+    /// Starts a command, or holds it back where the stream does.
+    ///
+    /// # Safety
+    /// If it is a launch, the contract of [`Backend::launch`]. `buffers` are all that it uses, besides gaps.
+    unsafe fn give(&self, stream: &Stream, command: &Command, buffers: &[Option<&Buffer>]) -> Result<()> {
+        if let Some(held) = &mut *stream.held.borrow_mut()
+            && held.take(command, buffers)
+        {
+            return Ok(());
+        }
+        self.release(stream)?;
+        // SAFETY: this function's contract; stream and buffers are borrowed, and freeing a buffer waits.
+        self.work(command.label(), || unsafe { command.start(stream.get()) })
+    }
+
+    /// Starts what was held back, as the graph that it was before or else as a new one.
+    fn start_held(&self, stream: &Stream, held: &Held) -> Result<()> {
+        // SAFETY: `give` had the promise of each command when it was held back, which lasts until it has run; `held` keeps what they
+        // use until then, since freeing waits for the device's work.
+        let give = |command: &Command| self.work(command.label(), || unsafe { command.start(stream.get()) });
+        let start = || held.commands.iter().try_for_each(give);
+        if held.commands.len() < 2 {
+            return start();
+        }
+        let mut graphs = stream.graphs.borrow_mut();
+        if !graphs.contains_key(&held.commands) {
+            if graphs.len() >= MOST_GRAPHS {
+                stream.finish()?;
+                graphs.clear();
+            }
+            graphs.insert(held.commands.clone(), self.capture::<Error>(stream, start)?);
+        }
+        // SAFETY: what was captured are the same launches with the same arguments, so the promise is the same.
+        unsafe { self.replay(stream, &graphs[&held.commands]) }
     }
 
     /// While it lives the host does not access memory that it must not share with a device at work.
@@ -249,8 +303,7 @@ impl Backend for Cuda {
     fn open_stream(&self, timed: bool) -> Result<Stream> {
         let shared = self.shared();
         if let Some(CallersStream { stream, .. }) = &shared.callers {
-            let stream = Owned::borrowed(*stream, shared);
-            return Ok(Stream { staging: RefCell::default(), timed, stream });
+            return Ok(Stream::new(Owned::borrowed(*stream, shared), timed));
         }
         let _current = shared.enter()?;
         /// `CU_STREAM_NON_BLOCKING`: the default stream's work is no concern of this one's.
@@ -259,8 +312,7 @@ impl Backend for Cuda {
         // SAFETY: writes a new stream of the thread's context to `stream`.
         let answer = unsafe { sys::cuStreamCreate(&mut stream, ALONE) };
         shared.check(During::Other("stream"), answer)?;
-        let stream = Owned::new(stream, sys::cuStreamDestroy_v2, shared);
-        Ok(Stream { staging: RefCell::default(), timed, stream })
+        Ok(Stream::new(Owned::new(stream, sys::cuStreamDestroy_v2, shared), timed))
     }
 
     fn alloc(&self, bytes: u64) -> Result<Buffer> {
@@ -282,14 +334,14 @@ impl Backend for Cuda {
             return Ok(());
         }
         buffer.zeroed = true;
-        // SAFETY: the range lies in the buffer; stream and buffer live, and freeing a buffer waits.
-        self.work(During::Kernel("zero"), || unsafe {
-            sys::cuMemsetD8Async(buffer.start(), 0, len, stream.get())
-        })
+        let zero = Command::Zero { start: buffer.start(), bytes: len };
+        // SAFETY: the range lies in the buffer.
+        unsafe { self.give(stream, &zero, &[Some(&*buffer)]) }
     }
 
     fn write(&self, stream: &Stream, buffer: &mut Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
         self.own(stream, &[buffer]);
+        self.in_order(stream);
         Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
         // SAFETY: the range lies in the buffer.
         self.staged(stream, |staging| unsafe { staging.write(stream.get(), buffer.start() + offset, bytes) })
@@ -297,6 +349,7 @@ impl Backend for Cuda {
 
     fn read(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
         self.own(stream, &[buffer]);
+        self.in_order(stream);
         Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
         // SAFETY: the range lies in the buffer.
         self.staged(stream, |staging| unsafe { staging.read(stream.get(), buffer.start() + offset, bytes) })?;
@@ -311,6 +364,7 @@ impl Backend for Cuda {
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
         self.own(stream, &[buffer]);
+        self.in_order(stream);
         let len = Error::check_range(0, bytes, buffer.bytes)?.len();
         let shared = self.shared();
         if shared.memory != Memory::Managed {
@@ -357,40 +411,45 @@ impl Backend for Cuda {
         if groups == 0 {
             return Ok(());
         }
-        // Each value in eight bytes of its own, of which the driver reads as many as the parameter has.
-        let mut values = [0u64; MAX_PARAMS];
-        let mut params = [ptr::null_mut::<c_void>(); MAX_PARAMS];
-        for ((value, param), arg) in values.iter_mut().zip(&mut params).zip(args) {
-            *value = match arg {
-                Arg::U32(v) => u64::from(*v),
+        let mut values = [0; MAX_PARAMS];
+        let mut buffers = [None; MAX_PARAMS];
+        let mut n_buffers = 0;
+        for (value, arg) in values.iter_mut().zip(args) {
+            *value = match *arg {
+                Arg::U32(v) => u64::from(v),
                 Arg::Accum(Scalar::F32(v)) => u64::from(v.to_bits()),
                 Arg::Accum(Scalar::F64(v)) => v.to_bits(),
                 Arg::Memory(Argument::Device(buffer)) => {
                     self.own(stream, &[buffer]);
+                    buffers[n_buffers] = Some(buffer);
+                    n_buffers += 1;
                     buffer.start()
                 }
                 Arg::Memory(Argument::Host(_)) => panic!("host memory, which `caps` deny"),
             };
-            *param = ptr::from_mut(value).cast();
         }
-        // SAFETY: `args` follow the kernel's parameter table (contract), in which every parameter has 4 or 8 bytes,
-        // the lower ones of a value (devices and their hosts are little-endian); the group and its local memory are
-        // as large as the kernel was made for.
-        self.work(During::Kernel(kernel.label), || unsafe {
-            sys::cuLaunchKernel(
-                kernel.function,
-                groups,
-                1,
-                1,
-                kernel.group_lanes,
-                1,
-                1,
-                kernel.local_bytes,
-                stream.get(),
-                params.as_mut_ptr(),
-                ptr::null_mut(),
-            )
-        })
+        let Kernel { function, label, group_lanes, local_bytes, .. } = *kernel;
+        let command = Command::Launch { function, label, groups, group_lanes, local_bytes, args: values };
+        // SAFETY: the caller's promise: `args` follow the kernel's parameter table.
+        unsafe { self.give(stream, &command, &buffers) }
+    }
+
+    fn hold(&self, stream: &Stream) -> bool {
+        self.own(stream, &[]);
+        // What others put on a stream of the caller cannot be held back.
+        let holds = self.shared().callers.is_none();
+        if holds {
+            stream.held.borrow_mut().get_or_insert_default();
+        }
+        holds
+    }
+
+    fn release(&self, stream: &Stream) -> Result<()> {
+        self.own(stream, &[]);
+        match stream.held.take() {
+            Some(held) => self.start_held(stream, &held),
+            None => Ok(()),
+        }
     }
 
     fn capture<E: From<Error>>(
@@ -399,6 +458,7 @@ impl Backend for Cuda {
         work: impl FnOnce() -> Result<(), E>,
     ) -> Result<Graph, E> {
         self.own(stream, &[]);
+        self.in_order(stream);
         if self.shared().callers.is_some() {
             // What others put on the stream meanwhile would be captured instead of done.
             let what = "captured runs on a stream of the caller";
@@ -425,12 +485,14 @@ impl Backend for Cuda {
 
     unsafe fn replay(&self, stream: &Stream, graph: &Graph) -> Result<()> {
         self.own(stream, &[]);
+        self.in_order(stream);
         // SAFETY: stream and graph live; what its kernels do is the caller's contract.
         self.work(During::Kernel("graph"), || unsafe { sys::cuGraphLaunch(graph.graph.get(), stream.get()) })
     }
 
     fn record(&self, stream: &Stream) -> Result<Event> {
         self.own(stream, &[]);
+        self.in_order(stream);
         let shared = self.shared();
         let _current = shared.enter()?;
         let event = shared.take_event(stream.timed)?;

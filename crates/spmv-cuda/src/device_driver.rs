@@ -31,7 +31,7 @@ pub(crate) type CUdeviceptr = u64;
 macro_rules! handles {
     ($($name:ident)*) => {$(
         #[doc = concat!("A `", stringify!($name), "`, or null for none.")]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(transparent)]
         pub(crate) struct $name(pub(crate) *mut c_void);
 

@@ -19,7 +19,8 @@ const HALF: usize = 1 << 20;
 pub struct Buffer {
     /// Keeps memory that was not allocated here; dropped before `memory`, which keeps the context.
     owner: Option<Owner>,
-    memory: Owned<CUdeviceptr>,
+    /// Shared with what a stream holds back, which keeps it until it is started.
+    memory: Arc<Owned<CUdeviceptr>>,
     pub(crate) bytes: u64,
     /// Whether a `zero` may be under way, on any stream.
     pub(crate) zeroed: bool,
@@ -46,7 +47,7 @@ impl Buffer {
         };
         shared.check(During::Memory { bytes }, answer)?;
         // Freeing waits for the device's work (CUDA driver API, cuMemFree).
-        let memory = Owned::new(start, sys::cuMemFree_v2, shared);
+        let memory = Arc::new(Owned::new(start, sys::cuMemFree_v2, shared));
         if shared.memory == Memory::Managed && shared.concurrent_access {
             /// `CU_MEM_ADVISE_SET_PREFERRED_LOCATION`.
             const HOME: i32 = 3;
@@ -59,7 +60,7 @@ impl Buffer {
 
     /// Memory of the caller, which is not released here.
     pub(crate) fn of_caller(shared: &Arc<Shared>, start: CUdeviceptr, bytes: u64, owner: Owner) -> Self {
-        let memory = Owned::borrowed(start, shared);
+        let memory = Arc::new(Owned::borrowed(start, shared));
         Self { memory, bytes, zeroed: false, owner: Some(owner) }
     }
 
@@ -87,6 +88,16 @@ impl Buffer {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.memory.shared
+    }
+
+    /// Whether somebody else frees the memory.
+    pub(crate) fn is_callers(&self) -> bool {
+        self.owner.is_some()
+    }
+
+    /// The memory, to be kept; only memory of the caller may be freed all the same.
+    pub(crate) fn memory(&self) -> Arc<Owned<CUdeviceptr>> {
+        Arc::clone(&self.memory)
     }
 
     /// Address of the first byte, for the device, and in managed memory for the host.

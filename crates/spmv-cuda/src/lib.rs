@@ -36,6 +36,8 @@ mod device_cust;
 #[allow(unsafe_code)]
 mod device_driver;
 #[allow(unsafe_code)]
+mod device_held;
+#[allow(unsafe_code)]
 mod device_memory;
 #[allow(unsafe_code)]
 mod device_module;

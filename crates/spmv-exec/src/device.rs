@@ -33,8 +33,29 @@ struct Inner<B: Backend> {
     kernels: Mutex<HashMap<KernelSpec, Arc<B::Kernel>>>,
     /// For copies of vectors, as many as ever copied at a time: no run has them in use, since runs borrow them.
     copies: Mutex<Vec<B::Stream>>,
-    /// Stretches of queues that nobody has waited for.
-    live: Mutex<Vec<u64>>,
+    stretches: Mutex<Stretches>,
+}
+
+/// Stretches of queues.
+#[derive(Debug, Default)]
+pub(crate) struct Stretches {
+    /// Those that nobody has waited for.
+    pub(crate) live: Vec<u64>,
+    /// Those of them whose last operations are held back.
+    pub(crate) held: Vec<u64>,
+}
+
+impl Stretches {
+    /// Whether one of them is to be waited for.
+    ///
+    /// # Errors
+    /// [`Error::Recorded`] for one that cannot be.
+    fn includes(&self, mut stretches: impl Iterator<Item = u64> + Clone) -> Result<bool> {
+        match stretches.clone().any(|one| self.held.contains(&one)) {
+            true => Err(Error::Recorded),
+            false => Ok(stretches.any(|one| self.live.contains(&one))),
+        }
+    }
 }
 
 impl<B: Backend> Clone for Device<B> {
@@ -59,8 +80,8 @@ impl<B: Backend> Device<B> {
     /// As [`new`](Self::new).
     pub fn with_profiles(backend: B, profiles: Vec<Profile>) -> Result<Self> {
         let copies = Mutex::new(vec![backend.open_stream(false)?]);
-        let (kernels, live) = (Mutex::default(), Mutex::default());
-        Ok(Self { inner: Arc::new(Inner { backend, profiles, kernels, copies, live }) })
+        let (kernels, stretches) = (Mutex::default(), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { backend, profiles, kernels, copies, stretches }) })
     }
 
     /// The times that plans for values of a type follow, if there are any.
@@ -170,9 +191,8 @@ impl<B: Backend> Device<B> {
         result
     }
 
-    /// Stretches of queues that nobody has waited for.
-    pub(crate) fn live(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn stretches(&self) -> MutexGuard<'_, Stretches> {
+        self.inner.stretches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait_for(&self, stream: &B::Stream) -> spmv_backend::Result<()> {
@@ -321,10 +341,15 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
 
     /// Waits for runs that still use the vector although nobody can wait for them any more.
     pub(crate) fn wait_for_forgotten(&mut self) -> Result<()> {
+        self.wait_for_others(0)
+    }
+
+    /// As [`wait_for_forgotten`](Self::wait_for_forgotten), but not for a stretch whose next operation comes after all.
+    fn wait_for_others(&mut self, own: u64) -> Result<()> {
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let is_used =
-            |live: &[u64]| live.contains(&uses.writer) || uses.readers.iter().any(|r| live.contains(r));
-        if self.unrepaired || *self.in_use.get_mut() > 0 || is_used(&self.device.live()) {
+        let others = uses.readers.iter().copied().chain([uses.writer]).filter(|one| *one != own);
+        let is_used = self.device.stretches().includes(others)?;
+        if self.unrepaired || *self.in_use.get_mut() > 0 || is_used {
             self.device.backend().wait_all()?;
             self.in_use.store(0, Ordering::Relaxed);
         }
@@ -343,13 +368,13 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     pub(crate) fn read_by(&self, stretch: u64) -> Result<()> {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
         if uses.writer != stretch && uses.writer != 0 {
-            if self.device.live().contains(&uses.writer) {
+            if self.device.stretches().includes([uses.writer].into_iter())? {
                 self.device.backend().wait_all()?;
             }
             uses.writer = 0;
         }
         if stretch != 0 && !uses.readers.contains(&stretch) {
-            uses.readers.retain(|reader| self.device.live().contains(reader));
+            uses.readers.retain(|reader| self.device.stretches().live.contains(reader));
             uses.readers.push(stretch);
         }
         Ok(())
@@ -361,7 +386,7 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
         let others = |used: &u64| *used != stretch;
         let is_own = self.unrepaired || *self.in_use.get_mut() > 0;
         if is_own || others(&uses.writer) && uses.writer != 0 || uses.readers.iter().any(others) {
-            self.wait_for_forgotten()?;
+            self.wait_for_others(stretch)?;
         }
         self.unrepaired = false;
         self.uses.get_mut().unwrap_or_else(PoisonError::into_inner).writer = stretch;

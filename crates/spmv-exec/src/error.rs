@@ -45,6 +45,9 @@ pub enum Error {
     /// A vector whose last run failed or was forgotten before its sums were repaired.
     #[error("the vector holds sums that were never repaired; write it anew, or wait for the pending run")]
     Unrepaired,
+    /// A vector that operations use which a queue holds back, so that nobody can wait for them.
+    #[error("the vector is used by operations that a queue still records; use it when the recording is over")]
+    Recorded,
     /// A workspace, vector or matrix of another device or matrix.
     #[error("{what} belongs to another {to}; make it from the one it is used with")]
     Foreign {

@@ -44,6 +44,7 @@ mod part;
 mod plan;
 mod prepared;
 mod queue;
+mod record;
 mod regular;
 mod run;
 mod tilings;

@@ -57,7 +57,7 @@ pub(crate) struct Cut {
 }
 
 impl<B: Backend> Numbers<B> {
-    pub(crate) fn new<A: Accum>(device: &Device<B>, stream: &B::Stream) -> Result<Self> {
+    pub(crate) fn new<A: Accum>(device: &Device<B>) -> Result<Self> {
         let kernel = |id| device.compiled(&spec(device, id, A::DTYPE)?);
         let bytes = A::DTYPE.bytes() as u64;
         let fitting =
@@ -65,8 +65,10 @@ impl<B: Backend> Numbers<B> {
         let (n_scalars, n_partials) = (fitting(SCALARS), fitting(GROUPS));
         let mut scalars = device.scratch::<A>(n_scalars as usize)?;
         let (backend, one) = (device.backend(), [A::one()]);
-        backend.zero(stream, &mut scalars, u64::from(n_scalars) * bytes)?;
-        backend.write(stream, &mut scalars, 0, bytemuck::cast_slice(&one))?;
+        device.copies(|stream| {
+            backend.zero(stream, &mut scalars, u64::from(n_scalars) * bytes)?;
+            backend.write(stream, &mut scalars, 0, bytemuck::cast_slice(&one))
+        })?;
         Ok(Self {
             scalars,
             partials: device.scratch::<A>(n_partials as usize)?,

@@ -41,7 +41,7 @@ fn next_id() -> u64 {
 /// and whoever reads a vector do.
 ///
 /// A vector may be used elsewhere at any time. Where a queue still writes it, that use waits; so does a write of what a queue still
-/// reads. Products whose sums the host repairs ([`Repair::Host`]) wait too, once each.
+/// reads. Products whose sums the host repairs ([`Repair::Host`]) wait too.
 ///
 /// The first product of each matrix allocates its workspace, the first operation of each type scalars and partial sums; kernels are
 /// compiled then too. Later ones allocate no memory of the device. A queue that is dropped waits.
@@ -58,8 +58,8 @@ fn next_id() -> u64 {
 /// ```
 #[derive(Debug)]
 pub struct Queue<B: Backend> {
-    device: Device<B>,
-    stream: B::Stream,
+    pub(crate) device: Device<B>,
+    pub(crate) stream: B::Stream,
     /// Of either type of sums, made when first asked for.
     f32: Option<Numbers<B>>,
     f64: Option<Numbers<B>>,
@@ -67,8 +67,10 @@ pub struct Queue<B: Backend> {
     workspaces: HashMap<u64, (Weak<()>, Box<dyn Any + Send>)>,
     id: u64,
     /// The number of what is on its way since the last wait, and whether there is something.
-    stretch: u64,
+    pub(crate) stretch: u64,
     is_busy: bool,
+    /// Whether operations are held back.
+    pub(crate) holds: bool,
 }
 
 impl<B: Backend> Device<B> {
@@ -87,6 +89,7 @@ impl<B: Backend> Device<B> {
             id: next_id(),
             stretch: next_id(),
             is_busy: false,
+            holds: false,
         })
     }
 }
@@ -115,11 +118,11 @@ impl<B: Backend> Queue<B> {
     }
 
     fn numbers<A: Accum>(&mut self) -> Result<&mut Numbers<B>> {
-        let Self { device, stream, f32, f64, .. } = self;
+        let Self { device, f32, f64, .. } = self;
         let slot = if A::DTYPE == Dtype::F64 { f64 } else { f32 };
         match slot {
             Some(numbers) => Ok(numbers),
-            none => Ok(none.insert(Numbers::new::<A>(device, stream)?)),
+            none => Ok(none.insert(Numbers::new::<A>(device)?)),
         }
     }
 
@@ -147,6 +150,10 @@ impl<B: Backend> Queue<B> {
             self.workspaces.retain(|_, (matrix, _)| matrix.strong_count() > 0);
             self.workspaces.insert(a.id, (Arc::downgrade(&a.alive), Box::new(own)));
         }
+        let on_host = a.plan().repair == Repair::Host;
+        if on_host {
+            self.release()?;
+        }
         self.reads("x", x)?;
         self.writes("y", y, !beta.is_zero())?;
         let (alive, own) = self.workspaces.remove(&a.id).expect("inserted above");
@@ -155,13 +162,14 @@ impl<B: Backend> Queue<B> {
         std::mem::swap(&mut own.stream, &mut self.stream);
         let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer));
         let mut ran = a.launch_on_queue(&mut own, Scaling { alpha, beta }, vectors);
-        if ran.is_ok() && a.plan().repair == Repair::Host {
+        if ran.is_ok() && on_host {
             ran = a.repair_on_queue(&mut own, Scaling { alpha, beta }, y);
         }
         std::mem::swap(&mut own.stream, &mut self.stream);
         self.workspaces.insert(a.id, (alive, own));
         if ran.is_err() {
             y.unrepaired = true;
+            let _ = self.release();
             self.device.settle(&self.stream);
         }
         ran
@@ -408,7 +416,7 @@ impl<B: Backend> Queue<B> {
 
     fn begin(&mut self) {
         if !std::mem::replace(&mut self.is_busy, true) {
-            self.device.live().push(self.stretch);
+            self.device.stretches().live.push(self.stretch);
         }
     }
 
@@ -428,6 +436,7 @@ impl<B: Backend> Queue<B> {
     /// [`Error::Length`] for other numbers of values, [`Error::Foreign`] of another queue, and failures of the device.
     pub fn read_scalars<A: Accum>(&mut self, from: &[DeviceScalar<A>], values: &mut [A]) -> Result<()> {
         same_length(from.len(), [("the slice", values.len())])?;
+        self.release()?;
         from.iter().try_for_each(|scalar| self.index_of(Some(*scalar)).map(drop))?;
         let (Some(first), Some(last)) = (from.iter().map(|s| s.at).min(), from.iter().map(|s| s.at).max())
         else {
@@ -451,6 +460,7 @@ impl<B: Backend> Queue<B> {
     /// [`Error::Foreign`] of another queue, and failures of the device.
     pub fn write_scalar<A: Accum>(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
         let at = u64::from(self.index_of(Some(to))?) * A::DTYPE.bytes() as u64;
+        self.release()?;
         self.numbers::<A>()?;
         let Self { device, stream, f32, f64, .. } = self;
         let numbers = if A::DTYPE == Dtype::F64 { f64 } else { f32 }.as_mut().expect("made before");
@@ -462,6 +472,7 @@ impl<B: Backend> Queue<B> {
     /// # Errors
     /// Failures of the device.
     pub fn submit(&mut self) -> Result<()> {
+        self.release()?;
         let submitted = self.device.backend().submit(&self.stream);
         self.passed(submitted)
     }
@@ -471,6 +482,7 @@ impl<B: Backend> Queue<B> {
     /// # Errors
     /// Failures of the device; what vectors then hold is unspecified.
     pub fn wait(&mut self) -> Result<()> {
+        self.release()?;
         let backend = self.device.backend();
         let waited = backend.record(&self.stream).and_then(|event| backend.wait(&event));
         self.passed(waited)?;
@@ -479,7 +491,7 @@ impl<B: Backend> Queue<B> {
     }
 
     /// After a failure counters of workspaces may not be zero: the next product makes new ones.
-    fn passed(&mut self, result: spmv_backend::Result<()>) -> Result<()> {
+    pub(crate) fn passed(&mut self, result: spmv_backend::Result<()>) -> Result<()> {
         if result.is_err() {
             self.workspaces.clear();
         }
@@ -490,7 +502,7 @@ impl<B: Backend> Queue<B> {
     fn end(&mut self) {
         if std::mem::take(&mut self.is_busy) {
             let stretch = self.stretch;
-            self.device.live().retain(|live| *live != stretch);
+            self.device.stretches().live.retain(|live| *live != stretch);
             self.stretch = next_id();
         }
     }
@@ -498,6 +510,7 @@ impl<B: Backend> Queue<B> {
 
 impl<B: Backend> Drop for Queue<B> {
     fn drop(&mut self) {
+        let _ = self.release();
         if self.is_busy {
             self.device.settle(&self.stream);
             self.end();

@@ -179,30 +179,32 @@ impl<A: Real> BiCgStab<A> {
             (Some(m), Some([of_p, of_s])) => Some((m, of_p, of_s)),
             _ => None,
         };
-        // The first half: alpha = rho/(shadow*v).
-        if let Some((m, of_p, _)) = &mut halves {
-            m.apply(queue, p, of_p, unused)?;
-        }
-        let direction = halves.as_ref().map_or(&*p, |(_, of_p, _)| of_p);
-        a.apply(queue, one, direction, zero, v)?;
-        queue.dot(shadow, v, shadow_v)?;
-        queue.axpby(old.over(shadow_v), direction, one, x)?;
-        queue.axpby(-old.over(shadow_v), v, one, r)?;
-        // The second half: omega = (t*s)/(t*t).
-        if let Some((m, _, of_s)) = &mut halves {
-            m.apply(queue, r, of_s, unused)?;
-        }
-        let direction = halves.as_ref().map_or(&*r, |(_, _, of_s)| of_s);
-        a.apply(queue, one, direction, zero, t)?;
-        queue.dot(t, r, ts)?;
-        queue.dot(t, t, tt)?;
-        queue.axpby(ts.over(tt), direction, one, x)?;
-        queue.axpby_dot(-ts.over(tt), t, one, r, rr)?;
-        // p <- r + beta*(p - omega*v) with beta = (new/old)*(alpha/omega): omega is taken out of the brackets.
-        queue.dot(shadow, r, new)?;
-        queue.axpby(-one, v, tt.over(ts), p)?;
-        queue.axpby(one, r, new.over(shadow_v), p)?;
-        Ok(())
+        queue.record(|queue| {
+            // The first half: alpha = rho/(shadow*v).
+            if let Some((m, of_p, _)) = &mut halves {
+                m.apply(queue, p, of_p, unused)?;
+            }
+            let direction = halves.as_ref().map_or(&*p, |(_, of_p, _)| of_p);
+            a.apply(queue, one, direction, zero, v)?;
+            queue.dot(shadow, v, shadow_v)?;
+            queue.axpby(old.over(shadow_v), direction, one, x)?;
+            queue.axpby(-old.over(shadow_v), v, one, r)?;
+            // The second half: omega = (t*s)/(t*t).
+            if let Some((m, _, of_s)) = &mut halves {
+                m.apply(queue, r, of_s, unused)?;
+            }
+            let direction = halves.as_ref().map_or(&*r, |(_, _, of_s)| of_s);
+            a.apply(queue, one, direction, zero, t)?;
+            queue.dot(t, r, ts)?;
+            queue.dot(t, t, tt)?;
+            queue.axpby(ts.over(tt), direction, one, x)?;
+            queue.axpby_dot(-ts.over(tt), t, one, r, rr)?;
+            // p <- r + beta*(p - omega*v) with beta = (new/old)*(alpha/omega): omega is taken out of the brackets.
+            queue.dot(shadow, r, new)?;
+            queue.axpby(-one, v, tt.over(ts), p)?;
+            queue.axpby(one, r, new.over(shadow_v), p)?;
+            Ok(())
+        })
     }
 
     fn check(&mut self, iteration: usize) -> Result<Found<A>> {

@@ -159,21 +159,23 @@ impl<A: Real> ConjugateGradient<A> {
         let Self { queue, r, p, ap, z, rz, rr, p_ap, .. } = self;
         let (one, zero) = (A::one(), A::zero());
         let [old, new] = [rz[iteration % 2], rz[(iteration + 1) % 2]];
-        a.apply(queue, one, p, zero, ap)?;
-        queue.dot(p, ap, *p_ap)?;
-        queue.axpby(old.over(*p_ap), p, one, x)?;
-        match (m, z) {
-            (Some(m), Some(z)) => {
-                queue.axpby_dot(-old.over(*p_ap), ap, one, r, *rr)?;
-                m.apply(queue, r, z, new)?;
-                queue.axpby(one, z, new.over(old), p)?;
+        queue.record(|queue| {
+            a.apply(queue, one, p, zero, ap)?;
+            queue.dot(p, ap, *p_ap)?;
+            queue.axpby(old.over(*p_ap), p, one, x)?;
+            match (m, z) {
+                (Some(m), Some(z)) => {
+                    queue.axpby_dot(-old.over(*p_ap), ap, one, r, *rr)?;
+                    m.apply(queue, r, z, new)?;
+                    queue.axpby(one, z, new.over(old), p)?;
+                }
+                _ => {
+                    queue.axpby_dot(-old.over(*p_ap), ap, one, r, new)?;
+                    queue.axpby(one, r, new.over(old), p)?;
+                }
             }
-            _ => {
-                queue.axpby_dot(-old.over(*p_ap), ap, one, r, new)?;
-                queue.axpby(one, r, new.over(old), p)?;
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn check(&mut self, is_preconditioned: bool, iteration: usize) -> Result<Found<A>> {

@@ -10,6 +10,8 @@ use crate::erased_matrix::{AnyMatrix, AnyVector, Mismatch, own, own_mut};
 
 /// A queue of any backend, for every type.
 pub trait AnyQueue: ProductsOfEach + VectorsOf<f32> + VectorsOf<f64> + Debug + Send {
+    fn hold(&mut self) -> bool;
+    fn release(&mut self) -> Result<()>;
     fn submit(&mut self) -> Result<()>;
     fn wait(&mut self) -> Result<()>;
 }
@@ -75,6 +77,14 @@ pub trait VectorsOf<A: Accum> {
 }
 
 impl<B: Backend> AnyQueue for Queue<B> {
+    fn hold(&mut self) -> bool {
+        Queue::hold(self)
+    }
+
+    fn release(&mut self) -> Result<()> {
+        Queue::release(self)
+    }
+
     fn submit(&mut self) -> Result<()> {
         Queue::submit(self)
     }

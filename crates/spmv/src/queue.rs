@@ -19,7 +19,7 @@ use crate::vector::Vector;
 /// without the host having seen it.
 ///
 /// A vector may be used elsewhere at any time; where a queue still writes it, that use waits, and so does a write of what a
-/// queue still reads. Products whose sums the host repairs wait too, once each ([`Matrix::explain`] says where they are repaired).
+/// queue still reads. Products whose sums the host repairs wait too ([`Matrix::explain`] says where they are repaired).
 /// The first product of each matrix allocates its workspace, the first operation of each type scalars and partial sums; kernels are
 /// compiled then too. Later ones allocate no memory of the device.
 ///
@@ -243,6 +243,39 @@ impl Queue {
     pub fn norm_inf<A: Real>(&mut self, x: &Vector<A>, norm: DeviceScalar<A>) -> Result<()> {
         let done = A::vectors(&mut *self.erased).norm_inf(&*x.erased, norm);
         self.told(done)
+    }
+
+    /// Queues what `work` does, as one launch where the device can: a CUDA graph, which is made at the first time and kept, and
+    /// started whenever the same operations on the same vectors, scalars and matrices are recorded again. Elsewhere each operation
+    /// starts at once. A queue keeps 64 graphs.
+    ///
+    /// Until `work` returns, its vectors can be used through this queue alone. What waits in it ends the recording: reads and writes of
+    /// scalars, [`wait`](Self::wait), and products whose sums the host repairs.
+    ///
+    /// ```
+    /// let context = spmv::Context::auto()?;
+    /// let (x, mut y) = (context.upload(&[1.0f64, 2.0])?, context.zeros(2)?);
+    /// let mut queue = context.queue()?;
+    /// for _ in 0..3 {
+    ///     queue.record(|queue| {
+    ///         queue.scale(2.0, &mut y)?;
+    ///         queue.axpby(1.0, &x, 1.0, &mut y)
+    ///     })?;
+    /// }
+    /// assert_eq!(y.to_vec()?, [7.0, 14.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `work` returns; what it queued before is started all the same. Failures of the device.
+    pub fn record<E: From<Error>>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let within_another = self.erased.hold();
+        let done = work(self);
+        let released = if within_another { Ok(()) } else { self.erased.release() };
+        done.and_then(|()| Ok(released.map_err(Error::from)?))
     }
 
     /// Hands over what has been queued, so that the device begins; waiting does so too.

@@ -513,6 +513,14 @@ impl<B: Backend> Backend for Flushing<B> {
         unsafe { self.inner.replay(stream, graph) }
     }
 
+    fn hold(&self, stream: &B::Stream) -> bool {
+        self.inner.hold(stream)
+    }
+
+    fn release(&self, stream: &B::Stream) -> DeviceResult<()> {
+        self.inner.release(stream)
+    }
+
     fn record(&self, stream: &B::Stream) -> DeviceResult<B::Event> {
         self.flush(stream)?;
         self.inner.record(stream)

@@ -1,0 +1,92 @@
+//! What a stream is given to do, and what it holds back of that.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+use crate::device_driver::{self as sys, Answer, CUdeviceptr, CUfunction, CUstream};
+use crate::device_memory::Buffer;
+use crate::device_owned::Owned;
+use crate::error::During;
+
+/// Most parameters of a kernel.
+pub(crate) const MAX_PARAMS: usize = 20;
+
+/// A launch or a zeroing, with all that makes it what it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Command {
+    Launch {
+        function: CUfunction,
+        label: &'static str,
+        groups: u32,
+        group_lanes: u32,
+        local_bytes: u32,
+        /// Each in eight bytes of its own, of which the driver reads as many as the parameter has.
+        args: [u64; MAX_PARAMS],
+    },
+    Zero {
+        start: CUdeviceptr,
+        bytes: usize,
+    },
+}
+
+impl Command {
+    /// What errors say that it was.
+    pub(crate) fn label(&self) -> During<'static> {
+        During::Kernel(if let Self::Launch { label, .. } = self { label } else { "zero" })
+    }
+
+    /// Puts it on a stream.
+    ///
+    /// # Safety
+    /// The stream and all memory that the command uses live. If it is a launch, its arguments are those of the kernel, and what
+    /// `Backend::launch` asks for holds.
+    pub(crate) unsafe fn start(&self, stream: CUstream) -> Answer {
+        match self {
+            Self::Launch { function, label: _, groups, group_lanes, local_bytes, args } => {
+                let mut params = args.each_ref().map(|arg| ptr::from_ref(arg).cast_mut().cast::<c_void>());
+                // SAFETY: every parameter of the kernel has 4 or 8 bytes, the lower ones of an argument (devices and their hosts are
+                // little-endian); the driver copies as many as there are and writes none. The group and its local memory are as
+                // large as the kernel was made for.
+                unsafe {
+                    sys::cuLaunchKernel(
+                        *function,
+                        *groups,
+                        1,
+                        1,
+                        *group_lanes,
+                        1,
+                        1,
+                        *local_bytes,
+                        stream,
+                        params.as_mut_ptr(),
+                        ptr::null_mut(),
+                    )
+                }
+            }
+            // SAFETY: the range lies in memory that lives (contract), which freeing keeps until the device's work is done.
+            Self::Zero { start, bytes } => unsafe { sys::cuMemsetD8Async(*start, 0, *bytes, stream) },
+        }
+    }
+}
+
+/// What a stream holds back.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) commands: Vec<Command>,
+    /// What the commands use, which is freed no earlier.
+    memory: Vec<Arc<Owned<CUdeviceptr>>>,
+}
+
+impl Held {
+    /// Takes a command, unless it uses memory of the caller, which goes when its owner says so.
+    pub(crate) fn take(&mut self, command: &Command, buffers: &[Option<&Buffer>]) -> bool {
+        let buffers = || buffers.iter().flatten();
+        let keeps = buffers().all(|buffer| !buffer.is_callers());
+        if keeps {
+            self.memory.extend(buffers().map(|buffer| buffer.memory()));
+            self.commands.push(command.clone());
+        }
+        keeps
+    }
+}
