@@ -8,6 +8,7 @@ use spmv::{BackendKind, Csr, Dtype, Matrix, Queue, Vector};
 use spmv_io::generate;
 use spmv_solvers::{ConjugateGradient, Options};
 
+use super::comparison;
 use super::devices::{self, Target};
 use super::measure::spread;
 use super::peers;
@@ -30,7 +31,7 @@ pub(crate) struct Args {
     /// Runs of each contestant, in turn.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Times faer's conjugate gradients in the same run.
+    /// Times conjugate gradients of faer, of SciPy, and of cuSPARSE with cuBLAS in the same run.
     #[arg(long)]
     peers: bool,
 }
@@ -38,9 +39,11 @@ pub(crate) struct Args {
 /// Who solves.
 struct Contestant<'a> {
     name: String,
+    /// Whether it runs on the cores of the host.
+    on_cores: bool,
     /// One run: seconds of an iteration, and the norm of the residual after all of them.
     run: Box<dyn FnMut() -> anyhow::Result<(f64, f64)> + 'a>,
-    /// Seconds of a product, if it is known.
+    /// Seconds of a product, if it is one of ours.
     product: Option<Box<dyn FnMut() -> anyhow::Result<f64> + 'a>>,
 }
 
@@ -61,26 +64,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             None => contestants.push(ours(target, &a, &b, n).with_context(|| target.label.clone())?),
         }
     }
-    for (name, by_columns) in [("faer, by rows", false), ("faer, by columns", true)] {
-        if args.peers {
-            contestants.push(faer(name, peers::conjugate_gradient(&a, &b, by_columns)?, (&a, &b), n));
-        }
-    }
-    let mut iterations = vec![Vec::new(); contestants.len()];
-    let mut products = vec![Vec::new(); contestants.len()];
-    let mut residuals = vec![0.0; contestants.len()];
-    for _ in 0..=args.repeat {
-        for (at, contestant) in contestants.iter_mut().enumerate() {
-            stop.check()?;
-            let (seconds, residual) = (contestant.run)()?;
-            iterations[at].push(seconds);
-            residuals[at] = residual;
-            if let Some(product) = &mut contestant.product {
-                products[at].push(product()?);
+    if args.peers {
+        let on_gpu = comparison::Gpu::open(&args.backend, &targets).and_then(|gpu| gpu.solver(&a, &b));
+        let others = [
+            ("faer, by rows", faer("faer, by rows", false, (&a, &b), n)),
+            ("faer, by columns", faer("faer, by columns", true, (&a, &b), n)),
+            ("SciPy", peers::SciPy::start(&a, &b).map(|scipy| self::scipy(scipy, (&a, &b), n))),
+            ("cuSPARSE and cuBLAS", on_gpu.map(|solver| cuda(solver, (&a, &b), n))),
+        ];
+        for (name, other) in others {
+            match other {
+                Ok(other) => contestants.push(other),
+                Err(e) => eprintln!("{name} is left out: {e:#}"),
             }
         }
     }
-    print(args, &a, &contestants, &Times { iterations, products, residuals })
+    let mut times = Times {
+        iterations: vec![Vec::new(); contestants.len()],
+        products: vec![Vec::new(); contestants.len()],
+        residuals: vec![0.0; contestants.len()],
+    };
+    for _ in 0..=args.repeat {
+        for (at, contestant) in contestants.iter_mut().enumerate() {
+            stop.check()?;
+            let (seconds, residual) = (contestant.run)().with_context(|| contestant.name.clone())?;
+            times.iterations[at].push(seconds);
+            times.residuals[at] = residual;
+            if let Some(product) = &mut contestant.product {
+                times.products[at].push(product()?);
+            }
+        }
+    }
+    print(args, &a, &contestants, &times)
 }
 
 /// Seconds of each contestant's runs, the first of which warms up, and residuals.
@@ -97,11 +112,14 @@ struct Times {
 fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Times) -> anyhow::Result<()> {
     let summed = |seconds: &[f64]| (seconds.len() > 1).then(|| spread(seconds[1..].to_vec()));
     let iterations: Vec<Spread> = times.iterations.iter().filter_map(|s| summed(s)).collect();
-    let of_peer =
-        contestants.iter().zip(&iterations).find(|(c, _)| c.product.is_none()).map(|(_, s)| s.median);
+    let all = || contestants.iter().zip(&iterations);
+    let fastest_other = |on_cores: bool| {
+        let others = all().filter(|(c, _)| c.product.is_none() && c.on_cores == on_cores);
+        others.map(|(_, iteration)| iteration.median).min_by(f64::total_cmp)
+    };
     let ratio = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
     let mut rows = Vec::new();
-    for (at, (contestant, iteration)) in contestants.iter().zip(&iterations).enumerate() {
+    for (at, (contestant, iteration)) in all().enumerate() {
         let (found, first) = (times.residuals[at], times.residuals[0]);
         ensure!(
             (found - first).abs() < 1e-6 * first,
@@ -111,11 +129,11 @@ fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Time
         let product = summed(&times.products[at]);
         rows.push(vec![
             contestant.name.clone(),
-            product.map_or_else(|| "-".into(), |product| format!("{:.3}", product.median / 1e3)),
-            format!("{:.3}", iteration.median / 1e3),
-            format!("{:.3} to {:.3}", iteration.min / 1e3, iteration.max / 1e3),
+            product.map_or_else(|| "-".into(), |product| format!("{:.4}", product.median / 1e3)),
+            format!("{:.4}", iteration.median / 1e3),
+            format!("{:.4} to {:.4}", iteration.min / 1e3, iteration.max / 1e3),
             ratio(product.map(|product| iteration.median / product.median)),
-            ratio(of_peer.map(|peer| peer / iteration.median)),
+            ratio(fastest_other(contestant.on_cores).map(|other| other / iteration.median)),
         ]);
     }
     let mut out = std::io::stdout().lock();
@@ -135,7 +153,7 @@ fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Time
         "iteration, ms",
         "least to most",
         "over product",
-        "times as fast as the faster faer",
+        "times as fast as the fastest other there",
     ];
     writeln!(out, "{}", aligned(header.map(str::to_owned).to_vec(), rows))?;
     writeln!(out, "\nmachine: {}\ncommit: {}", super::machine(), super::commit())?;
@@ -148,13 +166,12 @@ fn residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
     (0..b.len()).map(|i| row(i).powi(2)).sum::<f64>().sqrt()
 }
 
+/// A matrix and a right-hand side.
+type System<'a> = (&'a Csr<f64>, &'a [f64]);
+
 /// faer, with all threads.
-fn faer<'a>(
-    name: &str,
-    mut solve: peers::Solve<'a>,
-    (a, b): (&'a Csr<f64>, &'a [f64]),
-    n: usize,
-) -> Contestant<'a> {
+fn faer<'a>(name: &str, by_columns: bool, (a, b): System<'a>, n: usize) -> anyhow::Result<Contestant<'a>> {
+    let mut solve = peers::conjugate_gradient(a, b, by_columns)?;
     let mut x = vec![0.0; b.len()];
     let run = move || {
         x.fill(0.0);
@@ -163,7 +180,19 @@ fn faer<'a>(
         let seconds = start.elapsed().as_secs_f64() / n as f64;
         Ok((seconds, residual(a, &x, b)))
     };
-    Contestant { name: name.into(), run: Box::new(run), product: None }
+    Ok(Contestant { name: name.into(), on_cores: true, run: Box::new(run), product: None })
+}
+
+fn scipy<'a>(mut scipy: peers::SciPy, (a, b): System<'a>, n: usize) -> Contestant<'a> {
+    let name = format!("SciPy {}", scipy.version());
+    let run = move || scipy.run(n).map(|(seconds, x)| (seconds, residual(a, &x, b)));
+    Contestant { name, on_cores: true, run: Box::new(run), product: None }
+}
+
+/// cuSPARSE, by the variant that is fastest, and cuBLAS.
+fn cuda<'a>(solver: comparison::CudaSolver, (a, b): System<'a>, n: usize) -> Contestant<'a> {
+    let run = move || solver.run(n).map(|(seconds, x)| (seconds, residual(a, &x, b)));
+    Contestant { name: "cuSPARSE and cuBLAS".into(), on_cores: false, run: Box::new(run), product: None }
 }
 
 /// On a device.
@@ -175,6 +204,7 @@ fn ours<'a>(
 ) -> anyhow::Result<Contestant<'a>> {
     let context = &target.context;
     let prepared = context.prepare(a)?;
+    let prepared_as = prepared.plan().algorithm;
     let b = context.upload(of_b)?;
     let mut x = prepared.zeros_x()?;
     let mut cg = ConjugateGradient::new(&prepared)?;
@@ -194,7 +224,12 @@ fn ours<'a>(
         queue.wait()?;
         Ok(start.elapsed().as_secs_f64() / n as f64)
     };
-    Ok(Contestant { name: target.label.clone(), run: Box::new(run), product: Some(Box::new(product)) })
+    Ok(Contestant {
+        name: format!("{}, {}", target.label, prepared_as),
+        on_cores: target.is_in_host_memory(),
+        run: Box::new(run),
+        product: Some(Box::new(product)),
+    })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ const INDEX_32I: c_int = 2;
 const BASE_ZERO: c_int = 0;
 
 /// A handle or a descriptor.
-type Raw = *mut c_void;
+pub(super) type Raw = *mut c_void;
 type Create = unsafe extern "C" fn(*mut Raw) -> c_int;
 type Destroy = unsafe extern "C" fn(Raw) -> c_int;
 type GetVersion = unsafe extern "C" fn(Raw, *mut c_int) -> c_int;
@@ -99,9 +99,20 @@ impl Functions {
 }
 
 /// A handle or a descriptor that is destroyed when it is dropped.
-struct Object {
+pub(super) struct Object {
     raw: Raw,
     destroy: Destroy,
+}
+
+impl Object {
+    /// What a library made, with the function of the library for its kind.
+    pub(super) fn new(raw: Raw, destroy: Destroy) -> Self {
+        Self { raw, destroy }
+    }
+
+    pub(super) fn raw(&self) -> Raw {
+        self.raw
+    }
 }
 
 impl Drop for Object {
@@ -155,8 +166,12 @@ impl Cusparse {
         self.functions.preprocess.is_some()
     }
 
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     /// Waits for the work of the library's stream.
-    fn wait(&self) -> anyhow::Result<()> {
+    pub(super) fn wait(&self) -> anyhow::Result<()> {
         let backend = self.device.backend();
         Ok(backend.wait(&backend.record(&self.stream)?)?)
     }
@@ -255,7 +270,12 @@ impl<'a, T: GpuValue> Operation<'a, T> {
         Ok(backend.elapsed_s(&begin, &end)? / f64::from(*runs))
     }
 
-    fn multiply(&self) -> anyhow::Result<()> {
+    /// The result, which is on its way.
+    pub(super) fn y(&self) -> &DeviceVec<OnGpu, T> {
+        &self.y
+    }
+
+    pub(super) fn multiply(&self) -> anyhow::Result<()> {
         let Self { cusparse, set_up, variant, scalars, .. } = self;
         // SAFETY: what `set_up` holds was made for this variant, this handle and these scalars.
         unsafe { cusparse.call("cusparseSpMV", cusparse.functions.multiply, *variant, set_up, scalars) }
@@ -379,8 +399,8 @@ fn check(call: &str, status: c_int) -> anyhow::Result<()> {
 }
 
 /// A function of the library.
-fn symbol<F: Copy + 'static>(library: &'static Library, name: &str) -> anyhow::Result<F> {
-    // SAFETY: `F` is the function's type as cusparse.h declares it (the aliases above), and the library is never
+pub(super) fn symbol<F: Copy + 'static>(library: &'static Library, name: &str) -> anyhow::Result<F> {
+    // SAFETY: `F` is the function's type as the library's header declares it (the aliases of the caller), and the library is never
     // unloaded.
     let symbol: Symbol<'static, F> =
         unsafe { library.get(name) }.with_context(|| format!("the library has no {name}"))?;
@@ -392,17 +412,18 @@ fn library() -> anyhow::Result<&'static Library> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| {
         let given = std::env::var_os("SPMV_CUSPARSE").filter(|value| !value.is_empty());
-        load(&variant::candidates(given.as_deref().map(Path::new))).map_err(|e| format!("{e:#}"))
+        let candidates = variant::candidates(&variant::CUSPARSE, given.as_deref().map(Path::new));
+        load(&candidates, "libcusparse", "SPMV_CUSPARSE").map_err(|e| format!("{e:#}"))
     });
     library.as_ref().map_err(|e| anyhow!("{e}"))
 }
 
 /// The first that loads.
-pub(super) fn load(candidates: &[PathBuf]) -> anyhow::Result<Library> {
+pub(super) fn load(candidates: &[PathBuf], name: &str, variable: &str) -> anyhow::Result<Library> {
     let mut failures = Vec::new();
     for path in candidates {
         // SAFETY: loading runs the library's constructors; the path is one that the user, the loader or a toolkit has
-        // for cuSPARSE.
+        // for it.
         match unsafe { Library::new(path) } {
             Ok(library) => return Ok(library),
             // Most candidates are merely not there; one that is there and does not load is worth a word.
@@ -414,7 +435,7 @@ pub(super) fn load(candidates: &[PathBuf]) -> anyhow::Result<Library> {
     }
     ensure!(failures.is_empty(), "does not load: {}", failures.join("; "));
     bail!(
-        "libcusparse is neither on the loader's path nor in a toolkit's folder; SPMV_CUSPARSE may name it or its folder"
+        "{name} is neither on the loader's path nor in a toolkit's folder; {variable} may name it or its folder"
     )
 }
 
@@ -556,14 +577,17 @@ mod tests {
 
     #[test]
     fn a_machine_without_the_library_gets_the_reason_and_the_way_out() {
-        let e = load(&["/nowhere/libcusparse.so.12".into()]).err().unwrap().to_string();
+        let e = load(&["/nowhere/libcusparse.so.12".into()], "libcusparse", "SPMV_CUSPARSE")
+            .err()
+            .unwrap()
+            .to_string();
         assert!(e.contains("SPMV_CUSPARSE"), "{e}");
     }
 
     #[test]
     fn a_file_that_is_no_library_is_named() {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        let e = load(&[manifest]).err().unwrap().to_string();
+        let e = load(&[manifest], "libcusparse", "SPMV_CUSPARSE").err().unwrap().to_string();
         assert!(e.contains("does not load") && e.contains("Cargo.toml"), "{e}");
     }
 

@@ -10,21 +10,25 @@
 
 mod arrays;
 #[allow(unsafe_code)]
+mod cublas;
+#[allow(unsafe_code)]
 mod cusparse;
 mod facade;
 mod flush;
 mod matrix_cache;
 mod measurement;
 mod race;
+mod solve;
 mod table;
 mod variant;
 
 pub(crate) use matrix_cache::MatrixCache;
+pub(crate) use solve::CudaSolver;
 pub(crate) use table::text;
 
 use anyhow::{Context as _, anyhow, ensure};
 use indicatif::ProgressBar;
-use spmv::{Algorithm, BackendKind, Context, Dtype};
+use spmv::{Algorithm, BackendKind, Context, Csr, Dtype};
 use spmv_backend::Backend as _;
 use spmv_cuda::Cuda;
 use spmv_exec::Device;
@@ -180,6 +184,15 @@ impl Gpu {
             }
         }
         Ok(())
+    }
+
+    /// Makes ready to solve a system by cuSPARSE and cuBLAS.
+    ///
+    /// # Errors
+    /// Why they are absent.
+    pub(crate) fn solver(self, a: &Csr<f64>, b: &[f64]) -> anyhow::Result<CudaSolver> {
+        let cusparse = self.cusparse()?;
+        CudaSolver::new(self.device, cusparse, a, b)
     }
 
     /// The library, or why it is absent.

@@ -43,20 +43,23 @@ impl Variant {
     }
 }
 
-/// Names of the library. 12 is of CUDA 12 and 13.
-const NAMES: [&str; 4] = ["libcusparse.so.12", "libcusparse.so.13", "libcusparse.so", "cusparse64_12.dll"];
+/// Names of the libraries. 12 of cuSPARSE is of CUDA 12 and 13.
+pub(super) const CUBLAS: [&str; 4] =
+    ["libcublas.so.13", "libcublas.so.12", "libcublas.so", "cublas64_13.dll"];
+pub(super) const CUSPARSE: [&str; 4] =
+    ["libcusparse.so.12", "libcusparse.so.13", "libcusparse.so", "cusparse64_12.dll"];
 
 /// Folders of a toolkit that the loader may not know.
 const FOLDERS: [&str; 2] = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"];
 
 /// Files that may be the library: the user's word (a file or its folder) first, then what the loader finds, then a
 /// toolkit's.
-pub(super) fn candidates(given: Option<&Path>) -> Vec<PathBuf> {
+pub(super) fn candidates(names: &[&str], given: Option<&Path>) -> Vec<PathBuf> {
     let given_files = given
         .into_iter()
-        .flat_map(|given| std::iter::once(given.to_owned()).chain(NAMES.iter().map(|name| given.join(name))));
-    let in_folders = FOLDERS.iter().flat_map(|folder| NAMES.iter().map(|name| Path::new(folder).join(name)));
-    given_files.chain(NAMES.iter().map(PathBuf::from)).chain(in_folders).collect()
+        .flat_map(|given| std::iter::once(given.to_owned()).chain(names.iter().map(|name| given.join(name))));
+    let in_folders = FOLDERS.iter().flat_map(|folder| names.iter().map(|name| Path::new(folder).join(name)));
+    given_files.chain(names.iter().map(PathBuf::from)).chain(in_folders).collect()
 }
 
 /// A version as `cusparseGetVersion` counts it: `12603` is 12.6.3.
@@ -109,12 +112,12 @@ mod tests {
 
     #[test]
     fn the_users_word_comes_first_then_the_loader_then_toolkits() {
-        let found = candidates(Some(Path::new("own")));
+        let found = candidates(&CUSPARSE, Some(Path::new("own")));
         let at = |path: &str| found.iter().position(|p| p == Path::new(path)).unwrap();
         let order =
             ["own", "own/libcusparse.so.12", "libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so.12"];
         assert!(order.map(at).is_sorted(), "{found:?}");
-        assert_eq!(candidates(None)[0], Path::new("libcusparse.so.12"));
+        assert_eq!(candidates(&CUSPARSE, None)[0], Path::new("libcusparse.so.12"));
     }
 
     #[test]

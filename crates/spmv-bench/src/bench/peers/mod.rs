@@ -8,12 +8,14 @@ mod arrays;
 mod mkl;
 #[cfg_attr(not(feature = "peers"), path = "without_rust.rs")]
 mod rust;
+mod scipy;
 
 use std::time::Instant;
 
 use ::spmv::{CsrView, Scalar};
 
 pub(crate) use arrays::Arrays;
+pub(crate) use scipy::SciPy;
 
 /// Names of the peers written in Rust.
 pub(crate) const RUST_PEERS: [&str; 3] = ["sprs", "faer", "nalgebra"];
