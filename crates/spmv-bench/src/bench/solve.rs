@@ -64,19 +64,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             None => contestants.push(ours(target, &a, &b, n).with_context(|| target.label.clone())?),
         }
     }
-    if args.peers {
-        let on_gpu = comparison::Gpu::open(&args.backend, &targets).and_then(|gpu| gpu.solver(&a, &b));
-        let others = [
-            ("faer, by rows", faer("faer, by rows", false, (&a, &b), n)),
-            ("faer, by columns", faer("faer, by columns", true, (&a, &b), n)),
-            ("SciPy", peers::SciPy::start(&a, &b).map(|scipy| self::scipy(scipy, (&a, &b), n))),
-            ("cuSPARSE and cuBLAS", on_gpu.map(|solver| cuda(solver, (&a, &b), n))),
-        ];
-        for (name, other) in others {
-            match other {
-                Ok(other) => contestants.push(other),
-                Err(e) => eprintln!("{name} is left out: {e:#}"),
-            }
+    // Others are timed where one of ours is.
+    let [on_cores, on_gpu] =
+        [true, false].map(|cores| args.peers && contestants.iter().any(|c| c.on_cores == cores));
+    let mut others = Vec::new();
+    if on_cores {
+        let faer = |name, by_columns| (name, faer(name, by_columns, (&a, &b), n));
+        others.extend([faer("faer, by rows", false), faer("faer, by columns", true)]);
+        others.push(("SciPy", peers::SciPy::start(&a, &b).map(|scipy| self::scipy(scipy, (&a, &b), n))));
+    }
+    if on_gpu {
+        let solver = comparison::Gpu::open(&args.backend, &targets).and_then(|gpu| gpu.solver(&a, &b));
+        others.push(("cuSPARSE and cuBLAS", solver.map(|solver| cuda(solver, (&a, &b), n))));
+    }
+    for (name, other) in others {
+        match other {
+            Ok(other) => contestants.push(other),
+            Err(e) => eprintln!("{name} is left out: {e:#}"),
         }
     }
     let mut times = Times {

@@ -39,6 +39,9 @@ pub(crate) struct FitArgs {
     /// Only the rates that plans compare, not the lines of the paper.
     #[arg(long)]
     rates_only: bool,
+    /// Only the lines of the paper, not the rates that plans compare.
+    #[arg(long, conflicts_with = "rates_only")]
+    lines_only: bool,
     /// Writes the rates of the cpu backend, which is the only one fitted, to the profile that is built in.
     #[arg(long)]
     built_in: bool,
@@ -108,6 +111,9 @@ where
             lines::<T>(args, target, *spread, profile, samples)?;
             keep(profile, Some(samples))?;
         }
+    }
+    if args.lines_only {
+        return Ok(());
     }
     for rates in rates::of_type::<T>(target, args.quick)? {
         profile.put_rates(rates);
