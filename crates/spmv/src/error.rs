@@ -39,6 +39,10 @@ pub enum Error {
         /// Backend of the matrix.
         backend: BackendKind,
     },
+    /// A matrix of another library, or one for it.
+    #[cfg(any(feature = "nalgebra-sparse", feature = "sprs"))]
+    #[error(transparent)]
+    Interop(#[from] crate::interop::Error),
 }
 
 impl Error {

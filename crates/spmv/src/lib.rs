@@ -9,6 +9,8 @@ mod erased_matrix;
 mod erased_queue;
 mod error;
 mod hetero;
+#[cfg(any(feature = "nalgebra-sparse", feature = "sprs"))]
+pub mod interop;
 mod matrix;
 mod origin;
 mod profiles;
@@ -23,8 +25,8 @@ pub use matrix::{Graph, Matrix, Pending, Workspace};
 pub use queue::Queue;
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
-    Accum, Csr, CsrError, CsrView, Dtype, HybShape, MatrixStats, Offset, RowStats, Tiling, Value, by_dtype,
-    format, oracle, tiling, types,
+    Accum, Csr, CsrError, CsrView, Dtype, HybShape, Index, MatrixStats, Offset, RowStats, Tiling, Value,
+    by_dtype, format, oracle, tiling, types,
 };
 pub use spmv_exec::{
     Algorithm, Candidate, DeviceScalar, Factor, Fixup, Options, Plan, Profile, Repair, RunStats,
