@@ -40,7 +40,7 @@ pub enum Error {
         backend: BackendKind,
     },
     /// A matrix of another library, or one for it.
-    #[cfg(any(feature = "nalgebra-sparse", feature = "sprs"))]
+    #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
     #[error(transparent)]
     Interop(#[from] crate::interop::Error),
 }

@@ -9,7 +9,7 @@ mod erased_matrix;
 mod erased_queue;
 mod error;
 mod hetero;
-#[cfg(any(feature = "nalgebra-sparse", feature = "sprs"))]
+#[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub mod interop;
 mod matrix;
 mod origin;

@@ -17,4 +17,20 @@ pub enum Error {
     /// Rows were asked for, and the matrix is stored by columns.
     #[error("the matrix is stored by columns; borrow its transpose, or copy it with to_csr")]
     ByColumns,
+    /// Rows do not follow each other in the arrays.
+    #[error("row {row} leaves slots unused; copy the matrix with to_csr")]
+    UnusedSlots {
+        /// The first such row.
+        row: usize,
+    },
+    /// More rows or columns than the library can name by 32-bit indices.
+    #[error("{n} {axis} are more than the {limit} that faer can name by u32 indices")]
+    TooLarge {
+        /// `rows` or `columns`.
+        axis: &'static str,
+        /// How many there are.
+        n: usize,
+        /// How many there may be.
+        limit: usize,
+    },
 }
