@@ -43,6 +43,10 @@ pub enum Error {
     #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
     #[error(transparent)]
     Interop(#[from] crate::interop::Error),
+    /// A file, or what it holds.
+    #[cfg(feature = "io")]
+    #[error(transparent)]
+    Io(#[from] crate::io::Error),
 }
 
 impl Error {

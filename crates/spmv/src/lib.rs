@@ -11,6 +11,8 @@ mod error;
 mod hetero;
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub mod interop;
+#[cfg(feature = "io")]
+pub mod io;
 mod matrix;
 mod origin;
 mod profiles;
