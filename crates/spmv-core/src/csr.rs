@@ -10,6 +10,8 @@
 //!
 //! Columns of a row may stand in any order and may repeat (repeats are summed by every kernel).
 
+use crate::assemble::{Arrays, assemble};
+use crate::checks::{check_dims, check_row_ptr, offset};
 use crate::error::CsrError;
 use crate::tiling::Piece;
 use crate::value::{Offset, Value};
@@ -83,7 +85,8 @@ impl<T: Value, O: Offset> Csr<T, O> {
         if rows.len() != cols.len() || vals.len() != cols.len() {
             return Err(CsrError::ValuesLength { columns: cols.len(), values: vals.len().min(rows.len()) });
         }
-        assemble(n_rows, n_cols, rows.len(), |i| (rows[i], cols[i], vals[i]))
+        let arrays = assemble(n_rows, n_cols, rows.len(), |i| (rows[i], cols[i], vals[i]))?;
+        Ok(Self::from_checked(n_cols, arrays))
     }
 
     /// Assembles a matrix from its rows, whose entries stay as they are. O(rows + entries).
@@ -110,6 +113,23 @@ impl<T: Value, O: Offset> Csr<T, O> {
             row_ptr.push(offset(cols.len())?);
         }
         Self::new(row_ptr.len() - 1, n_cols, row_ptr, cols, vals)
+    }
+
+    /// Arrays that are known to be a matrix of so many columns.
+    pub(crate) fn from_checked(n_cols: usize, (row_ptr, cols, vals): Arrays<T, O>) -> Self {
+        Self { n_cols, row_ptr, cols, vals }
+    }
+
+    /// Row offsets, columns and values, to be taken elsewhere.
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// let (row_ptr, cols, vals) = Csr::from_coo(2, 2, &[(1, 0, 3.0f32)])?.into_parts();
+    /// assert_eq!((row_ptr, cols, vals), (vec![0, 0, 1], vec![0], vec![3.0]));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn into_parts(self) -> (Vec<O>, Vec<u32>, Vec<T>) {
+        (self.row_ptr, self.cols, self.vals)
     }
 
     /// The matrix, borrowed.
@@ -202,7 +222,8 @@ impl<T: Value> Csr<T, u32> {
     /// # Errors
     /// As [`Csr::from_triplets`].
     pub fn from_coo(n_rows: usize, n_cols: usize, triplets: &[(u32, u32, T)]) -> Result<Self, CsrError> {
-        assemble(n_rows, n_cols, triplets.len(), |i| triplets[i])
+        let arrays = assemble(n_rows, n_cols, triplets.len(), |i| triplets[i])?;
+        Ok(Self::from_checked(n_cols, arrays))
     }
 
     /// Keeps the values of a row-major dense array that are not zero (NaN is not zero).
@@ -278,9 +299,14 @@ impl<'a, T: Value, O: Offset> CsrView<'a, T, O> {
         if !cols.is_empty() && highest as usize >= n_cols {
             let entry = cols.iter().position(|&c| c as usize >= n_cols).unwrap_or_default();
             let row = row_ptr.partition_point(|o| o.to_usize() <= entry) - 1;
-            return Err(CsrError::ColumnOutOfRange { row, entry, column: cols[entry], n_cols });
+            return Err(CsrError::ColumnOutOfRange { row, entry, column: cols[entry].into(), n_cols });
         }
         Ok(Self { n_cols, row_ptr, cols, vals })
+    }
+
+    /// Arrays that are known to be a matrix of so many columns.
+    pub(crate) fn from_checked(n_cols: usize, row_ptr: &'a [O], cols: &'a [u32], vals: &'a [T]) -> Self {
+        Self { n_cols, row_ptr, cols, vals }
     }
 
     /// A piece of the matrix, whose row offsets begin with 0. O(rows): columns were checked with the matrix.
@@ -368,92 +394,6 @@ impl<'a, T: Value, O: Offset> From<&'a Csr<T, O>> for CsrView<'a, T, O> {
     fn from(matrix: &'a Csr<T, O>) -> Self {
         matrix.view()
     }
-}
-
-fn check_row_ptr<O: Offset>(n_rows: usize, row_ptr: &[O], n_entries: usize) -> Result<(), CsrError> {
-    if row_ptr.len() != n_rows + 1 {
-        return Err(CsrError::RowPtrLength { n_rows, found: row_ptr.len() });
-    }
-    if row_ptr[0].to_u64() != 0 {
-        return Err(CsrError::FirstOffset { found: row_ptr[0].to_u64() });
-    }
-    if let Some(i) = row_ptr.windows(2).position(|w| w[1] < w[0]) {
-        let (offset, prev) = (row_ptr[i + 1].to_u64(), row_ptr[i].to_u64());
-        return Err(CsrError::Decreasing { row: i + 1, offset, prev });
-    }
-    if row_ptr[n_rows].to_u64() != n_entries as u64 {
-        return Err(CsrError::LastOffset { last: row_ptr[n_rows].to_u64(), entries: n_entries });
-    }
-    Ok(())
-}
-
-fn check_dims(n_rows: usize, n_cols: usize) -> Result<(), CsrError> {
-    for (axis, n) in [("rows", n_rows), ("columns", n_cols)] {
-        if n > u32::MAX as usize {
-            return Err(CsrError::TooLarge { axis, n });
-        }
-    }
-    Ok(())
-}
-
-fn offset<O: Offset>(entries: usize) -> Result<O, CsrError> {
-    let overflow = CsrError::OffsetOverflow { entries, type_name: std::any::type_name::<O>() };
-    O::try_from_usize(entries).ok_or(overflow)
-}
-
-/// Counting sort by row, a stable sort by column within each row, then duplicates summed in place.
-fn assemble<T: Value, O: Offset>(
-    n_rows: usize,
-    n_cols: usize,
-    n: usize,
-    triplet: impl Fn(usize) -> (u32, u32, T),
-) -> Result<Csr<T, O>, CsrError> {
-    check_dims(n_rows, n_cols)?;
-    let mut next = vec![0usize; n_rows + 1];
-    for entry in 0..n {
-        let (row, column, _) = triplet(entry);
-        if row as usize >= n_rows {
-            return Err(CsrError::RowOutOfRange { entry, row, n_rows });
-        }
-        if column as usize >= n_cols {
-            return Err(CsrError::ColumnOutOfRange { row: row as usize, entry, column, n_cols });
-        }
-        next[row as usize + 1] += 1;
-    }
-    for row in 0..n_rows {
-        next[row + 1] += next[row];
-    }
-    let starts = next.clone();
-    let mut sorted = vec![(0u32, T::default()); n];
-    for entry in 0..n {
-        let (row, column, value) = triplet(entry);
-        sorted[next[row as usize]] = (column, value);
-        next[row as usize] += 1;
-    }
-
-    let mut row_ptr = Vec::with_capacity(n_rows + 1);
-    row_ptr.push(O::default());
-    let (mut cols, mut vals) = (Vec::with_capacity(n), Vec::with_capacity(n));
-    for row in 0..n_rows {
-        let entries = &mut sorted[starts[row]..starts[row + 1]];
-        if !entries.is_sorted_by_key(|e| e.0) {
-            entries.sort_by_key(|e| e.0);
-        }
-        for run in entries.chunk_by(|a, b| a.0 == b.0) {
-            cols.push(run[0].0);
-            vals.push(if run.len() == 1 { run[0].1 } else { sum(run) });
-        }
-        row_ptr.push(offset(cols.len())?);
-    }
-    Ok(Csr { n_cols, row_ptr, cols, vals })
-}
-
-fn sum<T: Value>(run: &[(u32, T)]) -> T {
-    let mut total = <T::Accum as num_traits::Zero>::zero();
-    for (_, v) in run {
-        total += v.to_accum();
-    }
-    T::from_f64(total.as_f64())
 }
 
 #[cfg(test)]

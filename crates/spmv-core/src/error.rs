@@ -42,6 +42,14 @@ pub enum CsrError {
         /// The offset before it.
         prev: u64,
     },
+    /// A row offset of a signed type is negative.
+    #[error("row {row}: offset {offset} is negative")]
+    NegativeOffset {
+        /// Index into `row_ptr`.
+        row: usize,
+        /// The offset there.
+        offset: i128,
+    },
     /// The last row offset is not the number of entries.
     #[error("the last row offset is {last}, but there are {entries} column indices")]
     LastOffset {
@@ -65,8 +73,8 @@ pub enum CsrError {
         row: usize,
         /// Index of the entry in the column array.
         entry: usize,
-        /// The column index found.
-        column: u32,
+        /// The column index found, which other libraries' types may hold: it may be negative.
+        column: i128,
         /// Columns of the matrix.
         n_cols: usize,
     },
@@ -88,6 +96,21 @@ pub enum CsrError {
         /// Name of the offset type.
         type_name: &'static str,
     },
+    /// A row's columns do not increase from entry to entry, where they must.
+    #[error(
+        "row {row}: column {column} follows column {prev}; Csr::to_canonical sorts columns and sums repeated ones"
+    )]
+    NotCanonical {
+        /// Row of the entry.
+        row: usize,
+        /// The column index found.
+        column: u32,
+        /// That of the entry before.
+        prev: u32,
+    },
+    /// Something is wrong with arrays by columns, which are those by rows of the transpose.
+    #[error("of the transpose, whose rows are the columns given: {0}")]
+    ByColumns(Box<CsrError>),
     /// A dense array does not have rows x columns values.
     #[error("{found} dense values for {n_rows} x {n_cols}")]
     DenseLength {

@@ -286,6 +286,55 @@ macro_rules! offset {
 offset!(u32);
 offset!(u64);
 
+/// An integer type that other libraries keep row offsets or columns in: `u32`, `u64`, `usize`, `i32` or `i64`.
+///
+/// ```
+/// use spmv_core::Index;
+/// assert_eq!((-1i64).to_i128(), -1);
+/// assert_eq!(i32::as_offsets(&[0, 7]), [0u32, 7]);
+/// ```
+pub trait Index: sealed::Sealed + Pod + Ord + Debug + Display + Send + Sync {
+    /// The type of row offsets that is as wide as this.
+    type Offset: Offset;
+    /// The index, exact.
+    fn to_i128(self) -> i128;
+    /// The same bits as row offsets, not copied. Of `n` bits, what is negative becomes at least 2^(`n` - 1).
+    fn as_offsets(indices: &[Self]) -> &[Self::Offset];
+}
+
+macro_rules! index {
+    ($($t:ty as $offset:ty;)*) => {$(
+        impl Index for $t {
+            type Offset = $offset;
+
+            #[inline(always)]
+            fn to_i128(self) -> i128 {
+                self as i128
+            }
+
+            fn as_offsets(indices: &[Self]) -> &[$offset] {
+                bytemuck::cast_slice(indices)
+            }
+        }
+    )*};
+}
+
+index! {
+    u32 as u32;
+    u64 as u64;
+    i32 as u32;
+    i64 as u64;
+}
+
+#[cfg(target_pointer_width = "64")]
+index!(usize as u64;);
+#[cfg(target_pointer_width = "32")]
+index!(usize as u32;);
+
+impl sealed::Sealed for usize {}
+impl sealed::Sealed for i32 {}
+impl sealed::Sealed for i64 {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

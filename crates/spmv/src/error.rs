@@ -39,6 +39,14 @@ pub enum Error {
         /// Backend of the matrix.
         backend: BackendKind,
     },
+    /// A matrix of another library, or one for it.
+    #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
+    #[error(transparent)]
+    Interop(#[from] crate::interop::Error),
+    /// A file, or what it holds.
+    #[cfg(feature = "io")]
+    #[error(transparent)]
+    Io(#[from] crate::io::Error),
 }
 
 impl Error {

@@ -9,6 +9,10 @@ mod erased_matrix;
 mod erased_queue;
 mod error;
 mod hetero;
+#[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
+pub mod interop;
+#[cfg(feature = "io")]
+pub mod io;
 mod matrix;
 mod origin;
 mod profiles;
@@ -23,8 +27,8 @@ pub use matrix::{Graph, Matrix, Pending, Workspace};
 pub use queue::Queue;
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
-    Accum, Csr, CsrError, CsrView, Dtype, HybShape, MatrixStats, Offset, RowStats, Tiling, Value, by_dtype,
-    format, oracle, tiling, types,
+    Accum, Csr, CsrError, CsrView, Dtype, HybShape, Index, MatrixStats, Offset, RowStats, Tiling, Value,
+    by_dtype, format, oracle, tiling, types,
 };
 pub use spmv_exec::{
     Algorithm, Candidate, DeviceScalar, Factor, Fixup, Options, Plan, Profile, Repair, RunStats,

@@ -16,10 +16,12 @@ const ROWS: u32 = 60_000;
 /// - CUDA's need nothing.
 /// - OpenCL's take a handle for each command; the driver may allocate besides.
 /// - wgpu encodes commands anew for each call.
-const MOST: [(BackendKind, [f64; 2]); 4] = [
+const MOST: &[(BackendKind, [f64; 2])] = &[
     (BackendKind::Cpu, [0.1, 300.0]),
+    #[cfg(feature = "cuda")]
     (BackendKind::Cuda, [0.0, 0.0]),
     (BackendKind::OpenCl, [12.0, 4e3]),
+    #[cfg(feature = "wgpu")]
     (BackendKind::Wgpu, [400.0, 100e3]),
 ];
 

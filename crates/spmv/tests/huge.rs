@@ -59,7 +59,12 @@ fn more_entries_than_32_bits_count() -> Result<(), Error> {
     let expected: Vec<f32> = (0..ROWS).into_par_iter().map(sum).collect();
     println!("{nnz} entries, made in {:.0} s", start.elapsed().as_secs_f64());
 
-    let (contexts, tried) = Context::every(&[BackendKind::Cpu, BackendKind::Cuda]);
+    let backends = [
+        BackendKind::Cpu,
+        #[cfg(feature = "cuda")]
+        BackendKind::Cuda,
+    ];
+    let (contexts, tried) = Context::every(&backends);
     tried.iter().for_each(|tried| println!("not tried: {}: {}", tried.backend, tried.reason));
     for context in &contexts {
         for algorithm in [Algorithm::Auto, Algorithm::SpeculativeSegmentedSum] {

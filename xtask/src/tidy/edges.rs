@@ -19,7 +19,7 @@ const GRAPH: [(&str, &[&str]); 19] = [
     ("spmv-cuda", &["spmv-backend", "spmv-kernels-cuda"]),
     ("spmv-opencl", &["spmv-backend", "spmv-kernels-opencl"]),
     ("spmv-wgpu", &["spmv-backend", "spmv-kernels-wgsl"]),
-    ("spmv", &["spmv-hetero", "spmv-cpu", "spmv-cuda", "spmv-opencl", "spmv-wgpu"]),
+    ("spmv", &["spmv-hetero", "spmv-io", "spmv-cpu", "spmv-cuda", "spmv-opencl", "spmv-wgpu"]),
     ("spmv-solvers", &["spmv"]),
     ("spmv-conformance", &["spmv-exec", "spmv-io"]),
     ("spmv-kernels-cuda", &[]),
@@ -31,7 +31,7 @@ const GRAPH: [(&str, &[&str]); 19] = [
 
 /// What tests, examples and benches of a crate may name beyond that, and what is below it: the suite,
 /// and a device for code that is generic over devices.
-const DEV: [(&str, &[&str]); 8] = [
+const DEV: [(&str, &[&str]); 7] = [
     ("spmv-cpu", &["spmv-conformance"]),
     ("spmv-cuda", &["spmv-conformance"]),
     ("spmv-opencl", &["spmv-conformance"]),
@@ -39,7 +39,6 @@ const DEV: [(&str, &[&str]); 8] = [
     ("spmv-exec", &["spmv-cpu"]),
     ("spmv-hetero", &["spmv-cpu"]),
     ("spmv", &["spmv-conformance"]),
-    ("spmv-solvers", &["spmv-io"]),
 ];
 
 const BACKENDS: [&str; 4] = ["spmv-cpu", "spmv-cuda", "spmv-opencl", "spmv-wgpu"];

@@ -15,7 +15,7 @@ use spmv_core::CsrError;
 /// assert_eq!(e.kind(), &ErrorKind::RowOutOfRange { row: 3, rows: 2 });
 /// assert_eq!(e.to_string(), "line 3: row 3 is out of range; the header says 2 rows");
 /// ```
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Error {
     line: u64,
     kind: ErrorKind,

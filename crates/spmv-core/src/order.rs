@@ -1,0 +1,169 @@
+//! The same entries in another order: the transpose, and rows that are sorted by column.
+
+use std::ops::Range;
+
+use crate::assemble::{Arrays, merge};
+use crate::checks::offset;
+use crate::csr::{Csr, CsrView};
+use crate::error::CsrError;
+use crate::value::{Offset, Value};
+
+impl<T: Value, O: Offset> Csr<T, O> {
+    /// The transpose; see [`CsrView::transpose`].
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// let a = Csr::from_coo(2, 3, &[(0, 2, 1.0f32), (1, 0, 2.0), (1, 2, 3.0)])?;
+    /// let t = a.transpose();
+    /// assert_eq!((t.n_rows(), t.n_cols()), (3, 2));
+    /// assert_eq!(t.row(2).collect::<Vec<_>>(), [(0, 1.0), (1, 3.0)]);
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn transpose(&self) -> Self {
+        self.view().transpose()
+    }
+
+    /// The same matrix with sorted rows and no column twice in a row; see [`CsrView::to_canonical`].
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// let a = Csr::new(1, 3, vec![0u32, 3], vec![2, 0, 2], vec![1.0f32, 2.0, 3.0])?;
+    /// let a = a.to_canonical();
+    /// assert_eq!((a.cols(), a.vals()), (&[0, 2][..], &[2.0, 4.0][..]));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    #[must_use]
+    pub fn to_canonical(&self) -> Self {
+        self.view().to_canonical()
+    }
+}
+
+impl<T: Value, O: Offset> CsrView<'_, T, O> {
+    /// The transpose, `n_cols` x `n_rows`: the arrays of the matrix by columns. Its rows are sorted; entries that repeat
+    /// a position stay apart, in their order.
+    ///
+    /// A counting sort: O(rows + columns + entries) time, and a count for each column of scratch memory.
+    pub fn transpose(self) -> Csr<T, O> {
+        let (n_rows, n_cols) = (self.n_rows(), self.n_cols());
+        let arrays =
+            transposed(n_rows, n_cols, |r| self.row_range(r), |e| self.cols()[e] as usize, self.vals());
+        Csr::from_checked(n_rows, arrays.expect("as many entries as these offsets count"))
+    }
+
+    /// A copy whose rows are sorted by column, with entries of the same column summed in their order, as
+    /// [`Csr::from_coo`] sums them. Explicit zeros stay.
+    ///
+    /// O(rows + entries log(longest row)) time, and a copy of the matrix of scratch memory; a mere copy where the matrix
+    /// is canonical.
+    pub fn to_canonical(self) -> Csr<T, O> {
+        if self.check_canonical().is_ok() {
+            return self.to_owned();
+        }
+        let starts: Vec<usize> = self.row_ptr().iter().map(|o| o.to_usize()).collect();
+        let mut entries: Vec<(u32, T)> =
+            self.cols().iter().copied().zip(self.vals().iter().copied()).collect();
+        let arrays = merge(&starts, &mut entries);
+        Csr::from_checked(self.n_cols(), arrays.expect("no more entries than these offsets count"))
+    }
+
+    /// Whether the columns of every row increase, as other libraries demand. O(rows + entries).
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// let a = Csr::new(1, 3, vec![0u32, 2], vec![2, 0], vec![1.0f32, 2.0])?;
+    /// assert_eq!(
+    ///     a.view().check_canonical().unwrap_err().to_string(),
+    ///     "row 0: column 0 follows column 2; Csr::to_canonical sorts columns and sums repeated ones"
+    /// );
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CsrError::NotCanonical`] for the first that does not.
+    pub fn check_canonical(self) -> Result<(), CsrError> {
+        for row in 0..self.n_rows() {
+            let cols = &self.cols()[self.row_range(row)];
+            if let Some(w) = cols.windows(2).find(|w| w[1] <= w[0]) {
+                return Err(CsrError::NotCanonical { row, column: w[1], prev: w[0] });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Counting sort by column of `n_rows` x `n_cols` arrays that were checked. Fails where `O` cannot count the entries.
+pub(crate) fn transposed<T: Value, O: Offset>(
+    n_rows: usize,
+    n_cols: usize,
+    row: impl Fn(usize) -> Range<usize>,
+    col: impl Fn(usize) -> usize,
+    vals: &[T],
+) -> Result<Arrays<T, O>, CsrError> {
+    let mut next = vec![0usize; n_cols + 1];
+    for entry in 0..vals.len() {
+        next[col(entry) + 1] += 1;
+    }
+    for col in 0..n_cols {
+        next[col + 1] += next[col];
+    }
+    let row_ptr = next.iter().map(|n| offset(*n)).collect::<Result<_, _>>()?;
+    let (mut rows, mut sorted) = (vec![0; vals.len()], vec![T::default(); vals.len()]);
+    for r in 0..n_rows {
+        for entry in row(r) {
+            let to = &mut next[col(entry)];
+            (rows[*to], sorted[*to]) = (r as u32, vals[entry]);
+            *to += 1;
+        }
+    }
+    Ok((row_ptr, rows, sorted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jumbled() -> Csr<f64> {
+        Csr::new(3, 4, vec![0, 3, 3, 5], vec![3, 1, 3, 0, 3], vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap()
+    }
+
+    #[test]
+    fn the_transpose_keeps_repeated_entries_in_their_order() {
+        let t = jumbled().transpose();
+        assert_eq!((t.n_rows(), t.n_cols(), t.row_ptr()), (4, 3, &[0, 1, 2, 2, 5][..]));
+        assert_eq!((t.cols(), t.vals()), (&[2, 0, 0, 0, 2][..], &[4.0, 2.0, 1.0, 3.0, 5.0][..]));
+        assert!(CsrView::new(4, 3, t.row_ptr(), t.cols(), t.vals()).is_ok());
+    }
+
+    #[test]
+    fn twice_transposed_is_sorted() {
+        let a = jumbled().transpose().transpose();
+        assert_eq!((a.row_ptr(), a.cols()), (&[0, 3, 3, 5][..], &[1, 3, 3, 0, 3][..]));
+        assert_eq!(a.vals(), [2.0, 1.0, 3.0, 4.0, 5.0]);
+    }
+
+    #[test]
+    fn matrices_without_rows_or_columns_have_transposes() {
+        for (m, n) in [(0, 0), (0, 5), (5, 0)] {
+            let t = Csr::<f32>::from_coo(m, n, &[]).unwrap().transpose();
+            assert_eq!((t.n_rows(), t.n_cols(), t.nnz()), (n, m, 0));
+        }
+    }
+
+    #[test]
+    fn canonical_is_what_triplets_give() {
+        let a = jumbled();
+        let triplets: Vec<_> =
+            (0..3u32).flat_map(|r| a.row(r as usize).map(move |(c, v)| (r, c, v))).collect();
+        let canonical = a.to_canonical();
+        assert_eq!(canonical, Csr::from_coo(3, 4, &triplets).unwrap());
+        assert_eq!(canonical.view().check_canonical(), Ok(()));
+        assert_eq!(canonical.to_canonical(), canonical);
+    }
+
+    #[test]
+    fn a_repeated_column_is_not_canonical() {
+        let a = Csr::new(2, 2, vec![0u32, 0, 2], vec![1, 1], vec![1.0f32; 2]).unwrap();
+        let found = a.view().check_canonical();
+        assert_eq!(found, Err(CsrError::NotCanonical { row: 1, column: 1, prev: 1 }));
+    }
+}
