@@ -169,11 +169,30 @@ impl MatrixStats {
     /// Reads the row offsets, at a few entries, and at all of them only where there are few diagonals. O(rows), or
     /// O(rows + columns + entries); eight bytes of scratch per row and column, at most 512 per entry.
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        let (rows, held) = (RowStats::of(a), diagonals(a));
+        let held = diagonals(a, a.nnz().saturating_mul(MOST_SLOTS));
+        let rows = RowStats::of(a);
         let diagonals = held.as_ref().map(|held| held.iter().filter(|n| **n > 0).count());
         let band = held.map(|held| band(&held, &rows));
         let (slots, hyb) = (Some(slots(a, SHARE)), Some(HybShape::of(a)));
         Self { rows, diagonals, band, slots, hyb, scatter: scatter(a.cols()) }
+    }
+
+    /// Row lengths and diagonals alone, and these only of matrices whose diagonals, all rows long, would hold half as many numbers again
+    /// as there are entries. O(rows), or O(rows + columns + entries), as [`of`](Self::of).
+    ///
+    /// ```
+    /// use spmv_core::{Csr, MatrixStats};
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (1, 1, 1.0)])?;
+    /// assert_eq!(MatrixStats::of_diagonals(a.view()).diagonals, Some(1));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn of_diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
+        let rows = RowStats::of(a);
+        // Every entry of the longest row is on a diagonal of its own.
+        let most = rows.nnz + rows.nnz / 2;
+        let held = if rows.max.saturating_mul(rows.n_rows) <= most { diagonals(a, most) } else { None };
+        let diagonals = held.map(|held| held.iter().filter(|n| **n > 0).count());
+        Self { diagonals, ..Self::from(&rows) }
     }
 }
 
@@ -184,9 +203,9 @@ impl From<&RowStats> for MatrixStats {
     }
 }
 
-/// Entries of each diagonal, from the last row's first column on to the first row's last.
-fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Option<Vec<u32>> {
-    let (n_rows, most) = (a.n_rows(), a.nnz().saturating_mul(MOST_SLOTS));
+/// Entries of each diagonal, from the last row's first column on to the first row's last, unless all of them have more than `most` slots.
+fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>, most: usize) -> Option<Vec<u32>> {
+    let n_rows = a.n_rows();
     if a.nnz() == 0 {
         return Some(Vec::new());
     }

@@ -1,7 +1,7 @@
 //! Which algorithm `Auto` stands for: the heuristic's choice, unless another is predicted to be faster by far.
 
 use spmv_backend::{DeviceCaps, KernelSpec};
-use spmv_core::{Dtype, MatrixStats, RowStats};
+use spmv_core::{Dtype, MatrixStats};
 use spmv_model::{Profile, Work};
 
 use crate::algorithms::{Algorithm, Known};
@@ -111,12 +111,12 @@ pub fn work_of(
 
 /// What `Auto` stands for, and why.
 pub(crate) fn choose(
-    rows: &RowStats,
+    stats: &MatrixStats,
     caps: &DeviceCaps,
     profile: Option<&Profile>,
     candidates: &[Candidate],
 ) -> (Known, &'static str) {
-    let (rule, reason) = by_rule(rows, caps);
+    let (rule, reason) = by_rule(stats, caps);
     let seconds_of = |known| candidates.iter().find(|c| c.algorithm == known).map(|c| c.seconds);
     let (Some(profile), Some(of_rule)) = (profile, seconds_of(rule.into())) else { return (rule, reason) };
     let worth = if profile.is_built_in() { WORTH_OF_ANOTHER } else { WORTH };
@@ -130,15 +130,15 @@ pub(crate) fn choose(
 }
 
 /// Without a prediction: what was found on the devices of `docs/performance.md`.
-fn by_rule(rows: &RowStats, caps: &DeviceCaps) -> (Known, &'static str) {
-    let suits = |known: &Known| known.method().suits(rows, caps).map(|why| (*known, why));
+fn by_rule(stats: &MatrixStats, caps: &DeviceCaps) -> (Known, &'static str) {
+    let suits = |known: &Known| known.method().suits(stats, caps).map(|why| (*known, why));
     Known::ALL.iter().find_map(suits).unwrap_or((Known::ALL[0], "no other suits the matrix"))
 }
 
 #[cfg(test)]
 mod tests {
     use spmv_backend::{DeviceKind, KernelId, MemoryModel};
-    use spmv_core::HybShape;
+    use spmv_core::{HybShape, RowStats};
     use spmv_model::{KernelRates, Rates};
 
     use super::*;

@@ -111,7 +111,7 @@ pub fn plan(
     let candidates =
         profile.map_or_else(Vec::new, |profile| candidates(stats, value, caps, profile, options, able));
     let (known, reason) = match options.algorithm.known() {
-        None => choose(rows, caps, profile, &candidates),
+        None => choose(stats, caps, profile, &candidates),
         Some(asked) => (asked, "asked for"),
     };
     let kernel = kernel(known)?;

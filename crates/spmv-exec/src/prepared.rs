@@ -10,6 +10,7 @@ use spmv_core::format::Cost;
 use spmv_core::tiling::{Piece, split_rows};
 use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Value};
 
+use crate::algorithms::Algorithm;
 use crate::device::{Device, DeviceVec};
 use crate::error::{Error, Result};
 use crate::method::{Limits, Storage};
@@ -45,13 +46,16 @@ pub struct Prepared<B: Backend, T: Value> {
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 impl<B: Backend> Device<B> {
-    /// What [`prepare`](Self::prepare) would run, and how long it is predicted to take; nothing is copied. O(rows), with a
-    /// profile the cost of [`MatrixStats::of`].
+    /// What [`prepare`](Self::prepare) would run, and how long it is predicted to take; nothing is copied. The cost of
+    /// [`MatrixStats::of_diagonals`], with a profile that of [`MatrixStats::of`], and O(rows) for an algorithm that was asked for.
     ///
     /// # Errors
     /// As [`plan()`](crate::plan()). Whether a layout that was asked for takes the matrix is seen when it is made.
     pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
         match self.profile(T::DTYPE).filter(|_| options.is_as_measured()) {
+            None if options.algorithm == Algorithm::Auto => {
+                plan(MatrixStats::of_diagonals(a), T::DTYPE, self.caps(), None, options)
+            }
             None => plan(&RowStats::of(a), T::DTYPE, self.caps(), None, options),
             profile => plan(MatrixStats::of(a), T::DTYPE, self.caps(), profile, options),
         }

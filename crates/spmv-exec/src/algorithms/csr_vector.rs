@@ -2,7 +2,7 @@
 
 use spmv_backend::arguments::CsrVector as Arguments;
 use spmv_backend::{Backend, DeviceCaps, KernelId, Memory};
-use spmv_core::{CsrView, MatrixStats, RowStats, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, Tiling, Value};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
@@ -56,7 +56,8 @@ impl Method for CsrVector {
     }
 
     /// Bunches with a row each must be done at about the same time, with a lane for every step.
-    fn suits(&self, rows: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
+        let rows = &stats.rows;
         let lanes = u64::from(lanes_of_a_row(rows, caps));
         let fills = (rows.n_rows as u64).saturating_mul(lanes) >= u64::from(caps.compute_units) * BUSY_LANES.is;
         let is_short = rows.nnz > 0 && rows.max as u64 <= SHORT_STEPS.is * lanes;

@@ -1,7 +1,7 @@
 //! One lane a row of whole diagonals.
 
 use spmv_backend::arguments::Dia as Arguments;
-use spmv_backend::{Backend, KernelId, Memory};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, Memory};
 use spmv_core::format::{Cost, Dia as Format};
 use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Tiling, Value};
 
@@ -9,7 +9,13 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
 use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
-use crate::tilings::{ROW_A_LANE, Row};
+use crate::tilings::{Bound, ROW_A_LANE, Row};
+
+/// Bytes over those of CSR, up to which diagonals are expected to be faster: no column is read, and every access is to neighbours.
+const WORTH: Bound<f64> = Bound { is: 0.8, by: SOLVE };
+
+const SOLVE: &str =
+    "cargo xtask solve --backend cuda --algorithm dia,csr_vector: docs/results/2026-11-23-h200-solve.txt";
 
 pub(crate) struct Dia;
 
@@ -17,6 +23,7 @@ impl Method for Dia {
     fn facts(&self) -> &'static Facts {
         const {
             &Facts {
+                by_heuristic: true,
                 own_layout: true,
                 stores_one_nonzero_a_cell: true,
                 refuses: &[
@@ -33,6 +40,14 @@ impl Method for Dia {
 
     fn tilings(&self) -> &'static [Row] {
         ROW_A_LANE
+    }
+
+    fn suits(&self, stats: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
+        let cost = |value| Cost::dia(&stats.rows, stats.diagonals.unwrap_or(0), value);
+        // The widest values save least.
+        let saves = stats.diagonals.is_some_and(|n| n > 0) && cost(Dtype::F64).blow_up() <= WORTH.is;
+        (saves && caps.kind == DeviceKind::DiscreteGpu)
+            .then_some("all entries lie on a few diagonals: no column is read")
     }
 
     fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {

@@ -63,7 +63,8 @@ impl Method for Ipcsr {
     /// Long rows leave groups with pieces of rows, which matters where there is work for all of them. Where the host can
     /// map, it would repair speculative sums, and in a memory of two parts pages would go to and fro. All of this was
     /// measured on a discrete GPU, so it says nothing of integrated ones.
-    fn suits(&self, rows: &RowStats, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
+        let rows = &stats.rows;
         if caps.is_integrated() {
             return None;
         }

@@ -130,6 +130,8 @@ macro_rules! algorithms {
 algorithms! {
     /// Rows and entries cut evenly (Merrill & Garland 2016).
     merge_path MergePath;
+    /// One lane a row of [`Dia`](spmv_core::format::Dia) (Bell & Garland 2009); refuses what has too many diagonals.
+    dia Dia;
     /// One bunch a row (Bell & Garland 2009).
     csr_vector CsrVector;
     /// Blocks of rows, products in local memory (Gao et al.).
@@ -152,8 +154,6 @@ algorithms! {
     jad Jad;
     /// One lane a row of chunks of rows sorted by length (Kreutzer et al. 2014); refuses what pads too much.
     sell Sell;
-    /// One lane a row of [`Dia`](spmv_core::format::Dia) (Bell & Garland 2009); refuses what has too many diagonals.
-    dia Dia;
     /// One lane a row of the first entries of each row in [`Ell`](spmv_core::format::Ell) form and of short rests in CSR form,
     /// one bunch a longer rest (Tan et al. 2019); refuses what pads too much.
     ell_csr EllCsr;
@@ -210,7 +210,7 @@ impl FromStr for Algorithm {
 #[cfg(test)]
 mod tests {
     use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
-    use spmv_core::RowStats;
+    use spmv_core::{MatrixStats, RowStats};
 
     use super::*;
     use crate::tilings::On;
@@ -244,8 +244,9 @@ mod tests {
                         max,
                         ..Default::default()
                     };
-                    for known in
-                        Known::ALL.iter().filter(|known| known.method().suits(&rows, &caps).is_some())
+                    for known in Known::ALL
+                        .iter()
+                        .filter(|known| known.method().suits(&MatrixStats::from(&rows), &caps).is_some())
                     {
                         assert!(
                             known.method().facts().by_heuristic,
