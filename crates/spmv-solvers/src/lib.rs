@@ -23,6 +23,7 @@ mod bicgstab;
 mod cg;
 mod chebyshev;
 mod error;
+mod method;
 mod operator;
 mod options;
 mod page_rank;
