@@ -181,7 +181,8 @@ impl<A: Real> Lsmr<A> {
 
     /// Finds an `x` for which the norm of `b - A*x` is least, from what `x` holds on, with a matrix and its transpose.
     ///
-    /// That `transpose` is the transpose is not checked; with another matrix the result means nothing.
+    /// That `transpose` is the transpose is not checked; with another matrix the result means nothing. Once a pivot is a rounding error
+    /// (at most ten times that of the greatest), `x` stays as it is.
     ///
     /// # Errors
     /// [`Error::Breakdown`](crate::Error::Breakdown) for NaN and overflow; [`Error::Dimension`](crate::Error::Dimension), and failures of

@@ -201,7 +201,8 @@ impl<A: Real> Minres<A> {
 
     /// Solves `A*x = b` from what `x` holds on.
     ///
-    /// A singular system that has solutions converges to one of them.
+    /// A singular system that has solutions converges to one of them. Once a pivot is a rounding error (at most ten times that of the
+    /// greatest), `x` stays as it is.
     ///
     /// # Errors
     /// [`Error::Breakdown`](crate::Error::Breakdown) for a singular matrix whose system is not solved, and for NaN and overflow;

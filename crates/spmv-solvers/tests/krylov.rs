@@ -8,20 +8,13 @@ use spmv_solvers::{
     PipelinedConjugateGradient, Preconditioner, Report, Stop, gmres, lsmr, minres,
     pipelined_conjugate_gradient,
 };
-use systems::{contexts, convection, multiplied, norm, poisson, residual, wave};
+use systems::{contexts, convection, multiplied, norm, poisson, residual, shifted, transposed_product, wave};
 
 fn why(e: Result<Report<f64>, Error>) -> Breakdown {
     match e {
         Err(Error::Breakdown { why, .. }) => why,
         other => panic!("{other:?}"),
     }
-}
-
-/// A - shift*I.
-fn shifted(a: &Csr<f64>, shift: f64) -> Csr<f64> {
-    let less = |row: usize, col: u32| if col as usize == row { shift } else { 0.0 };
-    let rows = (0..a.n_rows()).map(|row| a.row(row).map(move |(col, value)| (col, value - less(row, col))));
-    Csr::from_rows(a.n_cols(), rows.map(Iterator::collect::<Vec<_>>)).unwrap()
 }
 
 /// The Laplacian of a circle: singular, and consistent where the sum of the right-hand side is zero.
@@ -126,7 +119,7 @@ fn gmres_stops_with_what_it_has() {
 
 #[test]
 fn minres_solves_what_is_indefinite() {
-    let a = shifted(&poisson(7), 2.5);
+    let a = shifted(&poisson(7), -2.5);
     let b = wave(a.n_rows());
     for context in contexts() {
         let (prepared, on_b) = (context.prepare(&a).unwrap(), context.upload(&b).unwrap());
@@ -213,12 +206,7 @@ fn tall(n_rows: usize, n_cols: usize, is_deficient: bool) -> Csr<f64> {
 /// A^T*(b - A*x), over A^T*b.
 fn normal_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
     let left: Vec<f64> = multiplied(a, x).iter().zip(b).map(|(ax, b)| b - ax).collect();
-    let back = |y: &[f64]| {
-        let mut sums = vec![0.0; a.n_cols()];
-        (0..a.n_rows()).for_each(|row| a.row(row).for_each(|(col, v)| sums[col as usize] += v * y[row]));
-        norm(&sums)
-    };
-    back(&left) / back(b)
+    norm(&transposed_product(a, &left)) / norm(&transposed_product(a, b))
 }
 
 #[test]

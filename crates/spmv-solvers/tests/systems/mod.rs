@@ -48,3 +48,23 @@ pub(crate) fn convection(side: usize) -> Csr<f64> {
         .map(|row| a.row(row).map(|(col, value)| (col, streamed(row, col, value))).collect::<Vec<_>>());
     Csr::from_rows(a.n_cols(), rows).unwrap()
 }
+
+/// A + shift*I.
+pub(crate) fn shifted(a: &Csr<f64>, shift: f64) -> Csr<f64> {
+    let row = |row: usize| {
+        let mut entries: Vec<(u32, f64)> = a.row(row).collect();
+        match entries.binary_search_by_key(&row, |(col, _)| *col as usize) {
+            Ok(at) => entries[at].1 += shift,
+            Err(at) => entries.insert(at, (row as u32, shift)),
+        }
+        entries
+    };
+    Csr::from_rows(a.n_cols(), (0..a.n_rows()).map(row)).unwrap()
+}
+
+/// A^T*y.
+pub(crate) fn transposed_product(a: &Csr<f64>, y: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; a.n_cols()];
+    (0..a.n_rows()).for_each(|row| a.row(row).for_each(|(col, v)| sums[col as usize] += v * y[row]));
+    sums
+}
