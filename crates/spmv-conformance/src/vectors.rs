@@ -6,7 +6,10 @@ use spmv_core::{Accum, Csr, Dtype};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Sums};
 
 use crate::corpus::of_lengths;
+use crate::faults::Faults;
 use crate::outcome::Check;
+use crate::probe::Probe;
+use crate::watch::{Opened, Watch};
 use crate::{can, speculative, trial};
 
 /// Lengths on either side of a lane, a group and a task, as many as buffers hold.
@@ -26,7 +29,7 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> 
                 trials.push(trial(format!("{label}/vectors/{dtype}/{}", stringify!($name)), check));
             })*};
         }
-        each!(sums factors programs special_values same_bits many_in_order several_queues products refusals);
+        each!(sums factors programs one_launch special_values same_bits many_in_order several_queues products refusals);
     }
     trials
 }
@@ -167,6 +170,25 @@ fn programs<B: Backend, A: Accum>(device: &Device<B>) -> Check {
         (Err(Error::Foreign { .. }), Err(Error::Foreign { .. })) => Ok(1),
         refused => Err(format!("a program of another queue: {refused:?}")),
     }
+}
+
+/// A program that is there calls one verb, a launch: it neither waits nor allocates. It writes scalars and nothing else.
+fn one_launch<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let opened = Opened::new(device).map_err(|e| e.to_string())?;
+    let watch = Watch::new(&opened, Faults::default());
+    let probed = Device::new(Probe::new(&watch)).map_err(text)?;
+    let mut queue = probed.queue().map_err(text)?;
+    let (a, b) = (queue.scalar::<A>().map_err(text)?, queue.scalar::<A>().map_err(text)?);
+    queue.write_scalar(int(3), b).map_err(text)?;
+    let program = queue.program(&[a.set(a + b), a.set(a * b)]).map_err(text)?;
+    let before = watch.faults.calls();
+    queue.compute(program).map_err(text)?;
+    if watch.faults.calls() != before + 1 {
+        return Err(format!("{} verbs for a program", watch.faults.calls() - before));
+    }
+    expect("a program", 1, &[queue.read_scalar(a).map_err(text)?], &[int(9)])?;
+    watch.check()?;
+    Ok(1)
 }
 
 /// As in BLAS, a factor of zero does not read what it scales.
