@@ -282,7 +282,7 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     ///
     /// # Safety
     /// - Every buffer is as long as the kernel's counts say, and scalars are of the type of sums. Indices of `scalars` are below
-    ///   their number.
+    ///   their number, also those that `program` holds.
     /// - Indices in buffers that the kernel reads are in range: `row_ptr`, `jag_ptr` and `chunk_ptr` are those of a valid
     ///   matrix or layout; columns are below the length of `x`, but for the padding of `ell`, `ell_csr` and `sell`; `perm` holds each
     ///   row once; `rows` of `coo` are below `n_rows`, those of entries in order; an entry of `dia` or `dia_csr` whose value is not

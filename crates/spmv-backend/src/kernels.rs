@@ -208,6 +208,13 @@ macro_rules! for_each_kernel {
             /// What groups found, joined in one order by one group: a sum (`op` 0), or the greatest (`op` 1).
             VecReduce vec_reduce(n: u32, op: u32, at: u32, partials: [accum], scalars: [mut accum])
                 local |g| g.lanes * g.sum;
+
+            /// Operations on scalars, one after another, by one lane.
+            ///
+            /// Step i is four numbers of `program`, from `4 * i` on: an operation, the two scalars it takes, and the one it sets. It
+            /// sets a copy of the first (0), the sum (1), difference (2), product (3) or quotient (4), the square root (5) or absolute
+            /// value (6) of the first, the greater (7) or the lesser (8). A quotient with a zero is zero, as in `vec_update`.
+            VecScalars vec_scalars(n_steps: u32, program: [u32], scalars: [mut accum]) local |_| 0;
         }
     };
 }

@@ -29,7 +29,7 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> 
                 trials.push(trial(format!("{label}/vectors/{dtype}/{}", stringify!($name)), check));
             })*};
         }
-        each!(sums factors special_values same_bits many_in_order several_queues products recordings verbs refusals);
+        each!(sums factors programs one_launch special_values same_bits many_in_order several_queues products recordings verbs refusals);
     }
     trials
 }
@@ -120,6 +120,77 @@ fn factors<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     Ok(1)
 }
 
+/// Every operation on scalars, on small integers, which are exact; quotients and roots within what OpenCL allows (2.5 and 3 units in
+/// the last position). Then many steps that need each other's results, among operations on vectors.
+fn programs<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let mut queue = device.queue().map_err(text)?;
+    let s: Vec<_> = (0..14).map(|_| queue.scalar::<A>()).collect::<Result<_, _>>().map_err(text)?;
+    let (a, b, none) = (s[0], s[1], s[2]);
+    queue.write_scalar(int(-6), a).map_err(text)?;
+    queue.write_scalar(int(4), b).map_err(text)?;
+    let steps = [
+        s[3].set(a),
+        s[4].set(a + b),
+        s[5].set(a - b),
+        s[6].set(a * b),
+        s[7].set(a.abs()),
+        s[8].set(a.greater(b)),
+        s[9].set(a.lesser(b)),
+        s[10].set(b.sqrt()),
+        s[11].set(a / b),
+        // A quotient with a zero is zero.
+        s[12].set(a / none),
+        s[13].set(none / b),
+    ];
+    let program = queue.program(&steps).map_err(text)?;
+    queue.compute(program).map_err(text)?;
+    let mut found = vec![A::zero(); s.len()];
+    queue.read_scalars(&s, &mut found).map_err(text)?;
+    let exact = [-6, 4, 0, -6, -2, -10, -24, 6, 4, -6].map(int::<A>);
+    expect("operations", s.len(), &found[..10], &exact)?;
+    for (found, expected) in [(found[10], int::<A>(2)), (found[11], A::from_f64(-1.5))] {
+        if (found - expected).abs() > A::from_f64(3.0) * A::epsilon() * expected.abs() {
+            return Err(format!("{found}, not {expected}"));
+        }
+    }
+    expect("quotients with a zero", 2, &found[12..], &[A::zero(); 2])?;
+    // Each time: a <- a + b for 8 steps, then y <- y + a.
+    queue.write_scalar(A::zero(), a).map_err(text)?;
+    let (one, mut y) = (device.upload(&[A::one(); 20]).map_err(text)?, device.zeros::<A>(20).map_err(text)?);
+    let program = queue.program(&[a.set(a + b); 8]).map_err(text)?;
+    for _ in 0..10 {
+        queue.compute(program).map_err(text)?;
+        queue.axpby(a, &one, A::one(), &mut y).map_err(text)?;
+    }
+    expect("programs in order", 20, &y.to_vec().map_err(text)?, &[int(32 * 55); 20])?;
+    let empty = queue.program::<A>(&[]).map_err(text)?;
+    queue.compute(empty).map_err(text)?;
+    let mut other = device.queue().map_err(text)?;
+    match (other.program(&steps), other.compute(program)) {
+        (Err(Error::Foreign { .. }), Err(Error::Foreign { .. })) => Ok(1),
+        refused => Err(format!("a program of another queue: {refused:?}")),
+    }
+}
+
+/// A program that is there calls one verb, a launch: it neither waits nor allocates. It writes scalars and nothing else.
+fn one_launch<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let opened = Opened::new(device).map_err(|e| e.to_string())?;
+    let watch = Watch::new(&opened, Faults::default());
+    let probed = Device::new(Probe::new(&watch)).map_err(text)?;
+    let mut queue = probed.queue().map_err(text)?;
+    let (a, b) = (queue.scalar::<A>().map_err(text)?, queue.scalar::<A>().map_err(text)?);
+    queue.write_scalar(int(3), b).map_err(text)?;
+    let program = queue.program(&[a.set(a + b), a.set(a * b)]).map_err(text)?;
+    let before = watch.faults.calls();
+    queue.compute(program).map_err(text)?;
+    if watch.faults.calls() != before + 1 {
+        return Err(format!("{} verbs for a program", watch.faults.calls() - before));
+    }
+    expect("a program", 1, &[queue.read_scalar(a).map_err(text)?], &[int(9)])?;
+    watch.check()?;
+    Ok(1)
+}
+
 /// As in BLAS, a factor of zero does not read what it scales.
 fn special_values<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     let mut queue = device.queue().map_err(text)?;
@@ -131,7 +202,9 @@ fn special_values<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     queue.axpby(A::zero(), &nan, A::one(), &mut y).map_err(text)?;
     expect("alpha 0", 40, &y.to_vec().map_err(text)?, &numbers(40, 3))?;
     let s = queue.scalar::<A>().map_err(text)?;
+    let product = queue.program(&[s.set(s * s)]).map_err(text)?;
     queue.dot(&nan, &x, s).map_err(text)?;
+    queue.compute(product).map_err(text)?;
     let sum = queue.read_scalar(s).map_err(text)?;
     if sum.is_nan() { Ok(1) } else { Err(format!("a sum with NaN is {sum}")) }
 }

@@ -19,8 +19,8 @@ use crate::error::During;
 use crate::options::{Memory, Options};
 use crate::probe::{self, Found};
 
-/// Graphs of what was held back that a stream keeps: solvers need one for each of their few kinds of iteration.
-const MOST_GRAPHS: usize = 64;
+/// Graphs of what was held back that a stream keeps: solvers need one for each kind of iteration, GMRES for each column.
+const MOST_GRAPHS: usize = 256;
 
 /// An opened CUDA device.
 ///

@@ -71,8 +71,8 @@ pub(crate) fn launch<'s, B: Backend, K: Arguments<'s, B>>(
     // `Prepared::check_lengths` saw x and y. Columns are below the length of x by `CsrView::new`, or a layout's
     // padding; `perm` is a sorted list of all rows. Written buffers are the workspace's or `y`, which is borrowed
     // mutably; one run at a time borrows the workspace. Host memory is borrowed until `finish` has waited. Of a queue:
-    // `Queue` compared the lengths of all vectors, and it alone has scalars and partial sums, one for each group;
-    // `Uses` makes whoever touches a vector later wait.
+    // `Queue` compared the lengths of all vectors, and it alone has scalars, programs of its own scalars, and partial sums, one for
+    // each group; `Uses` makes whoever touches a vector later wait.
     unsafe { device.backend().launch(stream, &compiled.kernel, groups, &args)? };
     Ok(())
 }

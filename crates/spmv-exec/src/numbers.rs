@@ -10,7 +10,7 @@ use crate::launch::Compiled;
 use crate::tilings::{B, Case, On, Row, S, T, W, tiling};
 
 /// Scalars of each type that a queue has, the first of which is 1.
-pub(crate) const SCALARS: u32 = 256;
+const SCALARS: u32 = 4096;
 /// Groups of a reduction at most: the second pass is one group's.
 const GROUPS: u32 = 1024;
 /// Numbers of a task on the cores, and of a lane elsewhere, below which more of them cost more than they bring.
@@ -46,6 +46,10 @@ pub(crate) struct Numbers<B: Backend> {
     pub(crate) update: Compiled<B>,
     pub(crate) dot: Compiled<B>,
     pub(crate) reduce: Compiled<B>,
+    /// Compiled with the first program.
+    pub(crate) compute: Option<Compiled<B>>,
+    /// Steps of each.
+    pub(crate) programs: Vec<B::Buffer>,
 }
 
 /// How a vector is cut.
@@ -78,7 +82,17 @@ impl<B: Backend> Numbers<B> {
             update: kernel(KernelId::VecUpdate)?,
             dot: kernel(KernelId::VecDot)?,
             reduce: kernel(KernelId::VecReduce)?,
+            compute: None,
+            programs: vec![],
         })
+    }
+
+    /// Compiles what programs need.
+    pub(crate) fn with_programs<A: Accum>(&mut self, device: &Device<B>) -> Result<()> {
+        if self.compute.is_none() {
+            self.compute = Some(device.compiled(&spec(device, KernelId::VecScalars, A::DTYPE)?)?);
+        }
+        Ok(())
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use num_traits::Zero;
 use spmv_backend::arguments::{VecDot, VecReduce, VecUpdate};
-use spmv_backend::{Backend, Error as DeviceError, Memory};
+use spmv_backend::{Backend, Memory};
 use spmv_core::{Accum, Dtype, Value};
 
 use crate::device::{Device, DeviceVec};
@@ -16,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::factor::{DeviceScalar, Factor};
 use crate::launch::{Scaling, launch, scalar};
 use crate::method::Repair;
-use crate::numbers::{Cut, Numbers, SCALARS};
+use crate::numbers::{Cut, Numbers};
 use crate::prepared::Prepared;
 use crate::workspace::Workspace;
 
@@ -100,24 +99,7 @@ impl<B: Backend> Queue<B> {
         &self.device
     }
 
-    /// A scalar, 0 to begin with. There are 255 of each type, fewer where buffers are small.
-    ///
-    /// # Errors
-    /// `Unsupported` when all are taken, or where the device has no arithmetic of the type; out of memory.
-    pub fn scalar<A: Accum>(&mut self) -> Result<DeviceScalar<A>> {
-        let (queue, device) = (self.id, self.device.clone());
-        let numbers = self.numbers::<A>()?;
-        if numbers.taken == numbers.n_scalars {
-            let what = format!("more than {} scalars of a queue", numbers.n_scalars - 1);
-            return Err(
-                DeviceError::unsupported(&*device.caps().name, what, "use those there are again").into()
-            );
-        }
-        numbers.taken += 1;
-        Ok(DeviceScalar { at: numbers.taken - 1, queue, of: PhantomData })
-    }
-
-    fn numbers<A: Accum>(&mut self) -> Result<&mut Numbers<B>> {
+    pub(crate) fn numbers<A: Accum>(&mut self) -> Result<&mut Numbers<B>> {
         let Self { device, f32, f64, .. } = self;
         let slot = if A::DTYPE == Dtype::F64 { f64 } else { f32 };
         match slot {
@@ -346,7 +328,7 @@ impl<B: Backend> Queue<B> {
         // Nothing is refused from here on, so that a vector counts as written only if it is.
         self.writes("y", y, !beta.by.is_zero())?;
         let (device, stream, numbers) = self.parts::<A>();
-        // What is not read are the scalars, which no kernel but `vec_reduce` writes.
+        // What is not read are the scalars, which this kernel does not write.
         let scalars = Memory::Device(&numbers.scalars);
         let args = VecUpdate {
             n,
@@ -380,7 +362,7 @@ impl<B: Backend> Queue<B> {
     }
 
     /// The number of a scalar; of that which is 1, without one.
-    fn index_of<A>(&self, scalar: Option<DeviceScalar<A>>) -> Result<u32> {
+    pub(crate) fn index_of<A>(&self, scalar: Option<DeviceScalar<A>>) -> Result<u32> {
         match scalar {
             None => Ok(0),
             Some(scalar) if scalar.queue == self.id => Ok(scalar.at),
@@ -388,9 +370,19 @@ impl<B: Backend> Queue<B> {
         }
     }
 
-    fn parts<A: Accum>(&self) -> (&Device<B>, &B::Stream, &Numbers<B>) {
+    /// No other queue has the same.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn parts<A: Accum>(&self) -> (&Device<B>, &B::Stream, &Numbers<B>) {
         let numbers = if A::DTYPE == Dtype::F64 { &self.f64 } else { &self.f32 };
         (&self.device, &self.stream, numbers.as_ref().expect("made before"))
+    }
+
+    pub(crate) fn parts_mut<A: Accum>(&mut self) -> (&Device<B>, &B::Stream, &mut Numbers<B>) {
+        let numbers = if A::DTYPE == Dtype::F64 { &mut self.f64 } else { &mut self.f32 };
+        (&self.device, &self.stream, numbers.as_mut().expect("made before"))
     }
 
     fn reads<V: Value>(&mut self, what: &'static str, vec: &DeviceVec<B, V>) -> Result<()> {
@@ -414,57 +406,10 @@ impl<B: Backend> Queue<B> {
         vec.written_by(self.stretch)
     }
 
-    fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         if !std::mem::replace(&mut self.is_busy, true) {
             self.device.stretches().live.push(self.stretch);
         }
-    }
-
-    /// The number, after all operations before. Waits.
-    ///
-    /// # Errors
-    /// [`Error::Foreign`] of another queue, and failures of the device.
-    pub fn read_scalar<A: Accum>(&mut self, from: DeviceScalar<A>) -> Result<A> {
-        let mut value = [A::zero()];
-        self.read_scalars(&[from], &mut value)?;
-        Ok(value[0])
-    }
-
-    /// Several numbers, after all operations before, with one wait and one copy.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for other numbers of values, [`Error::Foreign`] of another queue, and failures of the device.
-    pub fn read_scalars<A: Accum>(&mut self, from: &[DeviceScalar<A>], values: &mut [A]) -> Result<()> {
-        same_length(from.len(), [("the slice", values.len())])?;
-        self.release()?;
-        from.iter().try_for_each(|scalar| self.index_of(Some(*scalar)).map(drop))?;
-        let (Some(first), Some(last)) = (from.iter().map(|s| s.at).min(), from.iter().map(|s| s.at).max())
-        else {
-            return Ok(());
-        };
-        let mut all = [A::zero(); SCALARS as usize];
-        let (device, stream, numbers) = self.parts::<A>();
-        let (at, read) = (u64::from(first) * A::DTYPE.bytes() as u64, &mut all[..=(last - first) as usize]);
-        let read = device.backend().read(stream, &numbers.scalars, at, bytemuck::cast_slice_mut(read));
-        self.passed(read)?;
-        for (value, scalar) in values.iter_mut().zip(from) {
-            *value = all[(scalar.at - first) as usize];
-        }
-        self.end();
-        Ok(())
-    }
-
-    /// Sets a scalar, in order. Some devices wait for what was queued before.
-    ///
-    /// # Errors
-    /// [`Error::Foreign`] of another queue, and failures of the device.
-    pub fn write_scalar<A: Accum>(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
-        let at = u64::from(self.index_of(Some(to))?) * A::DTYPE.bytes() as u64;
-        self.release()?;
-        self.numbers::<A>()?;
-        let Self { device, stream, f32, f64, .. } = self;
-        let numbers = if A::DTYPE == Dtype::F64 { f64 } else { f32 }.as_mut().expect("made before");
-        Ok(device.backend().write(stream, &mut numbers.scalars, at, bytemuck::cast_slice(&[value]))?)
     }
 
     /// Hands over what has been queued, so that the device begins; waiting does so too.
@@ -499,7 +444,7 @@ impl<B: Backend> Queue<B> {
     }
 
     /// Nothing is on its way any more.
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         if std::mem::take(&mut self.is_busy) {
             let stretch = self.stretch;
             self.device.stretches().live.retain(|live| *live != stretch);
@@ -544,7 +489,10 @@ fn finish_reduction<B: Backend>(
     launch(device, stream, &numbers.reduce, 1, VecReduce { n, op, at, partials, scalars })
 }
 
-fn same_length<const N: usize>(expected: usize, lengths: [(&'static str, usize); N]) -> Result<()> {
+pub(crate) fn same_length<const N: usize>(
+    expected: usize,
+    lengths: [(&'static str, usize); N],
+) -> Result<()> {
     match lengths.into_iter().find(|(_, found)| *found != expected) {
         Some((what, found)) => Err(Error::Length { what, found, expected }),
         None => Ok(()),

@@ -3,7 +3,8 @@
 use spmv::{DeviceScalar, Queue, Real, Vector};
 
 use crate::error::{Breakdown, Result};
-use crate::operator::{LinearOperator, check_system};
+use crate::method::{Method, System};
+use crate::operator::LinearOperator;
 use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
 
@@ -112,7 +113,7 @@ impl<A: Real> BiCgStab<A> {
         x: &mut Vector<A>,
         options: &mut Options<'_, A>,
     ) -> Result<Report<A>> {
-        self.run(a, None, b, x, options)
+        self.run(&System { a, m: None, b }, x, options)
     }
 
     /// As [`solve`](Self::solve), with a preconditioner.
@@ -131,20 +132,18 @@ impl<A: Real> BiCgStab<A> {
             let zeros = || a.context().zeros(self.r.len());
             self.preconditioned = Some([zeros()?, zeros()?]);
         }
-        self.run(a, Some(m), b, x, options)
+        self.run(&System { a, m: Some(m), b }, x, options)
+    }
+}
+
+impl<A: Real> Method<A> for BiCgStab<A> {
+    fn n_rows(&self) -> usize {
+        self.r.len()
     }
 
-    fn run(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: Option<&dyn Preconditioner<A>>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        options.validate()?;
-        check_system(a, self.r.len(), b, x)?;
-        let Self { queue, r, shadow, p, scalars, .. } = &mut *self;
+    fn begin(&mut self, system: &System<'_, A>, x: &mut Vector<A>) -> Result<()> {
+        let System { a, b, .. } = *system;
+        let Self { queue, r, shadow, p, scalars, .. } = self;
         queue.dot(b, b, scalars.bb)?;
         queue.copy(b, r)?;
         a.apply(queue, -A::one(), x, A::one(), r)?;
@@ -156,21 +155,11 @@ impl<A: Real> BiCgStab<A> {
         for scalar in [scalars.shadow_v, scalars.ts, scalars.tt] {
             queue.write_scalar(A::one(), scalar)?;
         }
-        let mut state = (self, x);
-        options.drive(
-            &mut state,
-            |(method, x), iteration| method.iterate(a, m, x, iteration),
-            |(method, _), iteration| method.check(iteration),
-        )
+        Ok(())
     }
 
-    fn iterate(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: Option<&dyn Preconditioner<A>>,
-        x: &mut Vector<A>,
-        iteration: usize,
-    ) -> Result<()> {
+    fn iterate(&mut self, system: &System<'_, A>, x: &mut Vector<A>, iteration: usize) -> Result<()> {
+        let System { a, m, .. } = *system;
         let Self { queue, r, shadow, p, v, t, preconditioned, scalars } = self;
         let Scalars { rho, shadow_v, ts, tt, rr, unused, .. } = *scalars;
         let [old, new] = [rho[iteration % 2], rho[(iteration + 1) % 2]];
@@ -207,7 +196,7 @@ impl<A: Real> BiCgStab<A> {
         })
     }
 
-    fn check(&mut self, iteration: usize) -> Result<Found<A>> {
+    fn check(&mut self, _: &System<'_, A>, _: &mut Vector<A>, iteration: usize) -> Result<Found<A>> {
         let Scalars { rho, shadow_v, ts, tt, rr, bb, .. } = self.scalars;
         let read = [rho[iteration % 2], shadow_v, ts, tt, rr, bb];
         let [rho, shadow_v, ts, tt, rr, bb] = self.queue.read_scalars(read)?;

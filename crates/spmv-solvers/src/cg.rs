@@ -3,7 +3,8 @@
 use spmv::{DeviceScalar, Queue, Real, Vector};
 
 use crate::error::{Breakdown, Result};
-use crate::operator::{LinearOperator, check_system};
+use crate::method::{Method, System};
+use crate::operator::LinearOperator;
 use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
 
@@ -82,7 +83,7 @@ impl<A: Real> ConjugateGradient<A> {
         x: &mut Vector<A>,
         options: &mut Options<'_, A>,
     ) -> Result<Report<A>> {
-        self.run(a, None, b, x, options)
+        self.run(&System { a, m: None, b }, x, options)
     }
 
     /// As [`solve`](Self::solve), with a preconditioner.
@@ -100,35 +101,17 @@ impl<A: Real> ConjugateGradient<A> {
         if self.z.is_none() {
             self.z = Some(a.context().zeros(self.r.len())?);
         }
-        self.run(a, Some(m), b, x, options)
+        self.run(&System { a, m: Some(m), b }, x, options)
+    }
+}
+
+impl<A: Real> Method<A> for ConjugateGradient<A> {
+    fn n_rows(&self) -> usize {
+        self.r.len()
     }
 
-    fn run(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: Option<&dyn Preconditioner<A>>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        options.validate()?;
-        check_system(a, self.r.len(), b, x)?;
-        self.begin(a, m, b, x)?;
-        let mut state = (self, x);
-        options.drive(
-            &mut state,
-            |(cg, x), iteration| cg.iterate(a, m, x, iteration),
-            |(cg, _), iteration| cg.check(m.is_some(), iteration),
-        )
-    }
-
-    fn begin(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: Option<&dyn Preconditioner<A>>,
-        b: &Vector<A>,
-        x: &Vector<A>,
-    ) -> Result<()> {
+    fn begin(&mut self, system: &System<'_, A>, x: &mut Vector<A>) -> Result<()> {
+        let System { a, m, b } = *system;
         let Self { queue, r, p, z, rz, rr, p_ap, bb, .. } = self;
         queue.dot(b, b, *bb)?;
         queue.copy(b, r)?;
@@ -149,13 +132,8 @@ impl<A: Real> ConjugateGradient<A> {
         Ok(())
     }
 
-    fn iterate(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: Option<&dyn Preconditioner<A>>,
-        x: &mut Vector<A>,
-        iteration: usize,
-    ) -> Result<()> {
+    fn iterate(&mut self, system: &System<'_, A>, x: &mut Vector<A>, iteration: usize) -> Result<()> {
+        let System { a, m, .. } = *system;
         let Self { queue, r, p, ap, z, rz, rr, p_ap, .. } = self;
         let (one, zero) = (A::one(), A::zero());
         let [old, new] = [rz[iteration % 2], rz[(iteration + 1) % 2]];
@@ -178,10 +156,10 @@ impl<A: Real> ConjugateGradient<A> {
         })
     }
 
-    fn check(&mut self, is_preconditioned: bool, iteration: usize) -> Result<Found<A>> {
+    fn check(&mut self, system: &System<'_, A>, _: &mut Vector<A>, iteration: usize) -> Result<Found<A>> {
         let Self { queue, rz, rr, p_ap, bb, .. } = self;
         let [of_rz, of_rr, of_p_ap, of_bb] = queue.read_scalars([rz[iteration % 2], *rr, *p_ap, *bb])?;
-        let rr = if is_preconditioned { of_rr } else { of_rz };
+        let rr = if system.m.is_some() { of_rr } else { of_rz };
         let zero = A::zero();
         let breakdown = match () {
             () if !of_p_ap.is_finite() || !of_rz.is_finite() => Some(Breakdown::NotFinite),

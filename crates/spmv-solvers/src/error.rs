@@ -24,6 +24,9 @@ pub enum Breakdown {
     /// As [`NotPositiveDefinite`](Self::NotPositiveDefinite), of the preconditioner.
     #[error("the preconditioner is not positive definite")]
     PreconditionerNotPositiveDefinite,
+    /// The matrix is singular where the method searches, and what it found there does not solve the system.
+    #[error("the matrix is singular to working precision")]
+    Singular,
 }
 
 /// A fault of a request, a matrix or a device. Not to converge is none: see [`Stop`](crate::Stop).

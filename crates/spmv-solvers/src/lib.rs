@@ -20,21 +20,36 @@
 #![forbid(unsafe_code)]
 
 mod bicgstab;
+mod block_jacobi;
 mod cg;
 mod chebyshev;
 mod error;
+mod freeze;
+mod gmres;
+mod hessenberg;
+mod least_squares;
+mod lsmr;
+mod method;
+mod minres;
 mod operator;
 mod options;
 mod page_rank;
+mod pipelined_cg;
 mod power;
 mod precondition;
 
 pub use bicgstab::{BiCgStab, bicgstab};
+pub use block_jacobi::BlockJacobi;
 pub use cg::{ConjugateGradient, conjugate_gradient};
 pub use chebyshev::chebyshev;
 pub use error::{Breakdown, Error, Result};
+pub use gmres::{Gmres, gmres};
+pub use least_squares::LeastSquares;
+pub use lsmr::{Lsmr, lsmr};
+pub use minres::{Minres, minres};
 pub use operator::LinearOperator;
 pub use options::{Monitor, Options, Progress, Report, Stop};
 pub use page_rank::{Links, page_rank};
+pub use pipelined_cg::{PipelinedConjugateGradient, pipelined_conjugate_gradient};
 pub use power::{Eigenpair, power_iteration};
 pub use precondition::{Jacobi, Preconditioner};

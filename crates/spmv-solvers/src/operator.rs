@@ -81,7 +81,7 @@ impl<A: Real + Scalar<Accum = A>> LinearOperator<A> for Matrix<A> {
 
 /// Compares the dimensions of a square system.
 pub(crate) fn check_system<A: Real>(
-    a: &impl LinearOperator<A>,
+    a: &dyn LinearOperator<A>,
     n: usize,
     b: &Vector<A>,
     x: &Vector<A>,

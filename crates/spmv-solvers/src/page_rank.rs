@@ -105,13 +105,15 @@ pub fn page_rank<A: Real + Scalar<Accum = A>>(
     options.drive(
         &mut state,
         |(queue, x, y), _| {
-            queue.dot(dangling, x, lost)?;
-            queue.copy(x, y)?;
-            queue.apply(transition, damping, y, zero, x)?;
-            queue.axpby((one - damping) * share, ones, one, x)?;
-            let of_lost: spmv::Factor<A> = lost.into();
-            queue.axpby(of_lost.times(damping * share), ones, one, x)?;
-            Ok(())
+            queue.record(|queue| {
+                queue.dot(dangling, x, lost)?;
+                queue.copy(x, y)?;
+                queue.apply(transition, damping, y, zero, x)?;
+                queue.axpby((one - damping) * share, ones, one, x)?;
+                let of_lost: spmv::Factor<A> = lost.into();
+                queue.axpby(of_lost.times(damping * share), ones, one, x)?;
+                Ok(())
+            })
         },
         |(queue, x, y), iteration| {
             if iteration == 0 {

@@ -64,10 +64,12 @@ pub fn power_iteration<A: Real>(
     let report = options.drive(
         &mut state,
         |(queue, x, y), _| {
-            a.apply(queue, one, x, zero, y)?;
-            queue.norm_inf(y, norm)?;
-            queue.axpby(unit.over(norm), y, zero, x)?;
-            Ok(())
+            queue.record(|queue| {
+                a.apply(queue, one, x, zero, y)?;
+                queue.norm_inf(y, norm)?;
+                queue.axpby(unit.over(norm), y, zero, x)?;
+                Ok(())
+            })
         },
         |(queue, x, y), _| {
             a.apply(queue, one, x, zero, y)?;

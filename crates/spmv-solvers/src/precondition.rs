@@ -4,7 +4,7 @@ use spmv::{Context, CsrView, DeviceScalar, Offset, Queue, Real, Scalar, Vector};
 
 use crate::error::{Error, Result, expect};
 
-/// An approximation of the inverse, symmetric and positive definite.
+/// An approximation of the inverse: symmetric and positive definite, but for BiCGSTAB and GMRES, which take any.
 ///
 /// ```
 /// use spmv::{DeviceScalar, Queue, Vector};

@@ -1,45 +1,15 @@
 //! Solvers on every backend that opens.
 
+mod systems;
+
 use std::ops::ControlFlow;
 
-use spmv::{BackendKind, Context, Csr, Real, Scalar, Value};
-use spmv_io::generate;
+use spmv::{Context, Csr, Real, Scalar, Value};
 use spmv_solvers::{
     BiCgStab, Breakdown, ConjugateGradient, Error, Jacobi, Links, Options, Stop, bicgstab, chebyshev,
     conjugate_gradient, page_rank, power_iteration,
 };
-
-/// Every device that computes in `f64`.
-fn contexts() -> Vec<Context> {
-    let (mut contexts, _) = Context::every(&BackendKind::ALL);
-    contexts.retain(|context| context.caps().arithmetic.contains(spmv::Dtype::F64));
-    assert!(!contexts.is_empty());
-    contexts
-}
-
-/// The Laplacian of a cube of points.
-fn poisson(side: usize) -> Csr<f64> {
-    generate::laplacian_3d(side).unwrap()
-}
-
-/// Numbers between -1 and 1.
-fn wave(n: usize) -> Vec<f64> {
-    (0..n).map(|i| (i as f64 * 0.37).sin()).collect()
-}
-
-fn multiplied(a: &Csr<f64>, x: &[f64]) -> Vec<f64> {
-    (0..a.n_rows()).map(|row| a.row(row).map(|(col, value)| value * x[col as usize]).sum()).collect()
-}
-
-fn norm(x: &[f64]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-/// Of `b - A*x`, over that of `b`.
-fn residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
-    let left: Vec<f64> = multiplied(a, x).iter().zip(b).map(|(ax, b)| b - ax).collect();
-    norm(&left) / norm(b)
-}
+use systems::{contexts, convection, poisson, residual, wave};
 
 #[test]
 fn systems_of_positive_definite_matrices_are_solved() {
@@ -70,19 +40,6 @@ fn systems_of_positive_definite_matrices_are_solved() {
             chebyshev(&prepared, 6.0 - 6.0 * cos..6.0 + 6.0 * cos, &on_b, &mut x, &mut options()).unwrap();
         assert!(report.has_converged() && residual(&a, &x.to_vec().unwrap(), &b) < 2e-9, "{report:?}");
     }
-}
-
-/// Convection and diffusion: the Laplacian, and a stream in one direction.
-fn convection(side: usize) -> Csr<f64> {
-    let a = poisson(side);
-    let streamed = |row: usize, col: u32, value: f64| match col as usize {
-        col if col + 1 == row => value - 0.7,
-        col if col == row + 1 => value + 0.7,
-        _ => value,
-    };
-    let rows = (0..a.n_rows())
-        .map(|row| a.row(row).map(|(col, value)| (col, streamed(row, col, value))).collect::<Vec<_>>());
-    Csr::from_rows(a.n_cols(), rows).unwrap()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use spmv_backend::Backend;
 use spmv_core::{Accum, Value};
-use spmv_exec::{DeviceScalar, DeviceVec, Factor, Prepared, Queue, Result};
+use spmv_exec::{Assignment, DeviceScalar, DeviceVec, Factor, Prepared, Program, Queue, Result};
 
 use crate::erased_matrix::{AnyMatrix, AnyVector, Mismatch, own, own_mut};
 
@@ -57,6 +57,8 @@ pub trait VectorsOf<A: Accum> {
     fn scalar(&mut self) -> Result<DeviceScalar<A>>;
     fn read_scalars(&mut self, from: &[DeviceScalar<A>], values: &mut [A]) -> Result<()>;
     fn write_scalar(&mut self, value: A, to: DeviceScalar<A>) -> Result<()>;
+    fn program(&mut self, steps: &[Assignment<A>]) -> Result<Program<A>>;
+    fn compute(&mut self, program: Program<A>) -> Result<()>;
     fn update(
         &mut self,
         alpha: Factor<A>,
@@ -120,6 +122,14 @@ impl<B: Backend, A: Accum> VectorsOf<A> for Queue<B> {
 
     fn write_scalar(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
         Queue::write_scalar(self, value, to)
+    }
+
+    fn program(&mut self, steps: &[Assignment<A>]) -> Result<Program<A>> {
+        Queue::program(self, steps)
+    }
+
+    fn compute(&mut self, program: Program<A>) -> Result<()> {
+        Queue::compute(self, program)
     }
 
     fn update(

@@ -31,7 +31,8 @@ pub use spmv_core::{
     by_dtype, format, oracle, tiling, types,
 };
 pub use spmv_exec::{
-    Algorithm, Candidate, DeviceScalar, Factor, Fixup, Options, Plan, Profile, Repair, RunStats,
+    Algorithm, Assignment, Candidate, DeviceScalar, Factor, Fixup, Operation, Options, Plan, Profile,
+    Program, Repair, RunStats,
 };
 pub use spmv_hetero::{By, Choice, Models, Partition, Pattern, Regular, Regularity, Split, Steering, Step};
 pub use types::*;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use spmv_exec::{DeviceScalar, Factor};
+use spmv_exec::{Assignment, DeviceScalar, Factor, Program};
 
 use crate::backend::BackendKind;
 use crate::context::Context;
@@ -70,7 +70,7 @@ impl Queue {
         Ok(Self { backend: origin.backend, erased: origin.device.queue()? })
     }
 
-    /// A scalar on the device, 0 to begin with. There are 255 of each type, fewer where buffers are small.
+    /// A scalar on the device, 0 to begin with. There are 4095 of each type, fewer where buffers are small.
     ///
     /// # Errors
     /// `Unsupported` when all are taken, or where the device has no arithmetic of the type; out of memory.
@@ -92,8 +92,17 @@ impl Queue {
     /// As [`read_scalar`](Self::read_scalar).
     pub fn read_scalars<A: Real, const N: usize>(&mut self, from: [DeviceScalar<A>; N]) -> Result<[A; N]> {
         let mut values = [A::zero(); N];
-        A::vectors(&mut *self.erased).read_scalars(&from, &mut values)?;
+        self.read_scalars_to(&from, &mut values)?;
         Ok(values)
+    }
+
+    /// As [`read_scalars`](Self::read_scalars), as many as `values` has. What lies between them is copied too: scalars that were made
+    /// one after another are read fastest.
+    ///
+    /// # Errors
+    /// As [`read_scalar`](Self::read_scalar), and other numbers of values.
+    pub fn read_scalars_to<A: Real>(&mut self, from: &[DeviceScalar<A>], values: &mut [A]) -> Result<()> {
+        Ok(A::vectors(&mut *self.erased).read_scalars(from, values)?)
     }
 
     /// Sets a scalar, in order. Some devices wait for what was queued before.
@@ -102,6 +111,36 @@ impl Queue {
     /// A scalar of another queue, and failures of the device.
     pub fn write_scalar<A: Real>(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
         Ok(A::vectors(&mut *self.erased).write_scalar(value, to)?)
+    }
+
+    /// Copies the steps of a program to the device: once, before an iteration. It lasts as long as the queue.
+    ///
+    /// ```
+    /// use spmv::Context;
+    /// let context = Context::auto()?;
+    /// let (x, mut q) = (context.upload(&[3.0f64, 4.0])?, context.queue()?);
+    /// let (xx, norm, least) = (q.scalar()?, q.scalar()?, q.scalar()?);
+    /// q.write_scalar(6.0, least)?;
+    /// let program = q.program(&[norm.set(xx.sqrt()), norm.set(norm.greater(least)), norm.set(norm / least)])?;
+    /// q.dot(&x, &x, xx)?;
+    /// q.compute(program)?;
+    /// assert_eq!(q.read_scalar(norm)?, 1.0);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Scalars of another queue, more than 16,384 steps, out of memory.
+    pub fn program<A: Real>(&mut self, steps: &[Assignment<A>]) -> Result<Program<A>> {
+        Ok(A::vectors(&mut *self.erased).program(steps)?)
+    }
+
+    /// Takes the steps of a program in order, by one lane: for numbers that a later [`Factor`] cannot say, such as a square root.
+    /// Allocates nothing and does not wait.
+    ///
+    /// # Errors
+    /// A program of another queue, and failures of the device.
+    pub fn compute<A: Real>(&mut self, program: Program<A>) -> Result<()> {
+        Ok(A::vectors(&mut *self.erased).compute(program)?)
     }
 
     /// `y <- alpha*A*x + beta*y`, as [`Matrix::apply`].
@@ -247,7 +286,7 @@ impl Queue {
 
     /// Queues what `work` does, as one launch where the device can: a CUDA graph, which is made at the first time and kept, and
     /// started whenever the same operations on the same vectors, scalars and matrices are recorded again. Elsewhere each operation
-    /// starts at once. A queue keeps 64 graphs.
+    /// starts at once. A queue keeps 256 graphs.
     ///
     /// Until `work` returns, its vectors can be used through this queue alone. What waits in it ends the recording: reads and writes of
     /// scalars, [`wait`](Self::wait), and products whose sums the host repairs.
