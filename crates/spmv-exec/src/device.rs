@@ -50,7 +50,7 @@ impl Stretches {
     ///
     /// # Errors
     /// [`Error::Recorded`] for one that cannot be.
-    fn includes(&self, mut stretches: impl Iterator<Item = u64> + Clone) -> Result<bool> {
+    pub(crate) fn includes(&self, mut stretches: impl Iterator<Item = u64> + Clone) -> Result<bool> {
         match stretches.clone().any(|one| self.held.contains(&one)) {
             true => Err(Error::Recorded),
             false => Ok(stretches.any(|one| self.live.contains(&one))),

@@ -50,6 +50,7 @@ mod regular;
 mod run;
 mod scalars;
 mod tilings;
+mod values;
 mod workspace;
 
 pub use algorithms::{Algorithm, UnknownAlgorithm};

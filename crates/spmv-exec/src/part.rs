@@ -16,6 +16,7 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run, Scaling};
 use crate::method::{Limits, Repair};
+use crate::values::{Order, Values};
 
 /// Rows of the matrix that one launch multiplies.
 #[derive(Clone, Copy, Debug)]
@@ -97,8 +98,13 @@ impl<B: Backend> Prepare<'_, B> {
 
     /// The matrix as it is.
     pub(crate) fn csr<T: Value>(&self, a: CsrView<'_, T, u32>) -> Result<CsrArrays<B>> {
+        self.rest(a, Order::Csr)
+    }
+
+    /// What a regular part leaves of the matrix, whose values stand in that order.
+    pub(crate) fn rest<T: Value>(&self, a: CsrView<'_, T, u32>, order: Order) -> Result<CsrArrays<B>> {
         let (row_ptr, cols) = (self.copy(a.row_ptr())?, self.copy(a.cols())?);
-        Ok(CsrArrays { row_ptr, cols, vals: self.copy(a.vals())? })
+        Ok(CsrArrays { row_ptr, cols, vals: Values::new(self.copy(a.vals())?, order) })
     }
 }
 
@@ -152,7 +158,7 @@ fn fill<T: Value>(
 pub(crate) struct CsrArrays<B: Backend> {
     pub(crate) row_ptr: B::Buffer,
     pub(crate) cols: B::Buffer,
-    pub(crate) vals: B::Buffer,
+    pub(crate) vals: Values<B>,
 }
 
 /// A part of a matrix on a device; never changes.
@@ -168,6 +174,11 @@ pub(crate) trait Layout<B: Backend, T: Value>: Debug + Send + Sync {
     /// The arrays, where they are those of CSR.
     fn csr(&self) -> Option<&CsrArrays<B>> {
         None
+    }
+
+    /// The values, in one or two buffers.
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [self.csr().map(|a| &a.vals), None]
     }
 }
 
@@ -284,6 +295,11 @@ pub(crate) trait Direct<B: Backend, T: Value>: Debug + Send + Sync + 'static {
     fn csr(&self) -> Option<&CsrArrays<B>> {
         None
     }
+
+    /// The values, in one or two buffers.
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [self.csr().map(|a| &a.vals), None]
+    }
 }
 
 /// Such a part as a layout, and as its own runner.
@@ -302,6 +318,10 @@ impl<B: Backend, T: Value, L: Direct<B, T>> Layout<B, T> for WithoutScratch<L> {
 
     fn csr(&self) -> Option<&CsrArrays<B>> {
         self.0.csr()
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        self.0.values()
     }
 }
 

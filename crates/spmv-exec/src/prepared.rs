@@ -1,8 +1,8 @@
 //! A matrix on a device, laid out by a plan.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use spmv_backend::{Addressed, Backend};
@@ -40,6 +40,10 @@ pub struct Prepared<B: Backend, T: Value> {
     pub(crate) id: u64,
     /// Held by nobody else: whoever keeps something for the matrix sees by it that the matrix is gone.
     pub(crate) alive: Arc<()>,
+    /// First entry of each part, and the end.
+    entries: Vec<usize>,
+    /// Stretches of queues that multiplied by it.
+    pub(crate) readers: Mutex<Vec<u64>>,
     prepare_s: f64,
 }
 
@@ -88,7 +92,9 @@ impl<B: Backend> Device<B> {
         let parts = pieces.iter().map(|piece| self.part(a, piece, &plan)).collect::<Result<_>>()?;
         let prepare_s = start.elapsed().as_secs_f64();
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        Ok(Prepared { device: self.clone(), plan, parts, id, alive: Arc::new(()), prepare_s })
+        let entries = std::iter::once(0).chain(pieces.iter().map(|piece| piece.entries.end)).collect();
+        let (device, alive, readers) = (self.clone(), Arc::new(()), Mutex::default());
+        Ok(Prepared { device, plan, parts, id, alive, entries, readers, prepare_s })
     }
 
     fn part<T: Value, O: Offset>(
@@ -159,7 +165,37 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         B::Buffer: Addressed,
     {
         let [part] = &self.parts[..] else { return None };
-        part.csr().map(|a| [&a.row_ptr, &a.cols, &a.vals].map(Addressed::address))
+        part.csr().map(|a| [&a.row_ptr, &a.cols, &*a.vals.get()].map(Addressed::address))
+    }
+
+    /// Gives the entries of the matrix other values, in the order in which it was prepared: plan, structure, buffers, workspaces
+    /// and recorded operations stay. Waits for what multiplies, then copies `vals` to the device; a layout of its own costs a pass of
+    /// the host over them besides. On `dia`, a value of zero is no entry any more: it makes no NaN of an infinite `x`.
+    ///
+    /// ```
+    /// # fn with<B: spmv_backend::Backend>(a: &mut spmv_exec::Prepared<B, f64>, newton: &[f64]) -> Result<(), spmv_exec::Error> {
+    /// a.set_values(newton)?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Recorded`], and whatever the driver says, after which products are unspecified; `Unsupported` on
+    /// more than 65,534 diagonals.
+    pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
+        if vals.len() != self.plan.rows.nnz {
+            let (what, expected) = ("the slice of values", self.plan.rows.nnz);
+            return Err(Error::Length { what, found: vals.len(), expected });
+        }
+        let readers = std::mem::take(self.readers.get_mut().unwrap_or_else(PoisonError::into_inner));
+        self.device.stretches().includes(readers.into_iter())?;
+        // Runs that were forgotten are waited for too.
+        self.device.backend().wait_all()?;
+        for (part, entries) in self.parts.iter().zip(self.entries.windows(2)) {
+            for values in part.values().into_iter().flatten() {
+                values.set(&self.device, &vals[entries[0]..entries[1]])?;
+            }
+        }
+        Ok(())
     }
 
     /// Launches that a run takes, one for each part that the device's limits cut the matrix into.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 use num_traits::Zero;
 use spmv_backend::arguments::{VecDot, VecReduce, VecUpdate};
@@ -138,6 +138,13 @@ impl<B: Backend> Queue<B> {
         }
         self.reads("x", x)?;
         self.writes("y", y, !beta.is_zero())?;
+        {
+            let mut readers = a.readers.lock().unwrap_or_else(PoisonError::into_inner);
+            if readers.last() != Some(&self.stretch) {
+                readers.retain(|reader| self.device.stretches().live.contains(reader));
+                readers.push(self.stretch);
+            }
+        }
         let (alive, own) = self.workspaces.remove(&a.id).expect("inserted above");
         let mut own = own.downcast::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
         // Runs of this workspace are on the queue's stream alone.

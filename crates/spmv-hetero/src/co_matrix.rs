@@ -11,7 +11,7 @@ use spmv_exec::{Device, DeviceVec, Error, Options, Plan, Prepared, Result, Works
 
 use crate::co_devices::CoDevices;
 use crate::partition::{Partition, imbalance};
-use crate::split::{Parts, Rows, Split};
+use crate::split::{Parts, Regular, Rows, Split};
 
 /// Sums that are added by one thread.
 const SERIAL_SUMS: usize = 1 << 15;
@@ -276,6 +276,26 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         let device = self.device.as_ref().map_or(0, Share::n_rows);
         let cores = self.cores.as_ref().map_or(0, |cores| cores.row_stats().n_rows);
         device + cores - self.rows.n_rows
+    }
+
+    /// Gives the entries other values, as [`Prepared::set_values`].
+    ///
+    /// # Errors
+    /// As there; `Unsupported` with a regular part.
+    pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
+        let expected = self.rows.nnz;
+        if vals.len() != expected {
+            return Err(Error::Length { what: "the slice of values", found: vals.len(), expected });
+        }
+        if self.split.regular != Regular::None {
+            let (device, what) = ("a device with the cores", "other values where there is a regular part");
+            let way_out = "prepare the matrix anew";
+            return Err(spmv_backend::Error::unsupported(device, what, way_out).into());
+        }
+        let of_device = self.device.as_ref().map_or(0, |share| share.prepared.row_stats().nnz);
+        let (first, rest) = vals.split_at(of_device);
+        self.device.as_mut().map_or(Ok(()), |share| share.prepared.set_values(first))?;
+        self.cores.as_mut().map_or(Ok(()), |cores| cores.set_values(rest))
     }
 
     /// Opens streams and allocates what runs need; runs then allocate no more than what starting the pool takes, but for the first one where

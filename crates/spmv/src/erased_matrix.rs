@@ -19,6 +19,7 @@ pub trait AnyMatrix<T: Value>: Any + Debug + Send + Sync {
     }
     fn row_stats(&self) -> &RowStats;
     fn prepare_s(&self) -> f64;
+    fn set_values(&mut self, vals: &[T]) -> Result<()>;
     fn workspace(&self, timed: bool) -> Result<Box<dyn AnyWorkspace>>;
     fn enqueue<'a>(
         &'a self,
@@ -123,6 +124,10 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
 
     fn row_stats(&self) -> &RowStats {
         Prepared::row_stats(self)
+    }
+
+    fn set_values(&mut self, vals: &[T]) -> Result<()> {
+        Prepared::set_values(self, vals)
     }
 
     fn prepare_s(&self) -> f64 {

@@ -112,6 +112,10 @@ impl<B: Backend, T: Value> AnyMatrix<T> for CoMatrix<B, Cpu, T> {
         CoMatrix::row_stats(self)
     }
 
+    fn set_values(&mut self, vals: &[T]) -> Result<()> {
+        CoMatrix::set_values(self, vals)
+    }
+
     fn prepare_s(&self) -> f64 {
         CoMatrix::prepare_s(self)
     }

@@ -233,6 +233,27 @@ impl<T: Scalar> Matrix<T> {
         self.erased.prepare_s()
     }
 
+    /// Gives the entries other values, in the order of the arrays that the matrix was prepared from: plan, structure, buffers,
+    /// workspaces and what queues recorded stay. Waits for what multiplies, then copies `vals` to the device; a layout of its own costs
+    /// a pass of the host over them besides. On `dia`, a value of zero is no entry any more: it makes no NaN of an infinite `x`.
+    ///
+    /// ```
+    /// use spmv::{Context, Csr};
+    /// let mut a = Csr::from_coo(2, 2, &[(0, 0, 1.0f64), (1, 1, 2.0)])?;
+    /// let mut on_device = Context::auto()?.prepare(&a)?;
+    /// a.vals_mut()[1] = 5.0;
+    /// on_device.set_values(a.vals())?;
+    /// assert_eq!(on_device.multiply(&[1.0, 1.0])?, [1.0, 5.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Another number of values, operations that a queue still records, failures of the device (products are then unspecified);
+    /// `Unsupported` on more than 65,534 diagonals, and in co-execution with a regular part.
+    pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
+        Ok(self.erased.set_values(vals)?)
+    }
+
     /// `y <- alpha*A*x + beta*y` on device vectors: `x` of `n_cols` values, `y` of `n_rows` sums.
     ///
     /// As in BLAS, `beta == 0` does not read `y`, and with `alpha == 0` no value of the matrix or of `x` reaches it, not even

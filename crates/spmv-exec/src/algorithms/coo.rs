@@ -16,6 +16,7 @@ use crate::method::{
 };
 use crate::part::{ANY_BLOW_UP, Build, Layout, Prepare, Runner, Span};
 use crate::tilings::{B, Of, On, Row, S, T, W, tiled};
+use crate::values::{Order, Values};
 
 const UNMEASURED: &str = "as merge_path, whose tiles are as large; not measured";
 
@@ -106,7 +107,7 @@ pub(super) struct Slots<B: Backend> {
     n_slots: u32,
     rows: B::Buffer,
     cols: B::Buffer,
-    vals: B::Buffer,
+    pub(super) vals: Values<B>,
     /// The row to which each bunch carries, after one element that is not read, as `carry_apply` takes them. `None` where every
     /// bunch ends with a row.
     carry_rows: Option<B::Buffer>,
@@ -129,6 +130,7 @@ impl<B: Backend> Slots<B> {
     pub(super) fn copy<T: Value>(
         to: &Prepare<'_, B>,
         coo: &Format<T>,
+        order: Order,
         other_rows: impl Iterator<Item = u32>,
     ) -> Result<Self> {
         let rows: Vec<u32> = coo.rows().iter().copied().chain(other_rows).collect();
@@ -141,7 +143,7 @@ impl<B: Backend> Slots<B> {
             n_slots: rows.len() as u32,
             rows: to.copy(&rows)?,
             cols: to.copy(coo.cols())?,
-            vals: to.copy(coo.vals())?,
+            vals: Values::new(to.copy(coo.vals())?, order),
             carry_rows: carries.then(|| to.copy(&carry_rows)).transpose()?,
         })
     }
@@ -164,6 +166,7 @@ impl<B: Backend> Slots<B> {
         carries: &B::Buffer,
     ) -> Result<()> {
         let tiling = &self.kernel.spec.tiling;
+        let vals = self.vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -174,7 +177,7 @@ impl<B: Backend> Slots<B> {
             beta: scalar(beta),
             rows: Memory::Device(&self.rows),
             cols: Memory::Device(&self.cols),
-            vals: Memory::Device(&self.vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             carries: Memory::Device(carries),
             y: run.y,
@@ -205,7 +208,7 @@ impl Build for Coo {
         to: &Prepare<'_, B>,
         a: CsrView<'_, T, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
-        let slots = Slots::copy(to, &Format::from_csr(a, ANY_BLOW_UP)?, empty_rows(a))?;
+        let slots = Slots::copy(to, &Format::from_csr(a, ANY_BLOW_UP)?, Order::Csr, empty_rows(a))?;
         Ok(Box::new(Arc::new(State { span: to.span, slots })))
     }
 }
@@ -214,6 +217,10 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         let carries = self.slots.carries::<T>(device)?;
         Ok(Box::new(Carrying { state: Arc::clone(self), carries }))
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [Some(&self.slots.vals), None]
     }
 }
 

@@ -43,6 +43,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let Self { span, kernel, a } = self;
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
+        let vals = a.vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -51,7 +52,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             beta: scalar(span.beta(run)),
             row_ptr: Memory::Device(&a.row_ptr),
             cols: Memory::Device(&a.cols),
-            vals: Memory::Device(&a.vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             y: run.y,
         };

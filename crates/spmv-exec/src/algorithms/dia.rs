@@ -10,6 +10,7 @@ use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
 use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{Bound, ROW_A_LANE, Row};
+use crate::values::{Order, Values};
 
 /// Bytes over those of CSR, up to which diagonals are expected to be faster: no column is read, and every access is to neighbours.
 const WORTH: Bound<f64> = Bound { is: 0.8, by: SOLVE };
@@ -75,7 +76,7 @@ struct State<B: Backend> {
     n_diags: u32,
     /// From rows to columns, in 32 bits.
     offsets: B::Buffer,
-    vals: B::Buffer,
+    vals: Values<B>,
 }
 
 impl Build for Dia {
@@ -99,13 +100,14 @@ impl Build for Dia {
         let dia = Format::from_csr(a, ANY_BLOW_UP)?;
         // A sum of 32 bits finds the column again.
         let offsets: Vec<u32> = dia.offsets().iter().map(|offset| *offset as u32).collect();
+        let [order, _] = Order::by_diagonals(a, dia.offsets());
         Ok(direct(State {
             span: to.span,
             kernel: to.main()?,
             n_cols: a.n_cols() as u32,
             n_diags: offsets.len() as u32,
             offsets: to.copy(&offsets)?,
-            vals: to.copy(dia.vals())?,
+            vals: Values::new(to.copy(dia.vals())?, order),
         }))
     }
 }
@@ -115,6 +117,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let Self { span, kernel, n_cols, n_diags, offsets, vals } = self;
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
+        let vals = vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -124,10 +127,14 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             alpha: run.alpha(),
             beta: scalar(span.beta(run)),
             offsets: Memory::Device(offsets),
-            vals: Memory::Device(vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             y: run.y,
         };
         run.start(kernel, groups, args)
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [Some(&self.vals), None]
     }
 }

@@ -11,6 +11,7 @@ use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_gr
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
 use crate::regular::{loop_steps, rows_of_a_part, steps};
 use crate::tilings::{ROW_A_LANE, Row};
+use crate::values::{Order, Values};
 
 pub(crate) struct DiaCsr;
 
@@ -62,7 +63,7 @@ struct State<B: Backend> {
     n_diags: u32,
     /// From rows to columns, in 32 bits.
     offsets: B::Buffer,
-    slot_vals: B::Buffer,
+    slot_vals: Values<B>,
     rest: CsrArrays<B>,
 }
 
@@ -91,14 +92,15 @@ impl Build for DiaCsr {
         let (dia, rest) = Dia::split(a, to.span.row_base as usize, to.regular_width);
         // A sum of 32 bits finds the column again.
         let offsets: Vec<u32> = dia.offsets().iter().map(|offset| *offset as u32).collect();
+        let [on_diagonals, off_diagonals] = Order::by_diagonals(a, dia.offsets());
         Ok(direct(State {
             span: to.span,
             kernel: to.main()?,
             n_cols: a.n_cols() as u32,
             n_diags: offsets.len() as u32,
             offsets: to.copy(&offsets)?,
-            slot_vals: to.copy(dia.vals())?,
-            rest: to.csr(rest.view())?,
+            slot_vals: Values::new(to.copy(dia.vals())?, on_diagonals),
+            rest: to.rest(rest.view(), off_diagonals)?,
         }))
     }
 }
@@ -108,6 +110,8 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let Self { span, kernel, n_cols, n_diags, offsets, slot_vals, rest } = self;
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
+        let slot_vals = slot_vals.get();
+        let vals = rest.vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -117,13 +121,17 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             alpha: run.alpha(),
             beta: scalar(span.beta(run)),
             offsets: Memory::Device(offsets),
-            slot_vals: Memory::Device(slot_vals),
+            slot_vals: Memory::Device(&*slot_vals),
             row_ptr: Memory::Device(&rest.row_ptr),
             cols: Memory::Device(&rest.cols),
-            vals: Memory::Device(&rest.vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             y: run.y,
         };
         run.start(kernel, groups, args)
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [Some(&self.slot_vals), Some(&self.rest.vals)]
     }
 }

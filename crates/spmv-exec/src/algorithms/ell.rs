@@ -10,6 +10,7 @@ use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Storage, rows_of_a_group, rows_of_slots};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{ROW_A_LANE, Row};
+use crate::values::{Order, Rows, Values};
 
 pub(crate) struct Ell;
 
@@ -49,7 +50,7 @@ pub(super) struct Slots<B: Backend> {
     kernel: Compiled<B>,
     width: u32,
     cols: B::Buffer,
-    vals: B::Buffer,
+    pub(super) vals: Values<B>,
 }
 
 impl Build for Ell {
@@ -59,18 +60,21 @@ impl Build for Ell {
     ) -> Result<Box<dyn Layout<B, T>>> {
         let width = RowStats::of(a).max;
         let [cols, vals] = to.slots(&BySlot::padded(a.n_rows(), width), a)?;
+        let vals = Values::new(vals, Order::rows(a, Rows::Slots { width }));
         Ok(direct(Slots { span: to.span, kernel: to.main()?, width: width as u32, cols, vals }))
     }
 }
 
 impl<B: Backend> Slots<B> {
-    /// Copies a layout for the kernel, which need not be the main one.
+    /// Copies a layout of the first entries of rows for the kernel, which need not be the main one.
     pub(super) fn copy<T: Value>(
         to: &Prepare<'_, B>,
         kernel: Compiled<B>,
+        a: CsrView<'_, T, u32>,
         ell: &Format<T>,
     ) -> Result<Self> {
         let (cols, vals) = (to.copy(ell.cols())?, to.copy(ell.vals())?);
+        let vals = Values::new(vals, Order::rows(a, Rows::Slots { width: ell.width() }));
         Ok(Self { span: to.span, kernel, width: ell.width() as u32, cols, vals })
     }
 }
@@ -80,6 +84,7 @@ impl<B: Backend, T: Value> Direct<B, T> for Slots<B> {
         let Self { span, kernel, width, cols, vals } = self;
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
+        let vals = vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -88,10 +93,14 @@ impl<B: Backend, T: Value> Direct<B, T> for Slots<B> {
             alpha: run.alpha(),
             beta: scalar(span.beta(run)),
             cols: Memory::Device(cols),
-            vals: Memory::Device(vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             y: run.y,
         };
         run.start(kernel, groups, args)
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [Some(&self.vals), None]
     }
 }

@@ -11,6 +11,7 @@ use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_gr
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
 use crate::regular::{loop_steps, rows_of_a_part, steps};
 use crate::tilings::{ROW_A_LANE, Row};
+use crate::values::{Order, Rows, Values};
 
 pub(crate) struct EllCsr;
 
@@ -58,7 +59,7 @@ struct State<B: Backend> {
     kernel: Compiled<B>,
     width: u32,
     slot_cols: B::Buffer,
-    slot_vals: B::Buffer,
+    slot_vals: Values<B>,
     rest: CsrArrays<B>,
 }
 
@@ -87,8 +88,8 @@ impl Build for EllCsr {
             kernel: to.main()?,
             width: ell.width() as u32,
             slot_cols: to.copy(ell.cols())?,
-            slot_vals: to.copy(ell.vals())?,
-            rest: to.csr(rest.view())?,
+            slot_vals: Values::new(to.copy(ell.vals())?, Order::rows(a, Rows::Slots { width: ell.width() })),
+            rest: to.rest(rest.view(), Order::rows(a, Rows::AfterSlots { width: ell.width() }))?,
         }))
     }
 }
@@ -98,6 +99,8 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let Self { span, kernel, width, slot_cols, slot_vals, rest } = self;
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
+        let slot_vals = slot_vals.get();
+        let vals = rest.vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -106,13 +109,17 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             alpha: run.alpha(),
             beta: scalar(span.beta(run)),
             slot_cols: Memory::Device(slot_cols),
-            slot_vals: Memory::Device(slot_vals),
+            slot_vals: Memory::Device(&*slot_vals),
             row_ptr: Memory::Device(&rest.row_ptr),
             cols: Memory::Device(&rest.cols),
-            vals: Memory::Device(&rest.vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             y: run.y,
         };
         run.start(kernel, groups, args)
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [Some(&self.slot_vals), Some(&self.rest.vals)]
     }
 }

@@ -17,6 +17,7 @@ use crate::method::{
 };
 use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Runner, Span};
 use crate::tilings::Row;
+use crate::values::{Order, Rows, Values};
 
 /// Slots of the ELL part over its entries, at most; and how many of them are taken to take as long as one of the COO part. Both
 /// are what the width of the ELL part is chosen by ([`HybShape`]).
@@ -114,10 +115,11 @@ impl Build for Hyb {
     ) -> Result<Box<dyn Layout<B, T>>> {
         let hyb = Format::from_csr(a, ANY_BLOW_UP)?;
         let has_ell = hyb.ell().width() > 0;
-        let of_ell = || ell::Slots::copy(to, to.helper(Ell.facts().kernel)?, hyb.ell());
+        let of_ell = || ell::Slots::copy(to, to.helper(Ell.facts().kernel)?, a, hyb.ell());
         let ell = has_ell.then(of_ell).transpose()?;
         let others = (!has_ell).then(|| coo::empty_rows(a)).into_iter().flatten();
-        let coo = coo::Slots::copy(to, hyb.coo(), others)?;
+        let order = Order::rows(a, Rows::AfterSlots { width: hyb.ell().width() });
+        let coo = coo::Slots::copy(to, hyb.coo(), order, others)?;
         Ok(Box::new(Arc::new(State { span: to.span, ell, coo })))
     }
 }
@@ -126,6 +128,10 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         let carries = self.coo.carries::<T>(device)?;
         Ok(Box::new(Carrying { state: Arc::clone(self), carries }))
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [self.ell.as_ref().map(|ell| &ell.vals), Some(&self.coo.vals)]
     }
 }
 

@@ -196,6 +196,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
         let Self { state, carries, arrivals } = self;
         let State { span, kernel, carry_apply, a, block_rows, block_entries, n_blocks } = &**state;
+        let vals = a.vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -205,7 +206,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
             block_rows: Memory::Device(block_rows),
             block_entries: Memory::Device(block_entries),
             cols: Memory::Device(&a.cols),
-            vals: Memory::Device(&a.vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             carries: Memory::Device(carries),
             arrivals: Memory::Device(arrivals),

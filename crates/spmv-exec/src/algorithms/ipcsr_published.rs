@@ -112,6 +112,7 @@ impl Build for IpcsrPublished {
 impl<B: Backend, T: Value> Direct<B, T> for State<B> {
     fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
         let Self { span, kernel, a, block_rows, n_blocks } = self;
+        let vals = a.vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -120,7 +121,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             row_ptr: Memory::Device(&a.row_ptr),
             block_rows: Memory::Device(block_rows),
             cols: Memory::Device(&a.cols),
-            vals: Memory::Device(&a.vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             y: run.y,
         };

@@ -10,6 +10,7 @@ use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Facts, Method, Storage};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{ROW_A_LANE, Row};
+use crate::values::{Order, Rows, Values};
 
 pub(crate) struct Jad;
 
@@ -40,7 +41,7 @@ struct State<B: Backend> {
     perm: B::Buffer,
     jag_ptr: B::Buffer,
     cols: B::Buffer,
-    vals: B::Buffer,
+    vals: Values<B>,
 }
 
 impl Build for Jad {
@@ -58,7 +59,7 @@ impl Build for Jad {
             perm: to.copy(order.perm())?,
             jag_ptr: to.copy(&jag_ptr)?,
             cols,
-            vals,
+            vals: Values::new(vals, Order::rows(a, Rows::Jagged(order))),
         }))
     }
 }
@@ -68,6 +69,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let Self { span, kernel, n_jags, perm, jag_ptr, cols, vals } = self;
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
+        let vals = vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -78,10 +80,14 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             perm: Memory::Device(perm),
             jag_ptr: Memory::Device(jag_ptr),
             cols: Memory::Device(cols),
-            vals: Memory::Device(vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             y: run.y,
         };
         run.start(kernel, groups, args)
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [Some(&self.vals), None]
     }
 }

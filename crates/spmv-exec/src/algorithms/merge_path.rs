@@ -134,6 +134,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
         let Self { state, carries } = self;
         let State { span, kernel, carry_apply, a, bunch_rows } = &**state;
         let tiling = &kernel.spec.tiling;
+        let vals = a.vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -144,7 +145,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
             row_ptr: Memory::Device(&a.row_ptr),
             bunch_rows: Memory::Device(bunch_rows),
             cols: Memory::Device(&a.cols),
-            vals: Memory::Device(&a.vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             carries: Memory::Device(carries),
             y: run.y,

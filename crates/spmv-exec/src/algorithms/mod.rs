@@ -189,7 +189,7 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use spmv_exec::Algorithm;
 /// let e = "fast".parse::<Algorithm>().unwrap_err();
-/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto merge_path csr_vector "));
+/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto merge_path dia csr_vector "));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{0}'; known: {known}", known = names())]

@@ -103,11 +103,12 @@ impl<B: Backend, T: Value> Runner<B, T> for Products<B> {
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
         let State { span, first, second, a } = &*self.state;
         let tiling = &second.spec.tiling;
+        let vals = a.vals.get();
         let products = PcsrProducts {
             nnz: span.nnz,
             tiles: tiling.tiles(),
             cols: Memory::Device(&a.cols),
-            vals: Memory::Device(&a.vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             products: Memory::Device(&self.products),
         };

@@ -12,6 +12,7 @@ use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Facts, HALF, Launch, Method, Storage};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{B, Of, On, Row, S, T, W};
+use crate::values::{Order, Rows, Values};
 
 /// Padding of the windows that are taken, over the entries: 1 / 8, or else all rows are sorted.
 const PADDING: u64 = 8;
@@ -145,7 +146,7 @@ struct State<B: Backend> {
     perm: B::Buffer,
     chunk_ptr: B::Buffer,
     cols: B::Buffer,
-    vals: B::Buffer,
+    vals: Values<B>,
 }
 
 impl Build for Sell {
@@ -153,14 +154,15 @@ impl Build for Sell {
         to: &Prepare<'_, B>,
         a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, V>>> {
-        let chunks = chunks(a, to.kernel.tiling.lanes() as usize);
+        let height = to.kernel.tiling.lanes() as usize;
+        let Chunks { perm, chunk_ptr, cols, vals } = chunks(a, height);
         Ok(direct(State {
             span: to.span,
             kernel: to.main()?,
-            perm: to.copy(&chunks.perm)?,
-            chunk_ptr: to.copy(&chunks.chunk_ptr)?,
-            cols: to.copy(&chunks.cols)?,
-            vals: to.copy(&chunks.vals)?,
+            perm: to.copy(&perm)?,
+            chunk_ptr: to.copy(&chunk_ptr)?,
+            cols: to.copy(&cols)?,
+            vals: Values::new(to.copy(&vals)?, Order::rows(a, Rows::Chunks { perm, chunk_ptr, height })),
         }))
     }
 }
@@ -170,6 +172,7 @@ impl<B: Backend, V: Value> Direct<B, V> for State<B> {
         let Self { span, kernel, perm, chunk_ptr, cols, vals } = self;
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
+        let vals = vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -179,11 +182,15 @@ impl<B: Backend, V: Value> Direct<B, V> for State<B> {
             perm: Memory::Device(perm),
             chunk_ptr: Memory::Device(chunk_ptr),
             cols: Memory::Device(cols),
-            vals: Memory::Device(vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             y: run.y,
         };
         run.start(kernel, groups, args)
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [Some(&self.vals), None]
     }
 }
 

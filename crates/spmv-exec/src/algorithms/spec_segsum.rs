@@ -240,6 +240,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
             return Ok(());
         }
         let (row_base, y) = self.sums_of(run);
+        let vals = a.vals.get();
         let args = Arguments {
             n_rows: span.n_rows,
             row_base,
@@ -249,7 +250,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
             row_ptr: Memory::Device(&a.row_ptr),
             tile_rows: Memory::Device(tile_rows),
             cols: Memory::Device(&a.cols),
-            vals: Memory::Device(&a.vals),
+            vals: Memory::Device(&*vals),
             x: run.x,
             y,
             sync_rows: Memory::Device(&self.sync_rows),
