@@ -34,6 +34,9 @@ enum Command {
     /// Shows tables and figures of the papers, their numbers next to ours.
     #[command(disable_help_flag = true)]
     Reproduce(workshop::Args),
+    /// Times handing matrices over, in products of them, on every device found.
+    #[command(disable_help_flag = true)]
+    Prepare(workshop::Args),
     /// Times conjugate gradients on every device found.
     #[command(disable_help_flag = true)]
     Solve(workshop::Args),
@@ -58,6 +61,7 @@ fn main() -> anyhow::Result<()> {
         Command::Fit(args) => workshop::run("fit", &args),
         Command::Predict(args) => workshop::run("predict", &args),
         Command::Reproduce(args) => workshop::run("reproduce", &args),
+        Command::Prepare(args) => workshop::run("prepare", &args),
         Command::Solve(args) => workshop::run("solve", &args),
         Command::Train(args) => workshop::run("train", &args),
         Command::Test(args) => test::run(&args),

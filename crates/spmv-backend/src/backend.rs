@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Debug};
 use std::ops::Deref;
+use std::sync::Arc;
 
 use crate::arg::{HostSlice, Scalar};
 use crate::caps::DeviceCaps;
 use crate::error::{Error, Result};
+use crate::host::HostArray;
 use crate::kernels::KernelId;
 use crate::spec::KernelSpec;
 
@@ -228,6 +230,13 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// # Errors
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     fn alloc(&self, bytes: u64) -> Result<Self::Buffer>;
+
+    /// Makes a buffer of an array of the host, without a copy, where kernels can use host memory. `None` where they cannot, as it is
+    /// here: then the array stays with the caller alone. The buffer is written only once nobody else has the array.
+    fn adopt_array(&self, array: &Arc<dyn HostArray>) -> Option<Self::Buffer> {
+        let _ = array;
+        None
+    }
 
     /// Builds a kernel, or takes it from a cache.
     ///

@@ -24,6 +24,8 @@ enum Command {
     Predict(model::PredictArgs),
     /// Shows tables and figures of the papers, their numbers next to ours.
     Reproduce(papers::Args),
+    /// Times handing matrices over, in products of them, on every device found.
+    Prepare(bench::prepare::Args),
     /// Times conjugate gradients on every device found.
     Solve(bench::solve::Args),
     /// Measures splits of matrices between every device found and the host's cores, and keeps models of their times.
@@ -37,6 +39,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Reproduce(args) => return Ok(code(papers::run(&args)?)),
         Command::Fit(args) => model::fit(&args)?,
         Command::Predict(args) => model::predict(&args)?,
+        Command::Prepare(args) => bench::prepare::run(&args)?,
         Command::Solve(args) => bench::solve::run(&args)?,
         #[cfg(feature = "train")]
         Command::Train(args) => model::train(&args)?,

@@ -359,6 +359,20 @@ fn recordings<B: Backend, A: Accum>(device: &Device<B>) -> Check {
                 other => return Err(format!("a vector in recording {turn}: {other:?}")),
             }
             expect("what was recorded", 5, &x.to_vec().map_err(text)?, &sums)?;
+            // What was recorded before a panic is started too, and the queue goes on.
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let _ = queue.record(|queue| {
+                    queue.scale(int::<A>(3), &mut x)?;
+                    std::panic::resume_unwind(Box::new(()));
+                    #[allow(unreachable_code)]
+                    Ok::<(), Error>(())
+                });
+            }));
+            let thrice: Vec<A> = sums.iter().map(|sum| int::<A>(3) * *sum).collect();
+            expect("before a panic", 5, &x.to_vec().map_err(text)?, &thrice)?;
+            if panicked.is_ok() {
+                return Err("no panic".into());
+            }
             // Keeps numbers small.
             sums.iter_mut().for_each(|sum| *sum = A::one());
             x.write(&sums).map_err(text)?;

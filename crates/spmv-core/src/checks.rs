@@ -1,5 +1,8 @@
 //! What must hold of the arrays of a matrix.
 
+use std::num::NonZero;
+use std::thread;
+
 use crate::error::CsrError;
 use crate::value::Offset;
 
@@ -23,6 +26,24 @@ pub(crate) fn check_row_ptr<O: Offset>(
         return Err(CsrError::LastOffset { last: row_ptr[n_rows].to_u64(), entries: n_entries });
     }
     Ok(())
+}
+
+/// Columns of a thread, below which its start would take longer than its work.
+const OF_A_THREAD: usize = 1 << 21;
+
+/// The highest column, 0 without any; by several threads where there are many.
+pub(crate) fn highest(cols: &[u32]) -> u32 {
+    // A running maximum vectorises.
+    let of = |cols: &[u32]| cols.iter().copied().fold(0, u32::max);
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(cols.len() / OF_A_THREAD);
+    if threads < 2 {
+        return of(cols);
+    }
+    thread::scope(|scope| {
+        let parts = cols.chunks(cols.len().div_ceil(threads));
+        let spawned: Vec<_> = parts.map(|part| scope.spawn(move || of(part))).collect();
+        spawned.into_iter().map(|part| part.join().expect("a maximum panics nowhere")).fold(0, u32::max)
+    })
 }
 
 /// Rows and columns that `u32` indices can name.

@@ -11,7 +11,7 @@
 //! Columns of a row may stand in any order and may repeat (repeats are summed by every kernel).
 
 use crate::assemble::{Arrays, assemble};
-use crate::checks::{check_dims, check_row_ptr, offset};
+use crate::checks::{check_dims, check_row_ptr, highest, offset};
 use crate::error::CsrError;
 use crate::tiling::Piece;
 use crate::value::{Offset, Value};
@@ -294,9 +294,8 @@ impl<'a, T: Value, O: Offset> CsrView<'a, T, O> {
         if vals.len() != cols.len() {
             return Err(CsrError::ValuesLength { columns: cols.len(), values: vals.len() });
         }
-        // One running maximum vectorises; the culprit is looked for only once there is one.
-        let highest = cols.iter().copied().fold(0, u32::max);
-        if !cols.is_empty() && highest as usize >= n_cols {
+        // The culprit is looked for only once there is one.
+        if !cols.is_empty() && highest(cols) as usize >= n_cols {
             let entry = cols.iter().position(|&c| c as usize >= n_cols).unwrap_or_default();
             let row = row_ptr.partition_point(|o| o.to_usize() <= entry) - 1;
             return Err(CsrError::ColumnOutOfRange { row, entry, column: cols[entry].into(), n_cols });

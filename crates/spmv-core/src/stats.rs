@@ -1,5 +1,9 @@
 //! What planning uses: row lengths, diagonals, and how far apart columns are.
 
+use std::num::NonZero;
+use std::ops::Range;
+use std::thread;
+
 use crate::csr::CsrView;
 use crate::regular::{Band, Part, SHARE, slots};
 use crate::value::{Offset, Value};
@@ -132,6 +136,8 @@ const WINDOWS: usize = 8;
 const LINE: u32 = 16;
 /// Slots over entries above which diagonals are not counted.
 const MOST_SLOTS: usize = 6;
+/// Entries of a thread that counts diagonals, at least.
+const OF_A_THREAD: usize = 1 << 20;
 /// Rows and columns over entries above which diagonals are not counted either: counting takes memory by the former.
 const SPARSEST: usize = 64;
 
@@ -171,14 +177,13 @@ impl MatrixStats {
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
         let held = diagonals(a, a.nnz().saturating_mul(MOST_SLOTS));
         let rows = RowStats::of(a);
-        let diagonals = held.as_ref().map(|held| held.iter().filter(|n| **n > 0).count());
-        let band = held.map(|held| band(&held, &rows));
+        let diagonals = held.as_ref().map(|(_, n_diags)| *n_diags);
+        let band = held.map(|(held, _)| band(&held, &rows));
         let (slots, hyb) = (Some(slots(a, SHARE)), Some(HybShape::of(a)));
         Self { rows, diagonals, band, slots, hyb, scatter: scatter(a.cols()) }
     }
 
-    /// Row lengths and diagonals alone, and these only of matrices whose diagonals, all rows long, would hold half as many numbers again
-    /// as there are entries. O(rows), or O(rows + columns + entries), as [`of`](Self::of).
+    /// Row lengths, and diagonals where they have at most 1.5 slots for each entry. O(rows), or O(rows + columns + entries), as [`of`](Self::of).
     ///
     /// ```
     /// use spmv_core::{Csr, MatrixStats};
@@ -191,7 +196,7 @@ impl MatrixStats {
         // Every entry of the longest row is on a diagonal of its own.
         let most = rows.nnz + rows.nnz / 2;
         let held = if rows.max.saturating_mul(rows.n_rows) <= most { diagonals(a, most) } else { None };
-        let diagonals = held.map(|held| held.iter().filter(|n| **n > 0).count());
+        let diagonals = held.map(|(_, n_diags)| n_diags);
         Self { diagonals, ..Self::from(&rows) }
     }
 }
@@ -203,33 +208,83 @@ impl From<&RowStats> for MatrixStats {
     }
 }
 
-/// Entries of each diagonal, from the last row's first column on to the first row's last, unless all of them have more than `most` slots.
-fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>, most: usize) -> Option<Vec<u32>> {
+/// Entries of each diagonal, from the last row's first column on to the first row's last, and how many have any; `None` if all of them have more than `most` slots.
+fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>, most: usize) -> Option<(Vec<u32>, usize)> {
     let n_rows = a.n_rows();
     if a.nnz() == 0 {
-        return Some(Vec::new());
+        return Some((Vec::new(), 0));
     }
     if u32::try_from(n_rows).is_err() || n_rows.saturating_add(a.n_cols()) / SPARSEST > a.nnz() {
         return None;
     }
+    let parts = a.nnz().div_ceil(OF_A_THREAD).min(thread::available_parallelism().map_or(1, NonZero::get));
+    let rows_of_a_part = n_rows.div_ceil(parts);
+    let count = |part: usize| {
+        let rows = (part * rows_of_a_part).min(n_rows)..((part + 1) * rows_of_a_part).min(n_rows);
+        count_diagonals(a, rows, most)
+    };
+    let counted: Vec<_> = thread::scope(|scope| {
+        let others: Vec<_> = (1..parts).map(|part| scope.spawn(move || count(part))).collect();
+        let first = count(0);
+        let others = others.into_iter().map(|part| part.join().expect("counting panics nowhere"));
+        std::iter::once(first).chain(others).collect()
+    });
+    let mut counted = counted.into_iter();
+    let (mut held, mut n_diags) = counted.next()?.map(|(held, diagonals)| (held, diagonals.len()))?;
+    for part in counted {
+        let (of_part, diagonals) = part?;
+        for at in diagonals {
+            n_diags += usize::from(held[at] == 0);
+            held[at] += of_part[at];
+        }
+    }
+    (n_diags.saturating_mul(n_rows) <= most).then_some((held, n_diags))
+}
+
+/// Entries of each diagonal in some rows, and which have any.
+fn count_diagonals<T: Value, O: Offset>(
+    a: CsrView<'_, T, O>,
+    rows: Range<usize>,
+    most: usize,
+) -> Option<(Vec<u32>, Vec<usize>)> {
+    let n_rows = a.n_rows();
     // The row, and one, that each diagonal was last met in.
     let mut met = vec![0u32; n_rows + a.n_cols()];
     let mut held = vec![0u32; n_rows + a.n_cols()];
-    let mut n_diags = 0usize;
-    for row in 0..n_rows {
-        for (col, val) in a.row(row) {
-            let diagonal = col as usize + n_rows - 1 - row;
-            let last = &mut met[diagonal];
-            n_diags += usize::from(*last == 0);
-            let is_repeated = *last == row as u32 + 1;
-            if is_repeated || val.as_f64() == 0.0 || n_diags.saturating_mul(n_rows) > most {
+    let mut diagonals = Vec::new();
+    // Neighbouring rows are often alike: the first of those, and how many there are.
+    let (mut first, mut alike) = (rows.start, 0u32);
+    let diagonal = |row: usize, col: u32| col as usize + n_rows - 1 - row;
+    for row in rows.clone() {
+        if a.vals()[a.row_range(row)].iter().any(|val| val.as_f64() == 0.0) {
+            return None;
+        }
+        let (of_first, of_row) = (&a.cols()[a.row_range(first)], &a.cols()[a.row_range(row)]);
+        let on = (row - first) as u32;
+        let is_alike = of_row.len() == of_first.len()
+            && of_row.iter().zip(of_first).all(|(col, of_first)| col.wrapping_sub(*of_first) == on);
+        if is_alike && row > first {
+            alike += 1;
+            continue;
+        }
+        of_first.iter().for_each(|col| held[diagonal(first, *col)] += alike);
+        (first, alike) = (row, 1);
+        for col in of_row {
+            let at = diagonal(row, *col);
+            let last = &mut met[at];
+            if *last == 0 {
+                diagonals.push(at);
+            }
+            if *last == row as u32 + 1 || diagonals.len().saturating_mul(n_rows) > most {
                 return None;
             }
             *last = row as u32 + 1;
-            held[diagonal] += 1;
         }
     }
-    Some(held)
+    if alike > 0 {
+        a.cols()[a.row_range(first)].iter().for_each(|col| held[diagonal(first, *col)] += alike);
+    }
+    Some((held, diagonals))
 }
 
 /// The narrowest band that holds [`SHARE`] of the entries, by the entries of each diagonal.

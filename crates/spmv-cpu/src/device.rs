@@ -2,10 +2,11 @@
 
 use std::convert::Infallible;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, KernelSpec, Memory, Result};
+use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, HostArray, KernelSpec, Memory as Given, Result};
 use spmv_core::by_dtype;
 
 use crate::cpu::Cpu;
@@ -21,11 +22,21 @@ const ALIGN: usize = 64;
 /// Memory of the CPU "device".
 #[derive(Debug)]
 pub struct Buffer {
-    /// Owns the memory; never read through, only freed.
-    words: *mut [u64],
-    /// First aligned byte.
-    start: *mut u8,
+    memory: Memory,
     bytes: usize,
+}
+
+#[derive(Debug)]
+enum Memory {
+    /// Allocated here.
+    Own {
+        /// Owns the memory; never read through, only freed.
+        words: *mut [u64],
+        /// First aligned byte.
+        start: *mut u8,
+    },
+    /// Of the host, as it was made there.
+    Array(Arc<dyn HostArray>),
 }
 
 // SAFETY: the memory is plain bytes owned by the buffer. The verbs borrow the buffer as they use it, and who else may touch it
@@ -47,25 +58,43 @@ impl Buffer {
         let words = Box::into_raw(vec![0u64; n_words].into_boxed_slice());
         let base = words.cast::<u8>();
         let start = base.wrapping_add(base.align_offset(ALIGN));
-        Ok(Self { words, start, bytes: len })
+        Ok(Self { memory: Memory::Own { words, start }, bytes: len })
+    }
+
+    /// First byte, for kernels.
+    fn start(&self) -> *mut u8 {
+        match &self.memory {
+            Memory::Own { start, .. } => *start,
+            // No kernel writes it: it was given away as an array of a matrix.
+            Memory::Array(array) => array.bytes().as_ptr().cast_mut(),
+        }
     }
 
     fn as_slice(&self) -> &[u8] {
-        // SAFETY: `new` allocated `bytes + ALIGN` zeroed bytes from `words` on and `start` is at most `ALIGN` bytes into
-        // them. Nobody writes: that takes a mutable borrow, or a launch, whose caller promises it.
-        unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
+        match &self.memory {
+            // SAFETY: `new` allocated `bytes + ALIGN` zeroed bytes from `words` on and `start` is at most `ALIGN` bytes into
+            // them. Nobody writes: that takes a mutable borrow, or a launch, whose caller promises it.
+            Memory::Own { start, .. } => unsafe { std::slice::from_raw_parts(*start, self.bytes) },
+            Memory::Array(array) => array.bytes(),
+        }
     }
 
-    fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as in `as_slice`, and the borrow is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
+    /// `None` for an array that somebody else has too.
+    fn as_mut_slice(&mut self) -> Option<&mut [u8]> {
+        match &mut self.memory {
+            // SAFETY: as in `as_slice`, and the borrow is exclusive.
+            Memory::Own { start, .. } => Some(unsafe { std::slice::from_raw_parts_mut(*start, self.bytes) }),
+            Memory::Array(array) => Arc::get_mut(array).map(|array| array.bytes_mut()),
+        }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: `words` came from `Box::into_raw` in `new` and is freed nowhere else.
-        drop(unsafe { Box::from_raw(self.words) });
+        if let Memory::Own { words, .. } = self.memory {
+            // SAFETY: `words` came from `Box::into_raw` in `new` and is freed nowhere else.
+            drop(unsafe { Box::from_raw(words) });
+        }
     }
 }
 
@@ -103,6 +132,12 @@ impl Backend for Cpu {
         Buffer::new(&self.caps.name, bytes)
     }
 
+    fn adopt_array(&self, array: &Arc<dyn HostArray>) -> Option<Buffer> {
+        let bytes = array.bytes().len();
+        let adopts = self.caps.host_pointers && bytes as u64 <= self.caps.max_buffer_bytes;
+        adopts.then(|| Buffer { memory: Memory::Array(Arc::clone(array)), bytes })
+    }
+
     fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
         self.caps.check_kernel(spec)?;
         Ok(Kernel { spec: *spec, isa: self.isa })
@@ -110,13 +145,13 @@ impl Backend for Cpu {
 
     fn zero(&self, _: &Stream, buffer: &mut Buffer, bytes: u64) -> Result<()> {
         let range = range(buffer, 0, bytes)?;
-        buffer.as_mut_slice()[range].fill(0);
+        self.writable(buffer)?[range].fill(0);
         Ok(())
     }
 
     fn write(&self, _: &Stream, buffer: &mut Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
         let range = range(buffer, offset, bytes.len() as u64)?;
-        let target = &mut buffer.as_mut_slice()[range];
+        let target = &mut self.writable(buffer)?[range];
         self.run(bytes.len() > PARALLEL_COPY, || {
             if bytes.len() <= PARALLEL_COPY {
                 return target.copy_from_slice(bytes);
@@ -148,7 +183,7 @@ impl Backend for Cpu {
             return Err(Error::unsupported(&*self.caps.name, "memory that the host can map", way_out));
         }
         let range = range(buffer, 0, bytes)?;
-        Ok(f(&mut buffer.as_mut_slice()[range]))
+        Ok(f(&mut self.writable(buffer)?[range]))
     }
 
     unsafe fn launch(&self, _: &Stream, kernel: &Kernel, groups: u32, args: &Args<'_, Self>) -> Result<()> {
@@ -187,6 +222,16 @@ impl Backend for Cpu {
     }
 }
 
+impl Cpu {
+    fn writable<'b>(&self, buffer: &'b mut Buffer) -> Result<&'b mut [u8]> {
+        let shared = || {
+            let (what, way_out) = ("writes to an array that somebody else has too", "give it away first");
+            Error::unsupported(&*self.caps.name, what, way_out)
+        };
+        buffer.as_mut_slice().ok_or_else(shared)
+    }
+}
+
 /// Bytes of a buffer, if they are in range.
 fn range(buffer: &Buffer, offset: u64, bytes: u64) -> Result<Range<usize>> {
     Error::check_range(offset, bytes, buffer.bytes as u64)
@@ -197,7 +242,7 @@ fn argument(arg: &Arg<'_, Cpu>) -> Argument {
     match arg {
         Arg::U32(count) => Argument::Count(*count),
         Arg::Accum(scalar) => Argument::Scalar(*scalar),
-        Arg::Memory(Memory::Device(buffer)) => Argument::Memory(buffer.start, buffer.bytes),
-        Arg::Memory(Memory::Host(host)) => Argument::Memory(host.start(), host.bytes()),
+        Arg::Memory(Given::Device(buffer)) => Argument::Memory(buffer.start(), buffer.bytes),
+        Arg::Memory(Given::Host(host)) => Argument::Memory(host.start(), host.bytes()),
     }
 }

@@ -1,7 +1,7 @@
 //! The verbs: copies, maps, launches, events.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
@@ -21,6 +21,8 @@ use crate::probe::{self, Found};
 
 /// Graphs of what was held back that a stream keeps: solvers need one for each kind of iteration, GMRES for each column.
 const MOST_GRAPHS: usize = 256;
+/// Hashes of what may become one.
+const MOST_SEEN: usize = 4096;
 
 /// An opened CUDA device.
 ///
@@ -51,6 +53,8 @@ pub struct Stream {
     held: RefCell<Option<Held>>,
     /// Of what was held back before.
     graphs: RefCell<HashMap<Vec<Command>, Graph>>,
+    /// Hashes of what was held back once.
+    seen: RefCell<HashSet<u64>>,
     stream: Owned<CUstream>,
 }
 
@@ -133,8 +137,8 @@ impl Drop for Stream {
 
 impl Stream {
     fn new(stream: Owned<CUstream>, timed: bool) -> Self {
-        let (staging, held, graphs) = Default::default();
-        Self { staging, timed, held, graphs, stream }
+        let (staging, held, graphs, seen) = Default::default();
+        Self { staging, timed, held, graphs, seen, stream }
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -228,7 +232,7 @@ impl Cuda {
         self.work(command.label(), || unsafe { command.start(stream.get()) })
     }
 
-    /// Starts what was held back, as the graph that it was before or else as a new one.
+    /// Starts what was held back: at the first time one by one, at the second as a new graph, then as that graph.
     fn start_held(&self, stream: &Stream, held: &Held) -> Result<()> {
         // SAFETY: `give` had the promise of each command when it was held back, which lasts until it has run; `held` keeps what they
         // use until then, since freeing waits for the device's work.
@@ -239,11 +243,23 @@ impl Cuda {
         }
         let mut graphs = stream.graphs.borrow_mut();
         if !graphs.contains_key(&held.commands) {
+            // What is held back once only is not worth a graph.
+            let mut seen = stream.seen.borrow_mut();
+            if seen.len() >= MOST_SEEN {
+                seen.clear();
+            }
+            if seen.insert(held.key()) {
+                return start();
+            }
             if graphs.len() >= MOST_GRAPHS {
                 stream.finish()?;
                 graphs.clear();
             }
-            graphs.insert(held.commands.clone(), self.capture::<Error>(stream, start)?);
+            match self.capture::<Error>(stream, start) {
+                Ok(graph) => drop(graphs.insert(held.commands.clone(), graph)),
+                // Of a driver without graphs, or without memory for one: nothing has run yet.
+                Err(_) => return start(),
+            }
         }
         // SAFETY: what was captured are the same launches with the same arguments, so the promise is the same.
         unsafe { self.replay(stream, &graphs[&held.commands]) }

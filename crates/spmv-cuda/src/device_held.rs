@@ -1,6 +1,7 @@
 //! What a stream is given to do, and what it holds back of that.
 
 use std::ffi::c_void;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr;
 use std::sync::Arc;
 
@@ -79,6 +80,13 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// The commands, nearly: others may have the same one.
+    pub(crate) fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.commands.hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// Takes a command, unless it uses memory of the caller, which goes when its owner says so.
     pub(crate) fn take(&mut self, command: &Command, buffers: &[Option<&Buffer>]) -> bool {
         let buffers = || buffers.iter().flatten();

@@ -52,17 +52,28 @@ pub(crate) fn candidates(
     let candidate = |known: Known| {
         let kernel = kernel(known)?;
         let algorithm = Algorithm::from(known);
-        let takes = match known.method().storage(stats, value, &kernel.tiling) {
-            Storage::Csr => true,
-            Storage::Own(cost) => cost.check(algorithm.name(), options.max_blow_up).is_ok(),
-            Storage::Unknown => false,
-        };
+        let takes = takes(known, &kernel, stats, value, options);
         let rates = profile.rates(known.method().facts().rates, value).filter(|_| takes)?;
         Some(Candidate { algorithm, kernel, seconds: rates.seconds(&work(known, &kernel, stats, caps)) })
     };
     let mut all: Vec<_> = Known::ALL.iter().copied().filter_map(candidate).collect();
     all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     all
+}
+
+/// Whether the layout of an algorithm takes the matrix.
+pub(crate) fn takes(
+    known: Known,
+    kernel: &KernelSpec,
+    stats: &MatrixStats,
+    value: Dtype,
+    options: &Options,
+) -> bool {
+    match known.method().storage(stats, value, &kernel.tiling) {
+        Storage::Csr => true,
+        Storage::Own(cost) => cost.check(Algorithm::from(known).name(), options.max_blow_up).is_ok(),
+        Storage::Unknown => false,
+    }
 }
 
 /// What an algorithm does for a matrix, in counts that its predicted time is a sum over.
@@ -109,14 +120,15 @@ pub fn work_of(
     is_known.then(|| work(known, kernel, stats, caps))
 }
 
-/// What `Auto` stands for, and why.
+/// What `Auto` stands for, and why: of the algorithms whose layout takes the matrix.
 pub(crate) fn choose(
     stats: &MatrixStats,
     caps: &DeviceCaps,
     profile: Option<&Profile>,
     candidates: &[Candidate],
+    takes: impl Fn(Known) -> bool,
 ) -> (Known, &'static str) {
-    let (rule, reason) = by_rule(stats, caps);
+    let (rule, reason) = by_rule(stats, caps, takes);
     let seconds_of = |known| candidates.iter().find(|c| c.algorithm == known).map(|c| c.seconds);
     let (Some(profile), Some(of_rule)) = (profile, seconds_of(rule.into())) else { return (rule, reason) };
     let worth = if profile.is_built_in() { WORTH_OF_ANOTHER } else { WORTH };
@@ -130,9 +142,13 @@ pub(crate) fn choose(
 }
 
 /// Without a prediction: what was found on the devices of `docs/performance.md`.
-fn by_rule(stats: &MatrixStats, caps: &DeviceCaps) -> (Known, &'static str) {
+fn by_rule(stats: &MatrixStats, caps: &DeviceCaps, takes: impl Fn(Known) -> bool) -> (Known, &'static str) {
     let suits = |known: &Known| known.method().suits(stats, caps).map(|why| (*known, why));
-    Known::ALL.iter().find_map(suits).unwrap_or((Known::ALL[0], "no other suits the matrix"))
+    Known::ALL
+        .iter()
+        .filter(|known| takes(**known))
+        .find_map(suits)
+        .unwrap_or((Known::ALL[0], "no other suits the matrix"))
 }
 
 #[cfg(test)]

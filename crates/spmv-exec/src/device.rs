@@ -36,12 +36,19 @@ struct Inner<B: Backend> {
     stretches: Mutex<Stretches>,
 }
 
+/// A use by a queue: in which stretch between waits, and in which recording, if it was recorded. 0 is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Use {
+    pub(crate) stretch: u64,
+    pub(crate) recording: u64,
+}
+
 /// Stretches of queues.
 #[derive(Debug, Default)]
 pub(crate) struct Stretches {
     /// Those that nobody has waited for.
     pub(crate) live: Vec<u64>,
-    /// Those of them whose last operations are held back.
+    /// Recordings whose operations are held back.
     pub(crate) held: Vec<u64>,
 }
 
@@ -50,10 +57,21 @@ impl Stretches {
     ///
     /// # Errors
     /// [`Error::Recorded`] for one that cannot be.
-    pub(crate) fn includes(&self, mut stretches: impl Iterator<Item = u64> + Clone) -> Result<bool> {
-        match stretches.clone().any(|one| self.held.contains(&one)) {
+    pub(crate) fn includes(&self, mut uses: impl Iterator<Item = Use> + Clone) -> Result<bool> {
+        match uses.clone().any(|one| self.held.contains(&one.recording)) {
             true => Err(Error::Recorded),
-            false => Ok(stretches.any(|one| self.live.contains(&one))),
+            false => Ok(uses.any(|one| self.live.contains(&one.stretch))),
+        }
+    }
+
+    /// Adds a use to those of stretches that are live.
+    pub(crate) fn note(&self, uses: &mut Vec<Use>, new: Use) {
+        match uses.iter_mut().find(|used| used.stretch == new.stretch) {
+            Some(used) => *used = new,
+            None => {
+                uses.retain(|used| self.live.contains(&used.stretch));
+                uses.push(new);
+            }
         }
     }
 }
@@ -229,11 +247,11 @@ pub struct DeviceVec<B: Backend, T> {
     values: PhantomData<T>,
 }
 
-/// Stretches of queues that have used a vector since somebody waited for all of them; 0 is none.
+/// Queues that have used a vector since somebody waited for all of them.
 #[derive(Debug, Default)]
 struct Uses {
-    writer: u64,
-    readers: Vec<u64>,
+    writer: Use,
+    readers: Vec<Use>,
 }
 
 /// Bytes of `n` elements; more than any buffer has, where they cannot be counted.
@@ -347,49 +365,47 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     /// As [`wait_for_forgotten`](Self::wait_for_forgotten), but not for a stretch whose next operation comes after all.
     fn wait_for_others(&mut self, own: u64) -> Result<()> {
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let others = uses.readers.iter().copied().chain([uses.writer]).filter(|one| *one != own);
+        let others = uses.readers.iter().copied().chain([uses.writer]).filter(|used| used.stretch != own);
         let is_used = self.device.stretches().includes(others)?;
         if self.unrepaired || *self.in_use.get_mut() > 0 || is_used {
             self.device.backend().wait_all()?;
             self.in_use.store(0, Ordering::Relaxed);
         }
-        uses.writer = 0;
+        uses.writer = Use::default();
         uses.readers.clear();
         Ok(())
     }
 
     /// Before a use that reads: waits for queues that still write the vector.
     pub(crate) fn wait_for_writers(&self) -> Result<()> {
-        self.read_by(0)
+        self.read_by(Use::default())
     }
 
-    /// Notes that a stretch of a queue reads the vector (0: that somebody else does, who is not waited for); waits for others
-    /// that still write it.
-    pub(crate) fn read_by(&self, stretch: u64) -> Result<()> {
+    /// Notes that a queue reads the vector (or that somebody else does, who is not waited for); waits for others that still write it.
+    pub(crate) fn read_by(&self, new: Use) -> Result<()> {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        if uses.writer != stretch && uses.writer != 0 {
+        if uses.writer.stretch != new.stretch && uses.writer.stretch != 0 {
             if self.device.stretches().includes([uses.writer].into_iter())? {
                 self.device.backend().wait_all()?;
             }
-            uses.writer = 0;
+            uses.writer = Use::default();
         }
-        if stretch != 0 && !uses.readers.contains(&stretch) {
-            uses.readers.retain(|reader| self.device.stretches().live.contains(reader));
-            uses.readers.push(stretch);
+        if new.stretch != 0 {
+            self.device.stretches().note(&mut uses.readers, new);
         }
         Ok(())
     }
 
-    /// Notes that a stretch of a queue writes the vector; waits for all others that use it.
-    pub(crate) fn written_by(&mut self, stretch: u64) -> Result<()> {
+    /// Notes that a queue writes the vector; waits for all others that use it.
+    pub(crate) fn written_by(&mut self, new: Use) -> Result<()> {
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let others = |used: &u64| *used != stretch;
+        let others = |used: &Use| used.stretch != new.stretch;
         let is_own = self.unrepaired || *self.in_use.get_mut() > 0;
-        if is_own || others(&uses.writer) && uses.writer != 0 || uses.readers.iter().any(others) {
-            self.wait_for_others(stretch)?;
+        if is_own || others(&uses.writer) && uses.writer.stretch != 0 || uses.readers.iter().any(others) {
+            self.wait_for_others(new.stretch)?;
         }
         self.unrepaired = false;
-        self.uses.get_mut().unwrap_or_else(PoisonError::into_inner).writer = stretch;
+        self.uses.get_mut().unwrap_or_else(PoisonError::into_inner).writer = new;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Arc;
 
-use spmv_backend::{Backend, HostSlice, KernelId, KernelSpec, Memory};
+use spmv_backend::{Backend, HostArray, HostSlice, KernelId, KernelSpec, Memory};
 use spmv_core::format::{BySlot, Cost};
 use spmv_core::{Accum, CsrView, Offset, Tiling, Value};
 
@@ -51,6 +51,8 @@ pub(crate) struct Prepare<'a, B: Backend> {
     pub(crate) span: Span,
     /// How wide the matrix's regular part is, where the algorithm has one.
     pub(crate) regular_width: usize,
+    /// Arrays of the matrix that the device may keep.
+    pub(crate) given: &'a [Arc<dyn HostArray>],
 }
 
 impl<B: Backend> Prepare<'_, B> {
@@ -65,9 +67,16 @@ impl<B: Backend> Prepare<'_, B> {
         self.device.compiled(spec.expect("`helpers` lists every kernel that `build` asks for"))
     }
 
-    /// A copy on the device.
+    /// A copy on the device; the very array, where it was given away and the device can use it.
     pub(crate) fn copy<E: bytemuck::Pod>(&self, elements: &[E]) -> Result<B::Buffer> {
         let backend = self.device.backend();
+        let is_given = |array: &&Arc<dyn HostArray>| {
+            array.bytes().as_ptr_range() == bytemuck::cast_slice::<E, u8>(elements).as_ptr_range()
+        };
+        let given = self.given.iter().find(is_given).filter(|_| !elements.is_empty());
+        if let Some(buffer) = given.and_then(|array| backend.adopt_array(array)) {
+            return Ok(buffer);
+        }
         let mut buffer = backend.alloc(size_of_val(elements) as u64)?;
         self.device.copies(|s| backend.write(s, &mut buffer, 0, bytemuck::cast_slice(elements)))?;
         Ok(buffer)

@@ -11,7 +11,7 @@ use spmv_model::Profile;
 
 use crate::algorithms::{Algorithm, Known};
 use crate::carries::lanes;
-use crate::choose::{Candidate, candidates, choose};
+use crate::choose::{Candidate, candidates, choose, takes};
 use crate::error::Result;
 use crate::method::{HALF, Launch, Limits, Repair, Sums, bits};
 use crate::options::{Fixup, Options};
@@ -111,7 +111,10 @@ pub fn plan(
     let candidates =
         profile.map_or_else(Vec::new, |profile| candidates(stats, value, caps, profile, options, able));
     let (known, reason) = match options.algorithm.known() {
-        None => choose(stats, caps, profile, &candidates),
+        None => {
+            let takes = |known| able(known).is_none_or(|kernel| takes(known, &kernel, stats, value, options));
+            choose(stats, caps, profile, &candidates, takes)
+        }
         Some(asked) => (asked, "asked for"),
     };
     let kernel = kernel(known)?;

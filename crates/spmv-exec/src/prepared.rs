@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use spmv_backend::{Addressed, Backend};
+use spmv_backend::{Addressed, Backend, DeviceKind, HostArray};
 use spmv_core::format::Cost;
 use spmv_core::tiling::{Piece, split_rows};
-use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Value};
+use spmv_core::{Csr, CsrView, MatrixStats, Offset, RowStats, SharedCsr, Value};
 
 use crate::algorithms::Algorithm;
-use crate::device::{Device, DeviceVec};
+use crate::device::{Device, DeviceVec, Use};
 use crate::error::{Error, Result};
 use crate::method::{Limits, Storage};
 use crate::options::Options;
@@ -42,8 +42,8 @@ pub struct Prepared<B: Backend, T: Value> {
     pub(crate) alive: Arc<()>,
     /// First entry of each part, and the end.
     entries: Vec<usize>,
-    /// Stretches of queues that multiplied by it.
-    pub(crate) readers: Mutex<Vec<u64>>,
+    /// Queues that multiplied by it.
+    pub(crate) readers: Mutex<Vec<Use>>,
     prepare_s: f64,
 }
 
@@ -57,7 +57,7 @@ impl<B: Backend> Device<B> {
     /// As [`plan()`](crate::plan()). Whether a layout that was asked for takes the matrix is seen when it is made.
     pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
         match self.profile(T::DTYPE).filter(|_| options.is_as_measured()) {
-            None if options.algorithm == Algorithm::Auto => {
+            None if options.algorithm == Algorithm::Auto && self.caps().kind == DeviceKind::DiscreteGpu => {
                 plan(MatrixStats::of_diagonals(a), T::DTYPE, self.caps(), None, options)
             }
             None => plan(&RowStats::of(a), T::DTYPE, self.caps(), None, options),
@@ -76,6 +76,38 @@ impl<B: Backend> Device<B> {
         a: CsrView<'_, T, O>,
         options: &Options,
     ) -> Result<Prepared<B, T>> {
+        self.prepare_given(a, &[], options)
+    }
+
+    /// As [`prepare`](Self::prepare), of a matrix that is given away: where kernels can use host memory, its columns and values are
+    /// not copied, nor are its row offsets of 32 bits, unless the algorithm has a layout of its own or the matrix is split. What is not
+    /// kept is freed.
+    ///
+    /// ```
+    /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
+    /// let a = spmv_core::Csr::from_coo(2, 2, &[(0, 1, 2.0f32)])?;
+    /// let prepared = device.prepare_owned(a, &Default::default())?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare); the matrix is lost then.
+    pub fn prepare_owned<T: Value, O: Offset>(
+        &self,
+        a: Csr<T, O>,
+        options: &Options,
+    ) -> Result<Prepared<B, T>> {
+        let a = SharedCsr::from(a);
+        let given: [Arc<dyn HostArray>; 3] = [a.row_ptr(), a.cols(), a.vals()];
+        self.prepare_given(a.view(), &given, options)
+    }
+
+    fn prepare_given<T: Value, O: Offset>(
+        &self,
+        a: CsrView<'_, T, O>,
+        given: &[Arc<dyn HostArray>],
+        options: &Options,
+    ) -> Result<Prepared<B, T>> {
         let start = Instant::now();
         let mut plan = self.plan(a, options)?;
         plan.regular_width = plan.known.regular_width(a, options.regular_width);
@@ -89,7 +121,7 @@ impl<B: Backend> Device<B> {
         let helpers = plan.known.method().helpers(&plan.kernel, self.caps(), plan.repair);
         helpers.iter().chain([&plan.kernel]).try_for_each(|spec| self.kernel(spec).map(drop))?;
         let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
-        let parts = pieces.iter().map(|piece| self.part(a, piece, &plan)).collect::<Result<_>>()?;
+        let parts = pieces.iter().map(|piece| self.part(a, given, piece, &plan)).collect::<Result<_>>()?;
         let prepare_s = start.elapsed().as_secs_f64();
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let entries = std::iter::once(0).chain(pieces.iter().map(|piece| piece.entries.end)).collect();
@@ -100,6 +132,7 @@ impl<B: Backend> Device<B> {
     fn part<T: Value, O: Offset>(
         &self,
         a: CsrView<'_, T, O>,
+        given: &[Arc<dyn HostArray>],
         piece: &Piece,
         plan: &Plan,
     ) -> Result<Box<dyn Layout<B, T>>> {
@@ -109,8 +142,8 @@ impl<B: Backend> Device<B> {
         let span = Span { row_base, n_rows, nnz, continues: *continues };
         let helpers = plan.known.method().helpers(&plan.kernel, self.caps(), plan.repair);
         let regular_width = plan.regular_width.unwrap_or(0);
-        let to =
-            Prepare { device: self, kernel: plan.kernel, helpers, repair: plan.repair, span, regular_width };
+        let (kernel, repair) = (plan.kernel, plan.repair);
+        let to = Prepare { device: self, kernel, helpers, repair, span, regular_width, given };
         let piece = a.piece(piece, &row_ptr)?;
         plan.known.build(&to, piece).map_err(|e| e.in_rows_from(rows.start))
     }
@@ -186,10 +219,11 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             let (what, expected) = ("the slice of values", self.plan.rows.nnz);
             return Err(Error::Length { what, found: vals.len(), expected });
         }
-        let readers = std::mem::take(self.readers.get_mut().unwrap_or_else(PoisonError::into_inner));
-        self.device.stretches().includes(readers.into_iter())?;
+        let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.device.stretches().includes(readers.iter().copied())?;
         // Runs that were forgotten are waited for too.
         self.device.backend().wait_all()?;
+        readers.clear();
         for (part, entries) in self.parts.iter().zip(self.entries.windows(2)) {
             for values in part.values().into_iter().flatten() {
                 values.set(&self.device, &vals[entries[0]..entries[1]])?;

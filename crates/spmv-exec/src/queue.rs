@@ -10,7 +10,7 @@ use spmv_backend::arguments::{VecDot, VecReduce, VecUpdate};
 use spmv_backend::{Backend, Memory};
 use spmv_core::{Accum, Dtype, Value};
 
-use crate::device::{Device, DeviceVec};
+use crate::device::{Device, DeviceVec, Use};
 use crate::error::{Error, Result};
 use crate::factor::{DeviceScalar, Factor};
 use crate::launch::{Scaling, launch, scalar};
@@ -32,7 +32,7 @@ const OP_GREATEST: u32 = 1;
 /// No two queues, and no two stretches of one between waits, have the same number.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-fn next_id() -> u64 {
+pub(crate) fn next_id() -> u64 {
     NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
 
@@ -68,8 +68,8 @@ pub struct Queue<B: Backend> {
     /// The number of what is on its way since the last wait, and whether there is something.
     pub(crate) stretch: u64,
     is_busy: bool,
-    /// Whether operations are held back.
-    pub(crate) holds: bool,
+    /// That which operations are held back for; 0 for none.
+    pub(crate) recording: u64,
 }
 
 impl<B: Backend> Device<B> {
@@ -88,7 +88,7 @@ impl<B: Backend> Device<B> {
             id: next_id(),
             stretch: next_id(),
             is_busy: false,
-            holds: false,
+            recording: 0,
         })
     }
 }
@@ -138,13 +138,9 @@ impl<B: Backend> Queue<B> {
         }
         self.reads("x", x)?;
         self.writes("y", y, !beta.is_zero())?;
-        {
-            let mut readers = a.readers.lock().unwrap_or_else(PoisonError::into_inner);
-            if readers.last() != Some(&self.stretch) {
-                readers.retain(|reader| self.device.stretches().live.contains(reader));
-                readers.push(self.stretch);
-            }
-        }
+        let mut readers = a.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.device.stretches().note(&mut readers, self.use_now());
+        drop(readers);
         let (alive, own) = self.workspaces.remove(&a.id).expect("inserted above");
         let mut own = own.downcast::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
         // Runs of this workspace are on the queue's stream alone.
@@ -396,7 +392,7 @@ impl<B: Backend> Queue<B> {
         vec.is_on(what, &self.device)?;
         vec.check_repaired()?;
         self.begin();
-        vec.read_by(self.stretch)
+        vec.read_by(self.use_now())
     }
 
     fn writes<V: Value>(
@@ -410,7 +406,11 @@ impl<B: Backend> Queue<B> {
             vec.check_repaired()?;
         }
         self.begin();
-        vec.written_by(self.stretch)
+        vec.written_by(self.use_now())
+    }
+
+    fn use_now(&self) -> Use {
+        Use { stretch: self.stretch, recording: self.recording }
     }
 
     pub(crate) fn begin(&mut self) {

@@ -3,15 +3,15 @@
 use spmv_backend::Backend;
 
 use crate::error::{Error, Result};
-use crate::queue::Queue;
+use crate::queue::{Queue, next_id};
 
 impl<B: Backend> Queue<B> {
-    /// Queues what `work` does, as one launch where the device can: a CUDA graph, which is made at the first time and kept, and
+    /// Queues what `work` does, as one launch where the device can: a CUDA graph, which is made at the second time and kept, and
     /// started whenever the same operations on the same vectors, scalars and matrices are recorded again. Elsewhere each operation
     /// starts at once.
     ///
-    /// Until `work` returns, its vectors can be used through this queue alone ([`Error::Recorded`]). What waits in it ends the recording:
-    /// reads and writes of scalars, [`wait`](Self::wait), and products whose sums the host repairs.
+    /// Until `work` returns, its vectors can be used through this queue alone ([`Error::Recorded`]). What waits or submits in it ends the recording:
+    /// reads and writes of scalars, new programs, [`wait`](Self::wait), [`submit`](Self::submit), and products whose sums the host repairs.
     ///
     /// ```
     /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
@@ -28,20 +28,21 @@ impl<B: Backend> Queue<B> {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns; what it queued before is started all the same. Failures of the device.
+    /// What `work` returns, and what it queued before is started all the same, if it can be; failures of the device.
     pub fn record<E: From<Error>>(&mut self, work: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
         let within_another = self.hold();
-        let done = work(self);
-        let released = if within_another { Ok(()) } else { self.release() };
+        let mut held = Held { queue: self, ends: !within_another };
+        let done = work(held.queue);
+        let released = held.end();
         done.and_then(|()| Ok(released?))
     }
 
     /// Begins what [`record`](Self::record) does, until [`release`](Self::release). Whether operations were held back before.
     pub fn hold(&mut self) -> bool {
-        let before = self.holds;
+        let before = self.recording != 0;
         if !before && self.device.backend().hold(&self.stream) {
-            self.holds = true;
-            self.device.stretches().held.push(self.stretch);
+            self.recording = next_id();
+            self.device.stretches().held.push(self.recording);
         }
         before
     }
@@ -51,12 +52,31 @@ impl<B: Backend> Queue<B> {
     /// # Errors
     /// Failures of the device; what vectors then hold is unspecified.
     pub fn release(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.holds) {
+        let recording = std::mem::take(&mut self.recording);
+        if recording == 0 {
             return Ok(());
         }
         let released = self.device.backend().release(&self.stream);
-        let stretch = self.stretch;
-        self.device.stretches().held.retain(|held| *held != stretch);
+        self.device.stretches().held.retain(|held| *held != recording);
         self.passed(released)
+    }
+}
+
+/// A queue while it records. Where that ends, what is held back is started, after a panic too.
+struct Held<'q, B: Backend> {
+    queue: &'q mut Queue<B>,
+    ends: bool,
+}
+
+impl<B: Backend> Held<'_, B> {
+    fn end(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.ends) { self.queue.release() } else { Ok(()) }
+    }
+}
+
+impl<B: Backend> Drop for Held<'_, B> {
+    fn drop(&mut self) {
+        // Where an error can be returned, `end` was called before.
+        let _ = self.end();
     }
 }

@@ -1,10 +1,11 @@
 //! One type over all backends: the only one with `dyn`.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use spmv_backend::{Backend, DeviceCaps};
-use spmv_core::{Accum, AnyCsr, Dtype, Value, for_each_value};
+use spmv_core::{Accum, AnyCsr, Csr, Dtype, Offset, Value, for_each_value};
 use spmv_exec::{Device, DeviceScalar, Options, Plan, Profile, Result};
 use spmv_hetero::Steering;
 
@@ -127,10 +128,33 @@ pub trait AnyDevice: DeviceOfEach + Debug {
 /// A device, and why the profile or models that were kept for it are not used.
 pub(crate) type Opened = Result<(Arc<dyn AnyDevice>, Option<String>)>;
 
+/// A matrix whose offset type is known at run time only.
+#[derive(Debug)]
+pub enum OwnedCsr<T> {
+    U32(Csr<T, u32>),
+    U64(Csr<T, u64>),
+}
+
+impl<T: Value> OwnedCsr<T> {
+    pub(crate) fn of<O: Offset>(a: Csr<T, O>) -> Self {
+        match (Box::new(a) as Box<dyn Any>).downcast() {
+            Ok(a) => Self::U32(*a),
+            Err(a) => Self::U64(*a.downcast().expect("offsets have 32 or 64 bits")),
+        }
+    }
+}
+
 /// What a device does for one value type.
 pub trait DeviceOf<T: Value>: Send + Sync {
     fn plan(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Plan>;
     fn prepare(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>>;
+    /// Of a matrix that is given away.
+    fn prepare_owned(&self, a: OwnedCsr<T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>> {
+        match a {
+            OwnedCsr::U32(a) => self.prepare(a.view().erase(), options),
+            OwnedCsr::U64(a) => self.prepare(a.view().erase(), options),
+        }
+    }
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>>;
 }
 
@@ -146,6 +170,13 @@ impl<B: Backend, T: Value> DeviceOf<T> for Device<B> {
         Ok(match a {
             AnyCsr::U32(a) => Box::new(Device::prepare(self, a, options)?),
             AnyCsr::U64(a) => Box::new(Device::prepare(self, a, options)?),
+        })
+    }
+
+    fn prepare_owned(&self, a: OwnedCsr<T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>> {
+        Ok(match a {
+            OwnedCsr::U32(a) => Box::new(Device::prepare_owned(self, a, options)?),
+            OwnedCsr::U64(a) => Box::new(Device::prepare_owned(self, a, options)?),
         })
     }
 

@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use spmv_core::{CsrView, Offset, RowStats, Value};
+use spmv_core::{Csr, CsrView, Offset, RowStats, Value};
 use spmv_exec::{Options, Plan, RunStats};
 use spmv_hetero::Partition;
 
 use crate::context::Context;
-use crate::erased::Scalar;
+use crate::erased::{OwnedCsr, Scalar};
 use crate::erased_matrix::{AnyGraph, AnyMatrix, AnyPending, AnyWorkspace, Mismatch};
 use crate::error::{Error, Result};
 use crate::vector::Vector;
@@ -146,6 +146,24 @@ impl Context {
         options: &Options,
     ) -> Result<Matrix<T>> {
         let erased = T::device(&*self.origin.device).prepare(a.into().erase(), options)?;
+        Ok(Matrix::new(self.clone(), erased))
+    }
+
+    /// As [`prepare_with`](Self::prepare_with), of a matrix that is given away. Where kernels can use the host's memory, as on the
+    /// CPU, its arrays are kept instead of copied, unless the plan has a layout of its own; elsewhere it is freed once it is copied.
+    ///
+    /// ```
+    /// use spmv::{Context, Csr, Options};
+    /// let a = Csr::from_coo(1, 1, &[(0, 0, 2.0f64)])?;
+    /// let a = Context::auto()?.prepare_owned(a, &Options::default())?;
+    /// assert_eq!(a.multiply(&[3.0])?, [6.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`prepare_with`](Self::prepare_with); the matrix is lost then.
+    pub fn prepare_owned<T: Scalar, O: Offset>(&self, a: Csr<T, O>, options: &Options) -> Result<Matrix<T>> {
+        let erased = T::device(&*self.origin.device).prepare_owned(OwnedCsr::of(a), options)?;
         Ok(Matrix::new(self.clone(), erased))
     }
 }

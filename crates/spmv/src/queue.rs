@@ -284,12 +284,12 @@ impl Queue {
         self.told(done)
     }
 
-    /// Queues what `work` does, as one launch where the device can: a CUDA graph, which is made at the first time and kept, and
+    /// Queues what `work` does, as one launch where the device can: a CUDA graph, which is made at the second time and kept, and
     /// started whenever the same operations on the same vectors, scalars and matrices are recorded again. Elsewhere each operation
     /// starts at once. A queue keeps 256 graphs.
     ///
-    /// Until `work` returns, its vectors can be used through this queue alone. What waits in it ends the recording: reads and writes of
-    /// scalars, [`wait`](Self::wait), and products whose sums the host repairs.
+    /// Until `work` returns, its vectors can be used through this queue alone. What waits or submits in it ends the recording: reads and writes
+    /// of scalars, new programs, [`wait`](Self::wait), [`submit`](Self::submit), and products whose sums the host repairs.
     ///
     /// ```
     /// let context = spmv::Context::auto()?;
@@ -306,15 +306,16 @@ impl Queue {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns; what it queued before is started all the same. Failures of the device.
+    /// What `work` returns, and what it queued before is started all the same, if it can be; failures of the device.
     pub fn record<E: From<Error>>(
         &mut self,
         work: impl FnOnce(&mut Self) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let within_another = self.erased.hold();
-        let done = work(self);
-        let released = if within_another { Ok(()) } else { self.erased.release() };
-        done.and_then(|()| Ok(released.map_err(Error::from)?))
+        let mut held = Held { queue: self, ends: !within_another };
+        let done = work(held.queue);
+        let released = held.end();
+        done.and_then(|()| Ok(released?))
     }
 
     /// Hands over what has been queued, so that the device begins; waiting does so too.
@@ -347,5 +348,24 @@ impl Queue {
 
     fn told(&self, done: std::result::Result<(), Mismatch>) -> Result<()> {
         done.map_err(|e| Error::of(e, self.backend))
+    }
+}
+
+/// A queue while it records. Where that ends, what is held back is started, after a panic too.
+struct Held<'q> {
+    queue: &'q mut Queue,
+    ends: bool,
+}
+
+impl Held<'_> {
+    fn end(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.ends) { Ok(self.queue.erased.release()?) } else { Ok(()) }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Where an error can be returned, `end` was called before.
+        let _ = self.end();
     }
 }

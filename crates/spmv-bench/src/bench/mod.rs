@@ -12,6 +12,7 @@ pub(crate) mod inputs;
 pub(crate) mod live;
 pub(crate) mod measure;
 mod peers;
+pub(crate) mod prepare;
 pub(crate) mod regular;
 pub(crate) mod report;
 pub(crate) mod runner;

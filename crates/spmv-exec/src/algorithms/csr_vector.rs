@@ -17,7 +17,7 @@ const EVEN: Bound<f64> = Bound { is: 8.0, by: AUTO };
 const SHORT_STEPS: Bound<u64> = Bound { is: 16, by: AUTO };
 /// Lanes of a compute unit that must have a row to take, or part of one, where rows are not cut. Below, the whole device
 /// waits for a few of its units.
-const BUSY_LANES: Bound<u64> = Bound { is: 256, by: AUTO };
+pub(super) const BUSY_LANES: Bound<u64> = Bound { is: 256, by: AUTO };
 
 pub(crate) struct CsrVector;
 

@@ -9,11 +9,15 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
 use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
+use super::csr_vector::BUSY_LANES;
 use crate::tilings::{Bound, ROW_A_LANE, Row};
 use crate::values::{Order, Values};
 
 /// Bytes over those of CSR, up to which diagonals are expected to be faster: no column is read, and every access is to neighbours.
 const WORTH: Bound<f64> = Bound { is: 0.8, by: SOLVE };
+
+/// Diagonals up to which a lane has a whole row: as many as stencils have.
+const FEW: Bound<usize> = Bound { is: 32, by: SOLVE };
 
 const SOLVE: &str =
     "cargo xtask solve --backend cuda --algorithm dia,csr_vector: docs/results/2026-11-23-h200-solve.txt";
@@ -46,8 +50,12 @@ impl Method for Dia {
     fn suits(&self, stats: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
         let cost = |value| Cost::dia(&stats.rows, stats.diagonals.unwrap_or(0), value);
         // The widest values save least.
-        let saves = stats.diagonals.is_some_and(|n| n > 0) && cost(Dtype::F64).blow_up() <= WORTH.is;
-        (saves && caps.kind == DeviceKind::DiscreteGpu)
+        let is_few = stats.diagonals.is_some_and(|n| (1..=FEW.is).contains(&n));
+        let saves = is_few && cost(Dtype::F64).blow_up() <= WORTH.is;
+        // Measured with CUDA alone, which that is.
+        let is_cuda = caps.cross_block_reduction;
+        let fills = stats.rows.n_rows as u64 >= u64::from(caps.compute_units) * BUSY_LANES.is;
+        (saves && fills && is_cuda && caps.kind == DeviceKind::DiscreteGpu)
             .then_some("all entries lie on a few diagonals: no column is read")
     }
 

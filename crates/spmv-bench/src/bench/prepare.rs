@@ -1,0 +1,172 @@
+//! `cargo xtask prepare`: what it costs to hand a matrix over, in products of it.
+
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use spmv::{BackendKind, Csr, Dtype, Matrix, Options};
+use spmv_io::generate;
+
+use super::devices::{self, Target};
+use super::report::Cache;
+use super::stop::Stop;
+use super::text::aligned;
+
+/// `cargo xtask prepare`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Millions of entries of each matrix, nearly.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=400))]
+    millions: u32,
+    /// Backends, with all their devices; all that open, without it.
+    #[arg(long, value_delimiter = ',')]
+    backend: Vec<BackendKind>,
+    /// Times that each is done, in turn, after one that does not count.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+}
+
+/// Products of a measurement.
+const PRODUCTS: u32 = 10;
+
+/// A row of the table for each matrix and device.
+///
+/// # Errors
+/// If a device fails, or a product is wrong.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let stop = Stop::at_interrupt()?;
+    let targets = devices::open(&args.backend)?;
+    let mut rows = Vec::new();
+    for (name, a) in matrices(args.millions as usize * 1_000_000)? {
+        for target in &targets {
+            match target.obstacle(Dtype::F64, Cache::Warm) {
+                Some(why) => eprintln!("{why}"),
+                None => {
+                    let times = (0..=args.repeat).map(|_| {
+                        stop.check()?;
+                        Times::measure(target, &a).with_context(|| format!("{}, {name}", target.label))
+                    });
+                    rows.push(row(name, target, &a, times.collect::<anyhow::Result<Vec<_>>>()?));
+                }
+            }
+        }
+    }
+    let header = [
+        "matrix",
+        "entries",
+        "by",
+        "product, ms",
+        "Csr::new",
+        "prepare",
+        "prepare_owned",
+        "set_values",
+        "set_values over a copy",
+    ];
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "f64 matrices; medians of {}, all but the first and the last column in products of the matrix\n",
+        args.repeat
+    )?;
+    writeln!(out, "{}", aligned(header.map(str::to_owned).to_vec(), rows))?;
+    writeln!(out, "\nmachine: {}\ncommit: {}", super::machine(), super::commit())?;
+    Ok(())
+}
+
+/// Regular and irregular ones of nearly as many entries.
+fn matrices(nnz: usize) -> anyhow::Result<[(&'static str, Csr<f64>); 4]> {
+    let side = ((nnz / 7) as f64).cbrt() as usize;
+    let per_node = 3 * 9 * 3;
+    Ok([
+        ("3-D Laplacian", generate::laplacian_3d(side)?),
+        ("finite elements", generate::fem(nnz / per_node, 3, 8, 2000, 1)?),
+        ("scattered", generate::scattered(&vec![16; nnz / 16], nnz / 16, 2)?),
+        ("power law", generate::power_law_rows(nnz / 10, nnz / 10, 3, 20_000, 2.2, 3)?),
+    ])
+}
+
+/// Seconds.
+struct Times {
+    product: f64,
+    new: f64,
+    prepare: f64,
+    prepare_owned: f64,
+    set_values: f64,
+    copy: f64,
+}
+
+impl Times {
+    fn measure(target: &Target, a: &Csr<f64>) -> anyhow::Result<Self> {
+        let (context, options) = (&target.context, Options::default());
+        let (n_rows, n_cols) = (a.n_rows(), a.n_cols());
+        let (row_ptr, cols, vals) = a.clone().into_parts();
+        let (new, owned) = timed(|| Ok(Csr::new(n_rows, n_cols, row_ptr, cols, vals)?))?;
+        let (prepare, prepared) = timed(|| Ok(context.prepare(a)?))?;
+        let (product, of_copy) = product(&prepared)?;
+        drop(prepared);
+        let (prepare_owned, mut prepared) = timed(|| Ok(context.prepare_owned(owned, &options)?))?;
+        let (_, of_given) = self::product(&prepared)?;
+        ensure!(
+            of_copy == of_given,
+            "the products of a matrix that is copied and of one that is given differ"
+        );
+        let mut to = vec![0.0; a.nnz()];
+        let (set_values, ()) = timed(|| Ok(prepared.set_values(a.vals())?))?;
+        to.copy_from_slice(a.vals());
+        let (copy, ()) = timed(|| {
+            to.copy_from_slice(std::hint::black_box(a.vals()));
+            Ok(())
+        })?;
+        std::hint::black_box(to);
+        Ok(Self { product, new, prepare, prepare_owned, set_values, copy })
+    }
+}
+
+fn timed<R>(work: impl FnOnce() -> anyhow::Result<R>) -> anyhow::Result<(f64, R)> {
+    let start = Instant::now();
+    let result = work()?;
+    Ok((start.elapsed().as_secs_f64(), result))
+}
+
+/// Seconds of a product, and its result.
+fn product(a: &Matrix<f64>) -> anyhow::Result<(f64, Vec<f64>)> {
+    let x: Vec<f64> = (0..a.n_cols()).map(|i| (i % 7) as f64).collect();
+    let (x, mut y, mut queue) = (a.context().upload(&x)?, a.zeros_y()?, a.context().queue()?);
+    queue.apply(a, 1.0, &x, 0.0, &mut y)?;
+    queue.wait()?;
+    let start = Instant::now();
+    (0..PRODUCTS).try_for_each(|_| queue.apply(a, 1.0, &x, 0.0, &mut y))?;
+    queue.wait()?;
+    let seconds = start.elapsed().as_secs_f64() / f64::from(PRODUCTS);
+    Ok((seconds, y.to_vec()?))
+}
+
+fn row(name: &str, target: &Target, a: &Csr<f64>, times: Vec<Times>) -> Vec<String> {
+    let median = |of: &dyn Fn(&Times) -> f64| {
+        let mut all: Vec<f64> = times[1..].iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    let in_products = |of: fn(&Times) -> f64| format!("{:.2}", median(&|t| of(t) / t.product));
+    vec![
+        name.to_owned(),
+        a.nnz().to_string(),
+        target.label.clone(),
+        format!("{:.2}", median(&|t| t.product) * 1e3),
+        in_products(|t| t.new),
+        in_products(|t| t.prepare),
+        in_products(|t| t.prepare_owned),
+        in_products(|t| t.set_values),
+        format!("{:.2}", median(&|t| t.set_values / t.copy)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_that_are_given_multiply_as_copies_do() {
+        run(&Args { millions: 1, backend: vec![BackendKind::Cpu], repeat: 1 }).unwrap();
+    }
+}
