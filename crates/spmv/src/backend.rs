@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// ```
 /// use spmv::BackendKind;
 /// assert_eq!("cpu".parse(), Ok(BackendKind::Cpu));
-/// assert_eq!(BackendKind::OpenCl.to_string(), "opencl");
+/// assert_eq!(BackendKind::Cpu.to_string(), "cpu");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -17,6 +17,7 @@ pub enum BackendKind {
     #[cfg(feature = "cuda")]
     Cuda,
     /// GPUs and other devices with an OpenCL driver.
+    #[cfg(feature = "opencl")]
     OpenCl,
     /// Vulkan, Metal and Direct3D 12 devices.
     #[cfg(feature = "wgpu")]
@@ -29,6 +30,7 @@ pub enum BackendKind {
 const KINDS: &[BackendKind] = &[
     #[cfg(feature = "cuda")]
     BackendKind::Cuda,
+    #[cfg(feature = "opencl")]
     BackendKind::OpenCl,
     #[cfg(feature = "wgpu")]
     BackendKind::Wgpu,
@@ -52,6 +54,7 @@ impl BackendKind {
         match self {
             #[cfg(feature = "cuda")]
             BackendKind::Cuda => "cuda",
+            #[cfg(feature = "opencl")]
             BackendKind::OpenCl => "opencl",
             #[cfg(feature = "wgpu")]
             BackendKind::Wgpu => "wgpu",

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use spmv_backend::{DeviceCaps, DeviceKind};
+use spmv_backend::DeviceCaps;
+#[cfg(any(feature = "opencl", feature = "wgpu"))]
+use spmv_backend::DeviceKind;
 use spmv_core::{CsrView, Dtype, Offset};
 use spmv_exec::{Options, Plan, Profile};
 use spmv_hetero::Steering;
@@ -40,6 +42,7 @@ const BACKENDS: &[Entry] = &[
         },
         passes: |_| None,
     },
+    #[cfg(feature = "opencl")]
     Entry {
         kind: BackendKind::OpenCl,
         n_devices: || match spmv_opencl::Options::from_env()?.device {

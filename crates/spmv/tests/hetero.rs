@@ -195,6 +195,7 @@ fn main() {
         Cpu::open(spmv_cpu::Options { mask: discrete, ..Default::default() }),
         &mut trials,
     );
+    #[cfg(feature = "opencl")]
     of_device("opencl", spmv_opencl::Options::from_env().and_then(spmv_opencl::OpenCl::open), &mut trials);
     #[cfg(feature = "wgpu")]
     of_device("wgpu", spmv_wgpu::Options::from_env().and_then(spmv_wgpu::Wgpu::open), &mut trials);
