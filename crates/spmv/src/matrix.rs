@@ -355,6 +355,6 @@ impl<T: Scalar> Matrix<T> {
     }
 
     fn error(&self, e: Mismatch) -> Error {
-        Error::of(e, self.context.backend())
+        e.into()
     }
 }

@@ -87,7 +87,7 @@ where
     let problem = Problem::<T>::of(&part.matrix);
     let by = |algorithm| Options { algorithm, ..Options::default() };
     let (layout, refused) = match Entrant::prepare(target, &part.options(T::DTYPE), &problem.a) {
-        Err(spmv::Error::Exec(spmv_exec::Error::Format(why))) => (None, Some(why.to_string())),
+        Err(spmv::Error::Layout(why)) => (None, Some(why.to_string())),
         entrant => (Some(entrant?), None),
     };
     let auto = Entrant::prepare(target, &by(Algorithm::Auto), &problem.a)?;

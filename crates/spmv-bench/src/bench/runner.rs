@@ -108,7 +108,7 @@ where
             let options = Options { algorithm, tiling, ..Options::default() };
             match Entrant::prepare(target, &options, &problem.a) {
                 Ok(entrant) => entrants.push((inputs.len() - 1, *target, algorithm, entrant)),
-                Err(spmv::Error::Exec(spmv_exec::Error::Format(why))) => {
+                Err(spmv::Error::Layout(why)) => {
                     report.leave_out(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, target.label));
                 }
                 Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", target.label)),
