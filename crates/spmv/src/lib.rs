@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod builder;
 mod context;
 mod device;
+mod entries;
 mod erased;
 mod erased_matrix;
 mod erased_queue;
@@ -19,7 +21,8 @@ mod profiles;
 mod queue;
 mod vector;
 
-pub use backend::{BackendKind, Tried, UnknownBackend};
+pub use backend::{BackendKind, Memory, Tried, UnknownBackend};
+pub use builder::ContextBuilder;
 pub use context::Context;
 pub use erased::{Element, Real, Scalar};
 pub use error::{Error, Result};
