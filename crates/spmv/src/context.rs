@@ -75,7 +75,7 @@ impl Context {
     /// The same, with matrices split in another way. Without co-execution there is nothing to steer.
     ///
     /// ```
-    /// use spmv::{BackendKind, Context, Csr, Steering};
+    /// use spmv::{BackendKind, Context, Csr, hetero::Steering};
     /// let context = Context::with(BackendKind::Cpu)?.with_host_cores()?;
     /// // No time for a search: the faster of device and cores, by one run of each. Models stay as they are.
     /// let hasty = Steering { budget_s: 0.0, ..context.steering().cloned().unwrap_or_default() };

@@ -2,7 +2,7 @@
 
 use std::alloc::System;
 
-use spmv::{Algorithm, BackendKind, Context, Csr, Error, Options, RunStats};
+use spmv::{BackendKind, Context, Csr, Error, Options, RunStats, plan::Algorithm};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

@@ -1,6 +1,9 @@
 //! The facade over every device that this machine has.
 
-use spmv::{Algorithm, BackendKind, Context, Csr, Error, Fixup, Options, Scalar, Value, bf16, f16};
+use spmv::{
+    BackendKind, Context, Csr, Error, Options, Scalar, Value, bf16, f16,
+    plan::{Algorithm, Fixup},
+};
 use spmv_exec::Sums;
 
 /// Rows of 4, 0, 1 and 2 entries over and over.

@@ -1,6 +1,9 @@
 //! What a user matches on, as a user meets it: no inner crate is named.
 
-use spmv::{Algorithm, BackendKind, Context, Csr, CsrError, Error, Options, Tiling};
+use spmv::{
+    BackendKind, Context, Csr, CsrError, Error, Options,
+    plan::{Algorithm, Tiling},
+};
 
 fn cpu() -> Context {
     Context::with(BackendKind::Cpu).expect("the CPU is always there")

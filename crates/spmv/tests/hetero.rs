@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
 use spmv::{
-    BackendKind, Context, Csr, Dtype, Regular, Scalar, Split, Steering, Tiling, Value, bf16, by_dtype, oracle,
+    BackendKind, Context, Csr, Dtype, Scalar, Value, bf16, by_dtype,
+    hetero::{Regular, Split, Steering},
+    oracle,
+    plan::Tiling,
 };
 use spmv_backend::Backend;
 use spmv_conformance::{Share, absent, compare, corpus, input, is_required, same_bits};

@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use spmv::{Algorithm, BackendKind, Context, Csr, Dtype, Options, Profile};
+use spmv::{
+    BackendKind, Context, Csr, Dtype, Options,
+    plan::{Algorithm, Profile},
+};
 
 /// Run by the other tests in a process of its own, with the folder named.
 #[test]

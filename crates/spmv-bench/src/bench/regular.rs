@@ -2,7 +2,11 @@
 
 use std::fmt::Write;
 
-use spmv::{Algorithm, Csr, Dtype, Options, Pattern, Regular, Regularity, Scalar, by_dtype};
+use spmv::{
+    Csr, Dtype, Options, Scalar, by_dtype,
+    hetero::{Pattern, Regular, Regularity},
+    plan::Algorithm,
+};
 
 use super::devices::Target;
 use super::entrant::{Entrant, Problem};

@@ -4,7 +4,10 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use spmv::{Accum, Algorithm, Dtype, Options, Plan, Scalar, by_dtype, oracle};
+use spmv::{
+    Accum, Dtype, Options, Scalar, by_dtype, oracle,
+    plan::{Algorithm, Plan},
+};
 
 use super::devices::Target;
 use super::entrant::{Entrant, Finding, Problem};

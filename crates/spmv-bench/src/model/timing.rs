@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use spmv::{Algorithm, Csr, Options, Scalar, Tiling, Value};
+use spmv::{
+    Csr, Options, Scalar, Value,
+    plan::{Algorithm, Tiling},
+};
 use spmv_backend::KernelSpec;
 use spmv_model::Format;
 
