@@ -1,4 +1,4 @@
-//! Commands of the workspace: `cargo xtask bench | fit | predict | reproduce | solve | train | test | ci | fuzz | tidy | kernels`.
+//! Commands of the workspace: `cargo xtask bench | fit | predict | reproduce | solve | train | test | ci | fuzz | tidy | kernels | weight`.
 // Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
@@ -8,6 +8,7 @@ mod fuzz;
 mod kernels;
 mod test;
 mod tidy;
+mod weight;
 mod workshop;
 
 use clap::{Parser, Subcommand};
@@ -53,6 +54,8 @@ enum Command {
     Tidy(tidy::Args),
     /// Builds the PTX of the CUDA kernels, without a GPU or a toolkit.
     Kernels(kernels::Args),
+    /// What the facade costs a program, by features: crates, seconds to build, size.
+    Weight,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -69,5 +72,6 @@ fn main() -> anyhow::Result<()> {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Tidy(args) => tidy::run(&args),
         Command::Kernels(args) => kernels::run(&args),
+        Command::Weight => weight::run(),
     }
 }

@@ -124,7 +124,7 @@ pub fn plan(
         why.push(format!("tiling {tiling} as asked for"));
     }
     if profile.is_some_and(Profile::is_built_in) {
-        why.push("times are of another processor: `cargo xtask fit` measures this one".into());
+        why.push("times are of another processor: no profile of this one is kept".into());
     }
     let repair = repair(known, caps, options);
     if repair != Repair::None {

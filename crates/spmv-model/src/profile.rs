@@ -170,7 +170,12 @@ impl Profile {
         let named = std::env::var_os("SPMV_PROFILES").filter(|name| !name.is_empty()).map(PathBuf::from);
         let of_user =
             || directories::ProjectDirs::from("", "", "spmv").map(|dirs| dirs.data_dir().join("profiles"));
-        Some(named.or_else(of_user)?.join(file_name(backend, caps)))
+        Some(Self::path_in(&named.or_else(of_user)?, backend, caps))
+    }
+
+    /// Where the profile of a device is kept in a folder.
+    pub fn path_in(folder: &Path, backend: &str, caps: &DeviceCaps) -> PathBuf {
+        folder.join(file_name(backend, caps))
     }
 
     /// The rates of a kernel, by its name in profiles, and type of values, if they were fitted.
@@ -227,6 +232,25 @@ impl Profile {
     /// As [`load`](Self::load), but for a file that is not there.
     pub fn kept(backend: &str, caps: &DeviceCaps) -> Result<Option<Self>, ProfileError> {
         kept(Self::path(backend, caps), |path| Self::load(path, caps))
+    }
+
+    /// The profile that is kept for a device in a folder, if there is one.
+    ///
+    /// ```
+    /// use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+    /// use spmv_model::Profile;
+    /// let folder = tempfile::tempdir()?;
+    /// let caps = DeviceCaps::new("some device", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+    /// assert_eq!(Profile::kept_in(folder.path(), "cuda", &caps)?, None);
+    /// Profile::new(&caps).save(&Profile::path_in(folder.path(), "cuda", &caps))?;
+    /// assert!(Profile::kept_in(folder.path(), "cuda", &caps)?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`kept`](Self::kept).
+    pub fn kept_in(folder: &Path, backend: &str, caps: &DeviceCaps) -> Result<Option<Self>, ProfileError> {
+        kept(Some(Self::path_in(folder, backend, caps)), |path| Self::load(path, caps))
     }
 
     /// Writes the profile, and the folder that it is in. A reader finds the old profile or the new one.

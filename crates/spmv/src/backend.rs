@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// ```
 /// use spmv::BackendKind;
 /// assert_eq!("cpu".parse(), Ok(BackendKind::Cpu));
-/// assert_eq!(BackendKind::OpenCl.to_string(), "opencl");
+/// assert_eq!(BackendKind::Cpu.to_string(), "cpu");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -17,6 +17,7 @@ pub enum BackendKind {
     #[cfg(feature = "cuda")]
     Cuda,
     /// GPUs and other devices with an OpenCL driver.
+    #[cfg(feature = "opencl")]
     OpenCl,
     /// Vulkan, Metal and Direct3D 12 devices.
     #[cfg(feature = "wgpu")]
@@ -29,6 +30,7 @@ pub enum BackendKind {
 const KINDS: &[BackendKind] = &[
     #[cfg(feature = "cuda")]
     BackendKind::Cuda,
+    #[cfg(feature = "opencl")]
     BackendKind::OpenCl,
     #[cfg(feature = "wgpu")]
     BackendKind::Wgpu,
@@ -52,6 +54,7 @@ impl BackendKind {
         match self {
             #[cfg(feature = "cuda")]
             BackendKind::Cuda => "cuda",
+            #[cfg(feature = "opencl")]
             BackendKind::OpenCl => "opencl",
             #[cfg(feature = "wgpu")]
             BackendKind::Wgpu => "wgpu",
@@ -63,6 +66,61 @@ impl BackendKind {
 impl fmt::Display for BackendKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+/// How memory of a device is allocated and reached by the host, where a backend has a choice.
+///
+/// ```
+/// use spmv::{BackendKind, Context, Error, Memory};
+/// let cpu = Context::builder().backend(BackendKind::Cpu).memory(Memory::Managed);
+/// match cpu.build() {
+///     Err(Error::NoBackend { tried }) => println!("{}", tried[0].reason),
+///     other => panic!("the cpu backend has one kind: {other:?}"),
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Memory {
+    /// CUDA: one address for host and device; the driver moves pages.
+    Managed,
+    /// CUDA: the device's own memory; the host copies.
+    Device,
+    /// OpenCL: fine-grained buffer SVM, where host and device see each other's writes without a call.
+    Fine,
+    /// OpenCL: coarse-grained SVM, which the host maps before it reads or writes.
+    Coarse,
+    /// OpenCL: buffer objects; the host copies.
+    Buffers,
+    /// wgpu: the host maps what kernels use.
+    Mapped,
+    /// wgpu: the host copies, through buffers that kernels do not use.
+    Staged,
+}
+
+impl Memory {
+    /// Every kind, by backend in the order of probing.
+    pub const ALL: [Memory; 7] = [
+        Memory::Managed,
+        Memory::Device,
+        Memory::Fine,
+        Memory::Coarse,
+        Memory::Buffers,
+        Memory::Mapped,
+        Memory::Staged,
+    ];
+
+    /// Name in `SPMV_CUDA_MEMORY` and its like.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Memory::Managed => "managed",
+            Memory::Device => "device",
+            Memory::Fine => "fine",
+            Memory::Coarse => "coarse",
+            Memory::Buffers => "buffers",
+            Memory::Mapped => "mapped",
+            Memory::Staged => "staged",
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A device alone, as a context has it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use spmv_backend::{Backend, DeviceCaps};
@@ -11,9 +12,9 @@ use crate::erased_queue::AnyQueue;
 use crate::hetero::Hetero;
 use crate::profiles::with_profiles;
 
-/// Opens a device with the profile that was fitted on it, and the CPU with the one that is built in for types that were not.
-pub(crate) fn open<B: Backend>(backend: spmv_backend::Result<B>) -> Opened {
-    let (device, problem) = with_profiles(backend?)?;
+/// Opens a device with the profile that was fitted on it, which is kept in a folder, and the CPU with the one that is built in for types that were not.
+pub(crate) fn open<B: Backend>(backend: spmv_backend::Result<B>, profiles: Option<&Path>) -> Opened {
+    let (device, problem) = with_profiles(backend?, profiles)?;
     Ok((Arc::new(device), problem))
 }
 

@@ -1,4 +1,20 @@
-//! A device and the host's cores, as a context has them.
+//! Co-execution: a device together with the host's cores.
+//!
+//! [`Context::with_host_cores`](crate::Context::with_host_cores) adds the cores to a device. Each matrix is then split into a device share
+//! and a host share; a [`Steering`] says how the split is found, and a [`Partition`] reports it.
+//!
+//! ```
+//! use spmv::hetero::Steering;
+//! use spmv::{BackendKind, Context, Csr};
+//! let context = Context::with(BackendKind::Cpu)?.with_host_cores()?;
+//! let context = context.steered(Steering { budget_s: 0.1, ..Steering::default() });
+//! let a = context.prepare(&Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?)?;
+//! println!("{}", a.explain());
+//! if let Some(partition) = a.partition() {
+//!     println!("{partition:?}");
+//! }
+//! # Ok::<(), spmv::Error>(())
+//! ```
 
 use std::sync::Arc;
 
@@ -6,7 +22,8 @@ use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{AnyCsr, Dtype, RowStats, Value};
 use spmv_cpu::Cpu;
 use spmv_exec::{Device, Error, Options, Plan, Profile, Result, RunStats};
-use spmv_hetero::{CoDevices, CoMatrix, CoWorkspace, Models, Partition, Steering};
+pub use spmv_hetero::{By, Choice, Models, Partition, Pattern, Regular, Regularity, Split, Steering, Step};
+use spmv_hetero::{CoDevices, CoMatrix, CoWorkspace};
 
 use crate::erased::{AnyDevice, DeviceOf, Opened};
 use crate::erased_matrix::{

@@ -2,24 +2,28 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod builder;
 mod context;
 mod device;
+mod entries;
 mod erased;
 mod erased_matrix;
 mod erased_queue;
 mod error;
-mod hetero;
+pub mod hetero;
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub mod interop;
 #[cfg(feature = "io")]
 pub mod io;
 mod matrix;
 mod origin;
+pub mod plan;
 mod profiles;
 mod queue;
 mod vector;
 
-pub use backend::{BackendKind, Tried, UnknownBackend};
+pub use backend::{BackendKind, Memory, Tried, UnknownBackend};
+pub use builder::ContextBuilder;
 pub use context::Context;
 pub use erased::{Element, Real, Scalar};
 pub use error::{Error, Result};
@@ -27,13 +31,8 @@ pub use matrix::{Graph, Matrix, Pending, Workspace};
 pub use queue::Queue;
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
-    Accum, Csr, CsrError, CsrView, Dtype, HybShape, Index, MatrixStats, Offset, RowStats, Tiling, Value,
-    by_dtype, format, oracle, tiling, types,
+    Accum, Csr, CsrError, CsrView, Dtype, Index, Offset, Value, by_dtype, format, oracle, types,
 };
-pub use spmv_exec::{
-    Algorithm, Assignment, Candidate, DeviceScalar, Factor, Fixup, Operation, Options, Plan, Profile,
-    Program, Repair, RunStats,
-};
-pub use spmv_hetero::{By, Choice, Models, Partition, Pattern, Regular, Regularity, Split, Steering, Step};
+pub use spmv_exec::{Assignment, DeviceScalar, Factor, Operation, Options, Program, RunStats};
 pub use types::*;
 pub use vector::Vector;

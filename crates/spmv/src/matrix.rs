@@ -129,7 +129,7 @@ impl Context {
     /// As [`prepare`](Self::prepare), with algorithm, tiling and where sums are repaired chosen.
     ///
     /// ```
-    /// use spmv::{Algorithm, Context, Csr, Options};
+    /// use spmv::{Context, Csr, Options, plan::Algorithm};
     /// let a = Csr::from_coo(1, 1, &[(0, 0, 2.0f64)])?;
     /// let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
     /// let a = Context::auto()?.prepare_with(&a, &options)?;
@@ -394,6 +394,6 @@ impl<T: Scalar> Matrix<T> {
     }
 
     fn error(&self, e: Mismatch) -> Error {
-        Error::of(e, self.context.backend())
+        e.into()
     }
 }

@@ -8,7 +8,7 @@ use crate::backend::BackendKind;
 use crate::erased::{AnyDevice, Kept, Real};
 use crate::erased_matrix::Mismatch;
 use crate::erased_queue::AnyQueue;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A device, and queues for operations that wait at once: one for each thread that ever did so at the same time.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Origin {
         op: impl FnOnce(&mut dyn AnyQueue) -> std::result::Result<(), Mismatch>,
     ) -> Result<()> {
         self.with(|ready| {
-            op(&mut *ready.queue).map_err(|e| Error::of(e, self.backend))?;
+            op(&mut *ready.queue)?;
             Ok(ready.queue.wait()?)
         })
     }
@@ -51,7 +51,7 @@ impl Origin {
                 Some(to) => *to,
                 none => *none.insert(A::vectors(&mut **queue).scalar()?),
             };
-            op(&mut **queue, to).map_err(|e| Error::of(e, self.backend))?;
+            op(&mut **queue, to)?;
             let mut value = [A::zero()];
             A::vectors(&mut **queue).read_scalars(&[to], &mut value)?;
             Ok(value[0])

@@ -347,7 +347,7 @@ impl Queue {
     }
 
     fn told(&self, done: std::result::Result<(), Mismatch>) -> Result<()> {
-        done.map_err(|e| Error::of(e, self.backend))
+        Ok(done?)
     }
 }
 

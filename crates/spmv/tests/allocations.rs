@@ -2,7 +2,7 @@
 
 use std::alloc::System;
 
-use spmv::{Algorithm, BackendKind, Context, Csr, Error, Options, RunStats};
+use spmv::{BackendKind, Context, Csr, Error, Options, RunStats, plan::Algorithm};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -20,6 +20,7 @@ const MOST: &[(BackendKind, [f64; 2])] = &[
     (BackendKind::Cpu, [0.1, 300.0]),
     #[cfg(feature = "cuda")]
     (BackendKind::Cuda, [0.0, 0.0]),
+    #[cfg(feature = "opencl")]
     (BackendKind::OpenCl, [12.0, 4e3]),
     #[cfg(feature = "wgpu")]
     (BackendKind::Wgpu, [400.0, 100e3]),

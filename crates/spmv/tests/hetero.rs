@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
 use spmv::{
-    BackendKind, Context, Csr, Dtype, Regular, Scalar, Split, Steering, Tiling, Value, bf16, by_dtype, oracle,
+    BackendKind, Context, Csr, Dtype, Scalar, Value, bf16, by_dtype,
+    hetero::{Regular, Split, Steering},
+    oracle,
+    plan::Tiling,
 };
 use spmv_backend::Backend;
 use spmv_conformance::{Share, absent, compare, corpus, input, is_required, same_bits};
@@ -195,6 +198,7 @@ fn main() {
         Cpu::open(spmv_cpu::Options { mask: discrete, ..Default::default() }),
         &mut trials,
     );
+    #[cfg(feature = "opencl")]
     of_device("opencl", spmv_opencl::Options::from_env().and_then(spmv_opencl::OpenCl::open), &mut trials);
     #[cfg(feature = "wgpu")]
     of_device("wgpu", spmv_wgpu::Options::from_env().and_then(spmv_wgpu::Wgpu::open), &mut trials);

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use rayon::prelude::*;
-use spmv::{Algorithm, BackendKind, Context, CsrView, Error, Options, f16};
+use spmv::{BackendKind, Context, CsrView, Error, Options, f16, plan::Algorithm};
 
 const ROWS: usize = 70_000_000;
 /// Entries of a row: some rows have none.

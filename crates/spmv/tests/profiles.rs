@@ -1,8 +1,12 @@
 //! The profile that a context plans by: the one of its device in the folder that `SPMV_PROFILES` names, or the built-in one.
 
+use std::path::Path;
 use std::process::Command;
 
-use spmv::{Algorithm, BackendKind, Context, Csr, Dtype, Options, Profile};
+use spmv::{
+    BackendKind, Context, Csr, Dtype, Options,
+    plan::{Algorithm, Profile},
+};
 
 /// Run by the other tests in a process of its own, with the folder named.
 #[test]
@@ -41,5 +45,18 @@ fn a_fitted_profile_takes_the_place_of_the_built_in_one_and_a_bad_one_does_not()
     assert!(output_of_child(&folder).contains("built in false, problem false, predicts true"));
     std::fs::write(&path, "{}").unwrap();
     assert!(output_of_child(&folder).contains("built in true, problem true, predicts true"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_folder_of_profiles_that_was_asked_for_comes_before_the_environment() {
+    let folder = std::env::temp_dir().join(format!("spmv-asked-profiles-{}", std::process::id()));
+    let open = |folder: &Path| Context::builder().backend(BackendKind::Cpu).profiles(folder).build().unwrap();
+    let context = open(&folder);
+    assert!(context.profile(Dtype::F32).unwrap().is_built_in());
+    let mut fitted = Profile::new(context.caps());
+    fitted.rates = Profile::cpu().rates.clone();
+    fitted.save(&Profile::path_in(&folder, "cpu", context.caps())).unwrap();
+    assert!(!open(&folder).profile(Dtype::F32).unwrap().is_built_in());
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use super::Workspace;
 
-const DOCUMENTS: [&str; 3] = ["docs/performance.md", "docs/hetero.md", "docs/prediction.md"];
+const DOCUMENTS: [&str; 4] = ["README.md", "docs/performance.md", "docs/hetero.md", "docs/prediction.md"];
 
 /// The section of a document in which percentages are measurements too; elsewhere they may be bounds of an algorithm.
 const MEASURED: &str = "## Measured";
@@ -66,7 +66,7 @@ pub(crate) fn named_archives_are_there(w: &Workspace) -> Vec<String> {
 
 /// The first number with a decimal point; versions with two points, or after a product's name, are none.
 fn figure(line: &str) -> Option<&str> {
-    const PRODUCTS: [&str; 1] = ["PoCL"];
+    const PRODUCTS: [&str; 3] = ["License", "PoCL", "Rust"];
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_figure = |at: usize| {
         let digits = words[at].trim_matches(|c: char| !c.is_ascii_digit());
@@ -121,7 +121,10 @@ mod tests {
     fn a_figure_outside_a_quotation_is_found() {
         assert!(problems("It is 1.26 times as fast.")[0].contains("1.26: quote"));
         assert!(problems("(0.9x)")[0].contains("0.9"));
-        assert_eq!(problems("driver 580.159.04, PoCL 5.0, 20 matrices\n```sh\ncargo run 1.5\n```"), [""; 0]);
+        assert_eq!(
+            problems("driver 580.159.04, PoCL 5.0, Rust 1.89, 20 matrices\n```sh\ncargo run 1.5\n```"),
+            [""; 0]
+        );
     }
 
     #[test]

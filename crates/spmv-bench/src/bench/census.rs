@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use spmv::{Csr, Pattern, Regularity};
+use spmv::{
+    Csr,
+    hetero::{Pattern, Regularity},
+};
 
 use super::inputs::Input;
 use super::tan_2019;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use spmv::Algorithm;
+use spmv::plan::Algorithm;
 use spmv_io::suite::{Class, ENTRIES, find};
 
 use super::report::{Report, Row, arithmetic_mean, geometric_mean};

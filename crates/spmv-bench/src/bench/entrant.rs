@@ -139,7 +139,7 @@ fn sum_up(runs: &[RunStats], has_timestamps: bool, time: Spread, error_over_boun
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spmv::{Algorithm, BackendKind, Context};
+    use spmv::{BackendKind, Context, plan::Algorithm};
 
     const WALL: Spread = Spread { median: 20.0, min: 10.0, max: 30.0 };
 

@@ -6,7 +6,10 @@ mod table;
 use std::cell::RefCell;
 
 use published::Published;
-use spmv::{By, Context, Csr, Dtype, Matrix, Options, Scalar, Split, Steering, Step, Value, by_dtype};
+use spmv::{
+    Context, Csr, Dtype, Matrix, Options, Scalar, Value, by_dtype,
+    hetero::{By, Split, Steering, Step},
+};
 #[cfg(test)]
 pub(crate) use table::tests;
 pub(crate) use table::text;

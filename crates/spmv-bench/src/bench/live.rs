@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io::Write;
 
 use indicatif::ProgressBar;
-use spmv::Algorithm;
+use spmv::plan::Algorithm;
 
 use super::report::{Cache, Cell, ComparisonRow, HeteroRow, Outcome, RegularRow, Report, Row, Spread};
 use super::text::{name, number};

@@ -31,7 +31,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{Algorithm, BackendKind, Dtype};
+use spmv::{BackendKind, Dtype, plan::Algorithm};
 
 pub(crate) use comparison::MatrixCache;
 use comparison::{Comparison, Gpu};

@@ -2,7 +2,11 @@
 
 use std::fmt::Write;
 
-use spmv::{Algorithm, Csr, Dtype, Options, Pattern, Regular, Regularity, Scalar, by_dtype};
+use spmv::{
+    Csr, Dtype, Options, Scalar, by_dtype,
+    hetero::{Pattern, Regular, Regularity},
+    plan::Algorithm,
+};
 
 use super::devices::Target;
 use super::entrant::{Entrant, Problem};
@@ -87,7 +91,7 @@ where
     let problem = Problem::<T>::of(&part.matrix);
     let by = |algorithm| Options { algorithm, ..Options::default() };
     let (layout, refused) = match Entrant::prepare(target, &part.options(T::DTYPE), &problem.a) {
-        Err(spmv::Error::Exec(spmv_exec::Error::Format(why))) => (None, Some(why.to_string())),
+        Err(spmv::Error::Layout(why)) => (None, Some(why.to_string())),
         entrant => (Some(entrant?), None),
     };
     let auto = Entrant::prepare(target, &by(Algorithm::Auto), &problem.a)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use co_execution::{HeteroRow, RegularRow};
 use serde::{Deserialize, Serialize};
-use spmv::{DeviceCaps, Dtype, MemoryModel, RowStats};
+use spmv::{DeviceCaps, Dtype, MemoryModel, plan::RowStats};
 
 /// Version of the schema; changes whenever a field changes its meaning or goes away.
 pub(crate) const SCHEMA: &str = "spmv-bench/3";

@@ -4,7 +4,10 @@ use std::any::Any;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use spmv::{Accum, Algorithm, Dtype, Options, Plan, Scalar, by_dtype, oracle};
+use spmv::{
+    Accum, Dtype, Options, Scalar, by_dtype, oracle,
+    plan::{Algorithm, Plan},
+};
 
 use super::devices::Target;
 use super::entrant::{Entrant, Finding, Problem};
@@ -108,7 +111,7 @@ where
             let options = Options { algorithm, tiling, ..Options::default() };
             match Entrant::prepare(target, &options, &problem.a) {
                 Ok(entrant) => entrants.push((inputs.len() - 1, *target, algorithm, entrant)),
-                Err(spmv::Error::Exec(spmv_exec::Error::Format(why))) => {
+                Err(spmv::Error::Layout(why)) => {
                     report.leave_out(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, target.label));
                 }
                 Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", target.label)),

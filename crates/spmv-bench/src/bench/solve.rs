@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use spmv::{Algorithm, BackendKind, Csr, Dtype, Matrix, Queue, Vector};
+use spmv::{BackendKind, Csr, Dtype, Matrix, Queue, Vector, plan::Algorithm};
 use spmv_io::generate;
 use spmv_solvers::{ConjugateGradient, Options};
 

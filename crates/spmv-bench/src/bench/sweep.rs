@@ -6,7 +6,10 @@ mod tilings;
 
 pub(crate) use table::text;
 
-use spmv::{Algorithm, Dtype, Options, Scalar, Tiling, by_dtype};
+use spmv::{
+    Dtype, Options, Scalar, by_dtype,
+    plan::{Algorithm, Tiling},
+};
 
 use super::devices::Target;
 use super::entrant::{Entrant, Finding, Problem};

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use spmv::Pattern;
+use spmv::hetero::Pattern;
 
 use crate::papers::numbers::Numbers;
 

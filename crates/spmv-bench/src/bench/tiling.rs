@@ -2,8 +2,11 @@
 
 use std::str::FromStr;
 
-use spmv::tiling::{Preset, TilingError};
-use spmv::{Algorithm, DeviceCaps, DeviceKind, Dtype, Tiling};
+use spmv::plan::tiling::{Preset, TilingError};
+use spmv::{
+    DeviceCaps, DeviceKind, Dtype,
+    plan::{Algorithm, Tiling},
+};
 
 /// Name of the table on the command line.
 const TABLE_1: &str = "table1";

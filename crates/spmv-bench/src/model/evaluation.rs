@@ -1,7 +1,10 @@
 //! Predicted and measured times of matrices, as data: Figures 7 to 14 of Wang, Gu & Li 2017.
 
 use serde::Serialize;
-use spmv::{Algorithm, Csr, MatrixStats, Options, Profile, Scalar};
+use spmv::{
+    Csr, Options, Scalar,
+    plan::{Algorithm, MatrixStats, Profile},
+};
 use spmv_model::{Format, Shape, Spread};
 
 use super::scope::algorithms;

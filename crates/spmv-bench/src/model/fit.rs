@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use spmv::{BackendKind, Profile, Scalar, by_dtype};
+use spmv::{BackendKind, Scalar, by_dtype, plan::Profile};
 use spmv_model::{Extent, Format, ProfileError, Spread, write_json};
 
 use super::figures::{self, Samples};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use spmv::{Csr, MatrixStats, Options, Scalar};
+use spmv::{Csr, Options, Scalar, plan::MatrixStats};
 use spmv_exec::work_of;
 use spmv_io::generate::{self, ColumnModel, RowLengths};
 use spmv_model::{KernelRates, Rates, Work};

@@ -269,7 +269,7 @@ fn named(evaluation: &Evaluation) -> String {
 
 /// Every algorithm as planned, matrix by matrix.
 fn by_rates(evaluation: &Evaluation) -> String {
-    let names: Vec<&str> = algorithms().map(spmv::Algorithm::name).collect();
+    let names: Vec<&str> = algorithms().map(spmv::plan::Algorithm::name).collect();
     let columns = std::iter::once("matrix").chain(names.iter().copied()).map(str::to_owned).collect();
     let cell = |planned: &Planned| {
         let mark = if planned.is_taken { "*" } else { "" };

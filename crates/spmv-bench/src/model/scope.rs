@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{Algorithm, BackendKind, Csr, Dtype, Profile};
+use spmv::{
+    BackendKind, Csr, Dtype,
+    plan::{Algorithm, Profile},
+};
 use spmv_io::generate::{self, ColumnModel};
 use spmv_model::Spread;
 

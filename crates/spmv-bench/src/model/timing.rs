@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use spmv::{Algorithm, Csr, Options, Scalar, Tiling, Value};
-use spmv_backend::{Error, KernelSpec};
+use spmv::{
+    Csr, Options, Scalar, Value,
+    plan::{Algorithm, Tiling},
+};
+use spmv_backend::KernelSpec;
 use spmv_model::Format;
 
 use crate::bench::devices::Target;
@@ -62,11 +65,8 @@ where
     T::Accum: Scalar,
 {
     let matrix = match target.context.prepare_with(a, options) {
-        Err(spmv::Error::Exec(spmv_exec::Error::Format(_))) => return Ok(None),
         // What a device cannot do, plans leave out too.
-        Err(spmv::Error::Exec(spmv_exec::Error::Device(Error::Unsupported { .. }))) => {
-            return Ok(None);
-        }
+        Err(spmv::Error::Layout(_) | spmv::Error::Unsupported { .. }) => return Ok(None),
         prepared => prepared?,
     };
     let one = <T::Accum as Value>::from_f64(1.0);

@@ -13,8 +13,9 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use regression::{Samples, errors, fit, split};
 use spmv::{
-    Algorithm, BackendKind, Context, Csr, Dtype, Models, Options, Regular, Regularity, Scalar, Split,
-    Steering, Value, by_dtype,
+    BackendKind, Context, Csr, Dtype, Options, Scalar, Value, by_dtype,
+    hetero::{Models, Regular, Regularity, Split, Steering},
+    plan::Algorithm,
 };
 use spmv_hetero::{SplitModels, features};
 

@@ -41,7 +41,9 @@ mod tests {
         for (paper, item) in PAPERS.iter().flat_map(|p| p.items.iter().map(move |item| (p.id, item))) {
             let How::Tests(tests) = &item.how else { continue };
             // Every algorithm has trials of its name.
-            for (package, name) in tests.iter().filter(|(_, name)| name.parse::<spmv::Algorithm>().is_err()) {
+            for (package, name) in
+                tests.iter().filter(|(_, name)| name.parse::<spmv::plan::Algorithm>().is_err())
+            {
                 let folder =
                     ["crates", ""].map(|f| root.join(f).join(package)).into_iter().find(|f| f.is_dir());
                 let folder = folder.unwrap_or_else(|| panic!("{paper} {}: no package {package}", item.id));

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use spmv::tiling::{RowBlocks, Tiling};
-use spmv::{Algorithm, Csr, Dtype};
+use spmv::plan::tiling::{RowBlocks, Tiling};
+use spmv::{Csr, Dtype, plan::Algorithm};
 use spmv_io::suite::GAO_2016;
 
 use super::figures::{
@@ -387,7 +387,7 @@ fn table_1(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
     for input in matrices(scene) {
         scene.stop.check()?;
         let loaded = input.load()?;
-        let stats = spmv::RowStats::of(loaded.matrix.view());
+        let stats = spmv::plan::RowStats::of(loaded.matrix.view());
         let values = [stats.n_rows as f64, stats.n_cols as f64, stats.nnz as f64, stats.mean];
         let values = values.map(Value::ours).to_vec();
         rows.push(Row { label: loaded.name, twin: loaded.twin, values, note: String::new() });

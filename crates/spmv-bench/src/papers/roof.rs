@@ -1,6 +1,9 @@
 //! How fast a device reads its memory.
 
-use spmv::{Algorithm, Dtype, Options, RowStats};
+use spmv::{
+    Dtype, Options,
+    plan::{Algorithm, RowStats},
+};
 use spmv_io::generate;
 
 use super::scene::Scene;

@@ -7,7 +7,10 @@ use std::rc::Rc;
 
 use anyhow::Context as _;
 use indicatif::ProgressBar;
-use spmv::{Algorithm, BackendKind, Csr, Dtype, Options, RowStats, Scalar, Tiling, Vector, by_dtype};
+use spmv::{
+    BackendKind, Csr, Dtype, Options, Scalar, Vector, by_dtype,
+    plan::{Algorithm, RowStats, Tiling},
+};
 use spmv_io::suite::{self, Entry};
 
 use super::loops;

@@ -1,6 +1,6 @@
 //! Tan et al. 2019: a matrix on a device and the host's cores.
 
-use spmv::{Algorithm, Pattern};
+use spmv::{hetero::Pattern, plan::Algorithm};
 use spmv_io::suite::{Entry, TAN_2019_QUASI_DIAGONAL, TAN_2019_TETRIS};
 
 use super::figures::{claim, distinct, of_columns};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use spmv::{Dtype, Profile};
+use spmv::{Dtype, plan::Profile};
 use spmv_model::{Extent, Format, Quantity, Spread};
 
 use super::figures::{claim, of_columns};

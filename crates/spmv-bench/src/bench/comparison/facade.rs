@@ -1,7 +1,10 @@
 //! Ours as users get it: what `spmv::Context` prepares on the device, by its options and its profiles.
 
 use anyhow::ensure;
-use spmv::{Algorithm, Context, Dtype, Fixup, Options, Plan, Profile, Repair, Tiling};
+use spmv::{
+    Context, Dtype, Options,
+    plan::{Algorithm, Fixup, Plan, Profile, Repair, Tiling},
+};
 use spmv_backend::Backend;
 use spmv_exec::Device;
 

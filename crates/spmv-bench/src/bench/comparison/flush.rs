@@ -4,7 +4,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::ensure;
-use spmv::{Algorithm, Dtype, Options, RowStats, Tiling};
+use spmv::{
+    Dtype, Options,
+    plan::{Algorithm, RowStats, Tiling},
+};
 use spmv_backend::arguments::{Arguments, CsrVector};
 use spmv_backend::{Args, Backend, Memory, Scalar};
 

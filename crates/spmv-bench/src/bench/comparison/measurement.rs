@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use anyhow::Context as _;
-use spmv::{Algorithm, Context, Csr, Options, RowStats, oracle};
+use spmv::{
+    Context, Csr, Options, oracle,
+    plan::{Algorithm, RowStats},
+};
 use spmv_backend::Backend as _;
 use spmv_exec::{Device, DeviceVec, Prepared, Workspace};
 

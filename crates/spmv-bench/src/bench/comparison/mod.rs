@@ -28,7 +28,7 @@ pub(crate) use table::text;
 
 use anyhow::{Context as _, anyhow, ensure};
 use indicatif::ProgressBar;
-use spmv::{Algorithm, BackendKind, Context, Csr, Dtype};
+use spmv::{BackendKind, Context, Csr, Dtype, plan::Algorithm};
 use spmv_backend::Backend as _;
 use spmv_cuda::Cuda;
 use spmv_exec::Device;

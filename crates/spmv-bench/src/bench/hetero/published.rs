@@ -1,6 +1,9 @@
 //! The paper's partition: Algorithm 1 for the width of Q1 or T1, then rows of the rest handed back to the device.
 
-use spmv::{By, Context, Csr, Options, Partition, Regular, Regularity, Scalar, Split, Steering, Step};
+use spmv::{
+    Context, Csr, Options, Scalar,
+    hetero::{By, Partition, Regular, Regularity, Split, Steering, Step},
+};
 
 /// Where Algorithm 1 ends, before and after the cooperative step.
 #[derive(Clone, Copy, Debug, PartialEq)]

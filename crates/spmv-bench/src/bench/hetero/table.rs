@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use spmv::Pattern;
+use spmv::hetero::Pattern;
 
 use super::super::report::{HeteroRow, Report, geometric_mean};
 use super::super::tan_2019;

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use spmv::{Algorithm, Regular, Split};
+use spmv::{
+    hetero::{Regular, Split},
+    plan::Algorithm,
+};
 use spmv_hetero::Svr;
 
 use super::regression::{Samples, errors, fit, split};

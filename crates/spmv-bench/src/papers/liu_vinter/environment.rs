@@ -1,6 +1,6 @@
 //! Tables 2 and 3: devices and matrices.
 
-use spmv::RowStats;
+use spmv::plan::RowStats;
 
 use super::super::figures::claim;
 use super::super::outcome::{Column, Outcome, Row, Rule, Table, Value};

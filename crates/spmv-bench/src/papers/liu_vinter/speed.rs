@@ -1,6 +1,9 @@
 //! Figures 4 to 6, Table 1 and stage 2: one race over the suite, shown in several ways.
 
-use spmv::{Algorithm, Dtype, Options, RowStats, Tiling};
+use spmv::{
+    Dtype, Options,
+    plan::{Algorithm, RowStats, Tiling},
+};
 use spmv_io::suite::{self, Class};
 
 use super::super::figures::{

@@ -1,6 +1,9 @@
 //! Figures 7 and 8: W and S varied about Table 1.
 
-use spmv::{Algorithm, Dtype, Options, Tiling};
+use spmv::{
+    Dtype, Options,
+    plan::{Algorithm, Tiling},
+};
 
 use super::super::figures::{by_device, claim, distinct, left_out};
 use super::super::outcome::{Axis, Column, Figure, Marks, Outcome, Row, Rule, Series, Table, Value};
