@@ -40,8 +40,8 @@ pub fn gmres<A: Real>(
 /// Queue and vectors of GMRES, for several systems of one size.
 ///
 /// The iteration after j others of a cycle is a product, j + 3 passes over vectors and a program of scalars: each direction is made
-/// orthogonal to those before by the modified Gram-Schmidt process, on the device. A restart is a product and as many passes as the
-/// cycle had iterations. There are `restart` + 1 vectors, two more with a preconditioner, which is applied on the right: residuals are those of
+/// orthogonal to those before by the modified Gram-Schmidt process, on the device. A restart is a product and three
+/// passes more than the cycle had iterations. There are `restart` + 1 vectors, one more with a preconditioner, which is applied on the right: residuals are those of
 /// the system itself.
 ///
 /// The host waits at each check and at each restart. Where `restart` is above 62 it also waits once the queue has no scalars left for

@@ -41,7 +41,8 @@ impl<A: Real> Hessenberg<A> {
             self.is_singular = true;
             return;
         }
-        self.is_closed = below.is_zero();
+        // What is left of the direction but for rounding errors is nothing: the space is all that there is.
+        self.is_closed = below <= A::epsilon() * norm;
         let (cos, sin) = (column[n] / length, below / length);
         column[n] = length;
         let right = self.right[n];

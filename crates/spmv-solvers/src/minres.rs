@@ -147,7 +147,9 @@ impl<A: Real> Scalars<A> {
         let mut steps = vec![
             beta_before.set(beta),
             alpha.set(image / beta_before),
-            beta.set(beta_squared.sqrt()),
+            // A negative one stays what `least_squared` shows, and no NaN follows from it.
+            s.set(beta_squared.greater(freeze.zero)),
+            beta.set(s.sqrt()),
             // The last rotation, of the new column.
             epsilon.set(epsilon_next),
             s.set(cos * delta_next),
@@ -321,7 +323,6 @@ impl<A: Real> Method<A> for Minres<A> {
         let read = [phi_bar, least_squared, rr, bb, freeze.is_regular];
         let [phi_bar, least_squared, rr, bb, is_regular] = self.queue.read_scalars(read)?;
         if least_squared < A::zero() {
-            // Its root has made NaN of the residual.
             let why = Breakdown::PreconditionerNotPositiveDefinite;
             return Err(Error::Breakdown { iteration, why });
         }

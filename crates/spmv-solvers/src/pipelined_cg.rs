@@ -28,8 +28,9 @@ pub fn pipelined_conjugate_gradient<A: Real>(
 /// several devices, they can be made during that product. On one device [`ConjugateGradient`](crate::ConjugateGradient) is faster.
 ///
 /// An iteration is a product, six passes over vectors and a program of scalars; two passes more with a preconditioner. There are six
-/// vectors (ten with a preconditioner). Recurrences for more vectors make more rounding errors: the smallest residual that can be
-/// reached is greater than that of conjugate gradients (section 4 of the paper), and the recurrence does not show it.
+/// vectors (nine with a preconditioner). Recurrences for more vectors make more rounding errors: the smallest residual that can be
+/// reached is greater than that of conjugate gradients (section 4 of the paper), and the recurrence does not show it. Near it a matrix
+/// may seem not to be positive definite.
 ///
 /// ```
 /// use spmv::{Context, Csr};
