@@ -1,9 +1,10 @@
 //! Ending a run early, with what it has measured so far.
 
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 
 /// Whether a run is to end at the next measurement.
 #[derive(Debug)]
@@ -35,15 +36,18 @@ impl Stop {
     /// If the system takes no handler.
     pub(crate) fn at_interrupt() -> anyhow::Result<&'static Self> {
         static STOP: Stop = Stop::new();
-        ctrlc::set_handler(|| {
+        // A process has one handler, and tests several runs.
+        static SET: OnceLock<Result<(), String>> = OnceLock::new();
+        let handle = || {
             if STOP.0.swap(true, Ordering::Relaxed) {
                 std::process::exit(i32::from(EXIT_STATUS));
             }
             eprintln!(
                 "interrupted: ends with what was measured, after the run in progress; again ends at once"
             );
-        })
-        .context("no handler for Ctrl-C")?;
+        };
+        let set = SET.get_or_init(|| ctrlc::set_handler(handle).map_err(|e| e.to_string()));
+        set.as_ref().map_err(|e| anyhow!("no handler for Ctrl-C: {e}"))?;
         Ok(&STOP)
     }
 
