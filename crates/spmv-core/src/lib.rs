@@ -27,6 +27,7 @@ mod error;
 pub mod format;
 mod hash;
 mod indices;
+mod lengths;
 pub mod oracle;
 mod order;
 mod owner;

@@ -14,6 +14,7 @@
 //! ```
 
 use crate::csr::CsrView;
+use crate::lengths::Lengths;
 use crate::value::{Offset, Value};
 
 /// Share of the stored entries that a regular part holds (Tan et al. 2019, section 3.2: K is where 80% do).
@@ -93,7 +94,7 @@ pub fn in_band<T: Value, O: Offset>(a: CsrView<'_, T, O>, half_width: usize) -> 
 }
 
 /// The fewest slots of each row that hold a share of the entries, if the first entries of each row fill them.
-/// O(rows + longest row), eight bytes of scratch for each entry of the longest row.
+/// O(rows + longest row).
 ///
 /// ```
 /// use spmv_core::{Csr, regular};
@@ -102,22 +103,23 @@ pub fn in_band<T: Value, O: Offset>(a: CsrView<'_, T, O>, half_width: usize) -> 
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
 pub fn slots<T: Value, O: Offset>(a: CsrView<'_, T, O>, share: f64) -> Part {
-    let lens = || (0..a.n_rows()).map(|row| a.row_range(row).len());
-    // Rows with an entry at each position.
-    let mut at = vec![0usize; lens().max().unwrap_or(0) + 1];
-    for len in lens() {
-        at[len] += 1;
-    }
-    for slot in (0..at.len() - 1).rev() {
-        at[slot] += at[slot + 1];
-    }
+    slots_of(a, &Lengths::of(a.row_ptr()), share)
+}
+
+/// [`slots`] of rows of known lengths.
+pub(crate) fn slots_of<T: Value, O: Offset>(a: CsrView<'_, T, O>, lengths: &Lengths, share: f64) -> Part {
     let wanted = share * a.nnz() as f64;
     let mut part = Part::default();
-    for rows in &at[1..] {
-        if part.entries > 0 && part.entries as f64 >= wanted {
-            break;
+    // Rows that have an entry at the next position.
+    let mut rows = a.n_rows();
+    for (len, n) in lengths.iter() {
+        while part.width < len {
+            if part.entries > 0 && part.entries as f64 >= wanted {
+                return part;
+            }
+            part = Part { width: part.width + 1, entries: part.entries + rows };
         }
-        part = Part { width: part.width + 1, entries: part.entries + rows };
+        rows -= n;
     }
     part
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::thread;
 
 use crate::csr::CsrView;
-use crate::regular::{Band, Part, SHARE, slots};
+use crate::lengths::Lengths;
+use crate::regular::{Band, Part, SHARE, slots_of};
 use crate::value::{Offset, Value};
 
 /// Facts about row lengths; O(rows) to find, so every plan starts from them.
@@ -40,19 +41,20 @@ pub struct RowStats {
 impl RowStats {
     /// Reads the row offsets. O(rows).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
+        Self::of_lengths(a, &Lengths::of(a.row_ptr()))
+    }
+
+    fn of_lengths<T: Value, O: Offset>(a: CsrView<'_, T, O>, lengths: &Lengths) -> Self {
         let n_rows = a.n_rows();
         if n_rows == 0 {
             return Self { n_cols: a.n_cols(), ..Self::default() };
         }
         let mean = a.nnz() as f64 / n_rows as f64;
-        let (mut min, mut max, mut empty, mut squares) = (usize::MAX, 0, 0, 0.0);
-        for pair in a.row_ptr().windows(2) {
-            let len = pair[1].to_usize() - pair[0].to_usize();
-            min = min.min(len);
-            max = max.max(len);
-            empty += usize::from(len == 0);
-            squares += (len as f64 - mean).powi(2);
-        }
+        let all = || lengths.iter();
+        let (min, max) =
+            (all().next().map_or(0, |(len, _)| len), all().next_back().map_or(0, |(len, _)| len));
+        let empty = all().next().filter(|(len, _)| *len == 0).map_or(0, |(_, n)| n);
+        let squares: f64 = all().map(|(len, n)| n as f64 * (len as f64 - mean).powi(2)).sum();
         let std_dev = (squares / n_rows as f64).sqrt();
         Self { n_rows, n_cols: a.n_cols(), nnz: a.nnz(), min, mean, max, std_dev, empty }
     }
@@ -107,18 +109,20 @@ pub struct HybShape {
 }
 
 impl HybShape {
-    /// Reads the row offsets. O(rows), four bytes of scratch per row.
+    /// Reads the row offsets. O(rows).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        let mut lens: Vec<u32> = row_lengths(a).collect();
+        Self::of_lengths(a, &Lengths::of(a.row_ptr()))
+    }
+
+    fn of_lengths<T: Value, O: Offset>(a: CsrView<'_, T, O>, lengths: &Lengths) -> Self {
         let least = a.n_rows().div_ceil(ELL_OVER_COO).max(ROWS_FOR_ELL);
-        if least > lens.len() {
-            return Self { width: 0, rest: a.nnz() };
-        }
         // The length of the row that is the `least`-th longest.
-        let at = lens.len() - least;
-        let (shorter, width, longer) = lens.select_nth_unstable(at);
-        let width = *width as usize;
-        let in_ell = shorter.iter().map(|len| *len as usize).sum::<usize>() + width * (1 + longer.len());
+        let mut longest = lengths.iter().rev().scan(0, |rows, (len, n)| {
+            *rows += n;
+            Some((len, *rows))
+        });
+        let width = longest.find(|(_, rows)| *rows >= least).map_or(0, |(len, _)| len);
+        let in_ell: usize = lengths.iter().map(|(len, n)| n * len.min(width)).sum();
         Self { width, rest: a.nnz() - in_ell }
     }
 }
@@ -176,10 +180,12 @@ impl MatrixStats {
     /// O(rows + columns + entries); eight bytes of scratch per row and column, at most 512 per entry.
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
         let held = diagonals(a, a.nnz().saturating_mul(MOST_SLOTS));
-        let rows = RowStats::of(a);
+        let lengths = Lengths::of(a.row_ptr());
+        let rows = RowStats::of_lengths(a, &lengths);
         let diagonals = held.as_ref().map(|(_, n_diags)| *n_diags);
         let band = held.map(|(held, _)| band(&held, &rows));
-        let (slots, hyb) = (Some(slots(a, SHARE)), Some(HybShape::of(a)));
+        let slots = Some(slots_of(a, &lengths, SHARE));
+        let hyb = Some(HybShape::of_lengths(a, &lengths));
         Self { rows, diagonals, band, slots, hyb, scatter: scatter(a.cols()) }
     }
 
@@ -326,7 +332,7 @@ fn scatter(cols: &[u32]) -> f64 {
 mod tests {
     use super::*;
     use crate::csr::Csr;
-    use crate::regular;
+    use crate::regular::{self, slots};
 
     #[test]
     fn nothing_divides_by_zero() {
