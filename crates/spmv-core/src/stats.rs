@@ -166,7 +166,7 @@ pub struct MatrixStats {
     pub diagonals: Option<usize>,
     /// The narrowest band that holds [80%](SHARE) of the entries, where `diagonals` are known.
     pub band: Option<Band>,
-    /// The fewest slots of each row that hold as many, as [`slots`] finds them; `None` if only row lengths are known.
+    /// The fewest slots of each row that hold as many, as [`slots`](crate::regular::slots) finds them; `None` if only row lengths are known.
     pub slots: Option<Part>,
     /// What [`Hyb`](crate::format::Hyb) makes of the matrix.
     pub hyb: Option<HybShape>,
