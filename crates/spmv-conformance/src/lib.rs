@@ -206,7 +206,7 @@ fn of_device<B: Backend, F>(
             Sums::Direct | Sums::Joined => &[Fixup::Auto],
         };
         let by_kind = of_memory().contains(&algorithm);
-        if at == 0 && variant.only.is_empty() && (by_kind || is_full() && facts.refuses.is_empty()) {
+        if at == 0 && variant.only.is_empty() && facts.refuses.is_empty() && (by_kind || is_full()) {
             // As planned, and in tiles so small that group indices need more than 16 bits.
             let small = variant.tilings.first().filter(|_| facts.sums == Sums::Repaired);
             for tiling in [None, small.copied()].into_iter().take(1 + usize::from(small.is_some())) {
