@@ -1,9 +1,9 @@
 //! The stabilised biconjugate gradient method.
 
-use spmv::{DeviceScalar, Queue, Real, Vector};
+use spmv::{Context, DeviceScalar, Queue, Real, Vector};
 
 use crate::error::{Breakdown, Result};
-use crate::method::{Method, System};
+use crate::method::{Method, System, solve_methods};
 use crate::operator::LinearOperator;
 use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
@@ -99,6 +99,10 @@ impl<A: Real> BiCgStab<A> {
         let (r, shadow, p, v, t) = (zeros()?, zeros()?, zeros()?, zeros()?, zeros()?);
         Ok(Self { queue, r, shadow, p, v, t, preconditioned: None, scalars })
     }
+}
+
+solve_methods! {
+    BiCgStab:
 
     /// Solves `A*x = b` from what `x` holds on.
     ///
@@ -106,39 +110,26 @@ impl<A: Real> BiCgStab<A> {
     /// [`Error::Breakdown`](crate::Error::Breakdown) where the method cannot go on (begin again from that `x`, or take another
     /// method), and for NaN and overflow; [`Error::Dimension`](crate::Error::Dimension), and failures of the device, after which `x`
     /// is unspecified.
-    pub fn solve(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        self.run(&System { a, m: None, b }, x, options)
-    }
+    solve;
 
     /// As [`solve`](Self::solve), with a preconditioner.
     ///
     /// # Errors
     /// As [`solve`](Self::solve).
-    pub fn solve_with(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: &impl Preconditioner<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        if self.preconditioned.is_none() {
-            let zeros = || a.context().zeros(self.r.len());
-            self.preconditioned = Some([zeros()?, zeros()?]);
-        }
-        self.run(&System { a, m: Some(m), b }, x, options)
-    }
+    solve_with;
 }
 
 impl<A: Real> Method<A> for BiCgStab<A> {
     fn n_rows(&self) -> usize {
         self.r.len()
+    }
+
+    fn make_workspace(&mut self, context: &Context) -> Result<()> {
+        if self.preconditioned.is_none() {
+            let zeros = || context.zeros(self.r.len());
+            self.preconditioned = Some([zeros()?, zeros()?]);
+        }
+        Ok(())
     }
 
     fn begin(&mut self, system: &System<'_, A>, x: &mut Vector<A>) -> Result<()> {

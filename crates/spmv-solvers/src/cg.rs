@@ -1,9 +1,9 @@
 //! Conjugate gradients.
 
-use spmv::{DeviceScalar, Queue, Real, Vector};
+use spmv::{Context, DeviceScalar, Queue, Real, Vector};
 
 use crate::error::{Breakdown, Result};
-use crate::method::{Method, System};
+use crate::method::{Method, System, solve_methods};
 use crate::operator::LinearOperator;
 use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
@@ -70,39 +70,23 @@ impl<A: Real> ConjugateGradient<A> {
         let (r, p, ap) = (zeros()?, zeros()?, zeros()?);
         Ok(Self { queue, r, p, ap, z: None, rz, rr, p_ap, bb })
     }
+}
+
+solve_methods! {
+    ConjugateGradient:
 
     /// Solves `A*x = b` from what `x` holds on.
     ///
     /// # Errors
     /// [`Error::Breakdown`](crate::Error::Breakdown) for a matrix that is seen not to be positive definite, and for NaN and overflow;
     /// [`Error::Dimension`](crate::Error::Dimension), and failures of the device. `x` is then unspecified.
-    pub fn solve(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        self.run(&System { a, m: None, b }, x, options)
-    }
+    solve;
 
     /// As [`solve`](Self::solve), with a preconditioner.
     ///
     /// # Errors
     /// As [`solve`](Self::solve), also for a preconditioner that is seen not to be positive definite.
-    pub fn solve_with(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: &impl Preconditioner<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        if self.z.is_none() {
-            self.z = Some(a.context().zeros(self.r.len())?);
-        }
-        self.run(&System { a, m: Some(m), b }, x, options)
-    }
+    solve_with;
 }
 
 impl<A: Real> Method<A> for ConjugateGradient<A> {
@@ -110,8 +94,15 @@ impl<A: Real> Method<A> for ConjugateGradient<A> {
         self.r.len()
     }
 
+    fn make_workspace(&mut self, context: &Context) -> Result<()> {
+        if self.z.is_none() {
+            self.z = Some(context.zeros(self.r.len())?);
+        }
+        Ok(())
+    }
+
     fn begin(&mut self, system: &System<'_, A>, x: &mut Vector<A>) -> Result<()> {
-        let System { a, m, b } = *system;
+        let System { a, m, b, .. } = *system;
         let Self { queue, r, p, z, rz, rr, p_ap, bb, .. } = self;
         queue.dot(b, b, *bb)?;
         queue.copy(b, r)?;

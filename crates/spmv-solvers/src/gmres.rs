@@ -1,10 +1,10 @@
 //! The generalised minimal residual method.
 
-use spmv::{DeviceScalar, Program, Queue, Real, Vector};
+use spmv::{Context, DeviceScalar, Program, Queue, Real, Vector};
 
 use crate::error::{Breakdown, Error, Result};
 use crate::hessenberg::Hessenberg;
-use crate::method::{Method, System};
+use crate::method::{Method, System, solve_methods};
 use crate::operator::LinearOperator;
 use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
@@ -77,8 +77,6 @@ pub struct Gmres<A: Real> {
     /// Of the columns that the host has read.
     hessenberg: Option<Hessenberg<A>>,
     n_read: usize,
-    relative: A,
-    absolute: A,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,44 +132,7 @@ impl<A: Real> Gmres<A> {
             n: 0,
             hessenberg: None,
             n_read: 0,
-            relative: A::zero(),
-            absolute: A::zero(),
         })
-    }
-
-    /// Solves `A*x = b` from what `x` holds on.
-    ///
-    /// # Errors
-    /// [`Error::Breakdown`] for a matrix that is singular on the directions found, and for NaN and overflow;
-    /// [`Error::Dimension`], and failures of the device. `x` is then unspecified.
-    pub fn solve(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        (self.relative, self.absolute) = (options.relative, options.absolute);
-        self.run(&System { a, m: None, b }, x, options)
-    }
-
-    /// As [`solve`](Self::solve), with a preconditioner.
-    ///
-    /// # Errors
-    /// As [`solve`](Self::solve).
-    pub fn solve_with(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: &impl Preconditioner<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        if self.preconditioned.is_none() {
-            self.preconditioned = Some(a.context().zeros(self.basis[0].len())?);
-        }
-        (self.relative, self.absolute) = (options.relative, options.absolute);
-        self.run(&System { a, m: Some(m), b }, x, options)
     }
 
     /// Begins a cycle: the first direction is the residual, over its norm.
@@ -234,9 +195,33 @@ impl<A: Real> Gmres<A> {
     }
 }
 
+solve_methods! {
+    Gmres:
+
+    /// Solves `A*x = b` from what `x` holds on.
+    ///
+    /// # Errors
+    /// [`Error::Breakdown`] for a matrix that is singular on the directions found, and for NaN and overflow;
+    /// [`Error::Dimension`], and failures of the device. `x` is then unspecified.
+    solve;
+
+    /// As [`solve`](Self::solve), with a preconditioner.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    solve_with;
+}
+
 impl<A: Real> Method<A> for Gmres<A> {
     fn n_rows(&self) -> usize {
         self.basis[0].len()
+    }
+
+    fn make_workspace(&mut self, context: &Context) -> Result<()> {
+        if self.preconditioned.is_none() {
+            self.preconditioned = Some(context.zeros(self.basis[0].len())?);
+        }
+        Ok(())
     }
 
     fn begin(&mut self, system: &System<'_, A>, x: &mut Vector<A>) -> Result<()> {
@@ -292,7 +277,7 @@ impl<A: Real> Method<A> for Gmres<A> {
             hessenberg.as_ref().map_or((A::zero(), false), |h| (h.residual(), h.is_singular()))
         };
         let (mut residual, is_singular) = state(&self.hessenberg);
-        let is_small = residual <= self.absolute.max(self.relative * of_b);
+        let is_small = residual <= system.absolute.max(system.relative * of_b);
         if self.n > 0 && is_small {
             self.update(system, x)?;
             self.begin_cycle(system, x)?;

@@ -1,23 +1,63 @@
 //! What the methods for square systems share.
 
-use spmv::{Real, Vector};
+use spmv::{Context, Real, Vector};
 
 use crate::error::Result;
 use crate::operator::{LinearOperator, check_system};
 use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
 
-/// `A*x = b`, and the preconditioner.
+/// `A*x = b`, the preconditioner, and which residuals are small enough.
 pub(crate) struct System<'s, A: Real> {
     pub(crate) a: &'s dyn LinearOperator<A>,
     pub(crate) m: Option<&'s dyn Preconditioner<A>>,
     pub(crate) b: &'s Vector<A>,
+    pub(crate) relative: A,
+    pub(crate) absolute: A,
 }
+
+/// `solve` and `solve_with` of a method, each with what it says of itself.
+macro_rules! solve_methods {
+    ($method:ident: $(#[$of_solve:meta])* solve; $(#[$of_solve_with:meta])* solve_with;) => {
+        impl<A: Real> $method<A> {
+            $(#[$of_solve])*
+            pub fn solve(
+                &mut self,
+                a: &impl LinearOperator<A>,
+                b: &Vector<A>,
+                x: &mut Vector<A>,
+                options: &mut Options<'_, A>,
+            ) -> Result<Report<A>> {
+                let Options { relative, absolute, .. } = *options;
+                self.run(&System { a, m: None, b, relative, absolute }, x, options)
+            }
+
+            $(#[$of_solve_with])*
+            pub fn solve_with(
+                &mut self,
+                a: &impl LinearOperator<A>,
+                m: &impl Preconditioner<A>,
+                b: &Vector<A>,
+                x: &mut Vector<A>,
+                options: &mut Options<'_, A>,
+            ) -> Result<Report<A>> {
+                let Options { relative, absolute, .. } = *options;
+                self.make_workspace(a.context())?;
+                self.run(&System { a, m: Some(m), b, relative, absolute }, x, options)
+            }
+        }
+    };
+}
+
+pub(crate) use solve_methods;
 
 /// A method, with the vectors that it needs for systems of one size. Where a system has a preconditioner, so have they.
 pub(crate) trait Method<A: Real> {
     /// Rows of the systems.
     fn n_rows(&self) -> usize;
+
+    /// Makes the vectors that a preconditioner takes, unless they are there.
+    fn make_workspace(&mut self, context: &Context) -> Result<()>;
 
     /// Queues what comes before the first iteration.
     fn begin(&mut self, system: &System<'_, A>, x: &mut Vector<A>) -> Result<()>;

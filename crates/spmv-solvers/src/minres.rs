@@ -1,10 +1,10 @@
 //! The minimal residual method.
 
-use spmv::{DeviceScalar, Factor, Program, Queue, Real, Vector};
+use spmv::{Context, DeviceScalar, Factor, Program, Queue, Real, Vector};
 
 use crate::error::{Breakdown, Error, Result};
 use crate::freeze::Freeze;
-use crate::method::{Method, System};
+use crate::method::{Method, System, solve_methods};
 use crate::operator::LinearOperator;
 use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
@@ -200,6 +200,10 @@ impl<A: Real> Minres<A> {
         let (w, w_before) = (zeros()?, zeros()?);
         Ok(Self { queue, last, before, next, w, w_before, preconditioned: None, scalars, start, rotate })
     }
+}
+
+solve_methods! {
+    Minres:
 
     /// Solves `A*x = b` from what `x` holds on.
     ///
@@ -209,34 +213,13 @@ impl<A: Real> Minres<A> {
     /// # Errors
     /// [`Error::Breakdown`](crate::Error::Breakdown) for a singular matrix whose system is not solved, and for NaN and overflow;
     /// [`Error::Dimension`](crate::Error::Dimension), and failures of the device. `x` is then unspecified.
-    pub fn solve(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        self.run(&System { a, m: None, b }, x, options)
-    }
+    solve;
 
     /// As [`solve`](Self::solve), with a preconditioner.
     ///
     /// # Errors
     /// As [`solve`](Self::solve), also for a preconditioner that is seen not to be positive definite.
-    pub fn solve_with(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: &impl Preconditioner<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        if self.preconditioned.is_none() {
-            let zeros = || a.context().zeros(self.last.len());
-            self.preconditioned = Some(Preconditioned { last: zeros()?, next: zeros()?, residual: zeros()? });
-        }
-        self.run(&System { a, m: Some(m), b }, x, options)
-    }
+    solve_with;
 }
 
 impl<A: Real> Method<A> for Minres<A> {
@@ -244,8 +227,16 @@ impl<A: Real> Method<A> for Minres<A> {
         self.last.len()
     }
 
+    fn make_workspace(&mut self, context: &Context) -> Result<()> {
+        if self.preconditioned.is_none() {
+            let zeros = || context.zeros(self.last.len());
+            self.preconditioned = Some(Preconditioned { last: zeros()?, next: zeros()?, residual: zeros()? });
+        }
+        Ok(())
+    }
+
     fn begin(&mut self, system: &System<'_, A>, x: &mut Vector<A>) -> Result<()> {
-        let System { a, m, b } = *system;
+        let System { a, m, b, .. } = *system;
         let Self { queue, last, preconditioned, scalars, start, .. } = self;
         let (one, zero) = (A::one(), A::zero());
         queue.dot(b, b, scalars.bb)?;

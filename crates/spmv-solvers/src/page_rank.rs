@@ -1,6 +1,6 @@
 //! PageRank.
 
-use spmv::{Context, Csr, CsrView, Matrix, Offset, Real, Scalar, Vector};
+use spmv::{Context, CsrView, Matrix, Offset, Real, Scalar, Vector};
 
 use crate::error::{Error, Result, expect};
 use crate::options::{Found, Options, Report};
@@ -36,29 +36,19 @@ impl<A: Real + Scalar<Accum = A>> Links<A> {
         let links: CsrView<'_, T, O> = links.into();
         let n = links.n_rows();
         expect("the number of columns", links.n_cols(), n)?;
-        // Counting sort by the page that is linked to.
-        let mut ends = vec![0usize; n + 1];
-        (0..n).flat_map(|page| links.row(page)).for_each(|(to, _)| ends[to as usize + 1] += 1);
-        (0..n).for_each(|page| ends[page + 1] += ends[page]);
-        let mut next = ends.clone();
-        let mut entries = vec![(0u32, A::zero()); links.nnz()];
-        let mut dangling = vec![A::zero(); n];
-        for (page, is_dangling) in dangling.iter_mut().enumerate() {
-            let n_links = links.row(page).count();
-            if n_links == 0 {
-                *is_dangling = A::one();
-            }
-            let share = A::from_f64(1.0 / n_links as f64);
-            for (to, _) in links.row(page) {
-                entries[next[to as usize]] = (page as u32, share);
-                next[to as usize] += 1;
-            }
-        }
-        let rows = ends.windows(2).map(|ends| entries[ends[0]..ends[1]].iter().copied());
-        let transition: Csr<A> = Csr::from_rows(n, rows)?;
+        let n_links = |page: usize| links.row_range(page).len();
+        let dangling: Vec<A> =
+            (0..n).map(|page| if n_links(page) == 0 { A::one() } else { A::zero() }).collect();
+        let share = |page: usize| std::iter::repeat_n(A::from_f64(1.0 / n_links(page) as f64), n_links(page));
+        let shares: Vec<A> = (0..n).flat_map(share).collect();
+        let transition = CsrView::new(n, n, links.row_ptr(), links.cols(), &shares)?.transpose();
         let mut ones = context.zeros(n)?;
         ones.fill(A::one())?;
-        Ok(Self { transition: context.prepare(&transition)?, dangling: context.upload(&dangling)?, ones })
+        Ok(Self {
+            transition: context.prepare(transition.view())?,
+            dangling: context.upload(&dangling)?,
+            ones,
+        })
     }
 }
 

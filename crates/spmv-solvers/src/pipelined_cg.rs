@@ -1,9 +1,9 @@
 //! Pipelined conjugate gradients.
 
-use spmv::{DeviceScalar, Program, Queue, Real, Vector};
+use spmv::{Context, DeviceScalar, Program, Queue, Real, Vector};
 
 use crate::error::{Breakdown, Result};
-use crate::method::{Method, System};
+use crate::method::{Method, System, solve_methods};
 use crate::operator::LinearOperator;
 use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
@@ -120,40 +120,23 @@ impl<A: Real> PipelinedConjugateGradient<A> {
         let (p, s, z) = (zeros()?, zeros()?, zeros()?);
         Ok(Self { queue, r, w, n, p, s, z, preconditioned: None, scalars, factors })
     }
+}
+
+solve_methods! {
+    PipelinedConjugateGradient:
 
     /// Solves `A*x = b` from what `x` holds on.
     ///
     /// # Errors
     /// [`Error::Breakdown`](crate::Error::Breakdown) for a matrix that is seen not to be positive definite, and for NaN and overflow;
     /// [`Error::Dimension`](crate::Error::Dimension), and failures of the device. `x` is then unspecified.
-    pub fn solve(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        self.run(&System { a, m: None, b }, x, options)
-    }
+    solve;
 
     /// As [`solve`](Self::solve), with a preconditioner.
     ///
     /// # Errors
     /// As [`solve`](Self::solve), also for a preconditioner that is seen not to be positive definite.
-    pub fn solve_with(
-        &mut self,
-        a: &impl LinearOperator<A>,
-        m: &impl Preconditioner<A>,
-        b: &Vector<A>,
-        x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
-        if self.preconditioned.is_none() {
-            let zeros = || a.context().zeros(self.r.len());
-            self.preconditioned = Some(Preconditioned { u: zeros()?, m: zeros()?, q: zeros()? });
-        }
-        self.run(&System { a, m: Some(m), b }, x, options)
-    }
+    solve_with;
 }
 
 impl<A: Real> Method<A> for PipelinedConjugateGradient<A> {
@@ -161,8 +144,16 @@ impl<A: Real> Method<A> for PipelinedConjugateGradient<A> {
         self.r.len()
     }
 
+    fn make_workspace(&mut self, context: &Context) -> Result<()> {
+        if self.preconditioned.is_none() {
+            let zeros = || context.zeros(self.r.len());
+            self.preconditioned = Some(Preconditioned { u: zeros()?, m: zeros()?, q: zeros()? });
+        }
+        Ok(())
+    }
+
     fn begin(&mut self, system: &System<'_, A>, x: &mut Vector<A>) -> Result<()> {
-        let System { a, m, b } = *system;
+        let System { a, m, b, .. } = *system;
         let Self { queue, r, w, preconditioned, scalars, .. } = self;
         let Scalars { gamma, gamma_old, delta, alpha, p_ap, rr, bb, .. } = *scalars;
         let (one, zero) = (A::one(), A::zero());
