@@ -12,7 +12,12 @@ use crate::kernels::KernelId;
 use crate::spec::KernelSpec;
 
 /// Most parameters of a kernel.
-const MAX_PARAMS: usize = 20;
+///
+/// ```
+/// use spmv_backend::{KernelId, MAX_PARAMS};
+/// assert!(KernelId::VecUpdate.params().len() <= MAX_PARAMS);
+/// ```
+pub const MAX_PARAMS: usize = 20;
 
 /// Memory that a kernel is given: on the device, or of the host where [`DeviceCaps::host_pointers`] allows it.
 ///
@@ -345,7 +350,8 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
         false
     }
 
-    /// Starts what was held back, at the cost of one launch if the same was held back on this stream before.
+    /// Starts what was held back, at the cost of one launch once the device has made a graph of the same, which it may do at a later
+    /// time than the first.
     ///
     /// # Errors
     /// As [`launch`](Self::launch).

@@ -33,7 +33,7 @@ mod spec;
 mod types;
 
 pub use arg::{HostSlice, Scalar};
-pub use backend::{Addressed, Arg, Args, Backend, Memory};
+pub use backend::{Addressed, Arg, Args, Backend, MAX_PARAMS, Memory};
 pub use cache::Cache;
 pub use caps::{Built, DeviceCaps, DeviceKind, DtypeSet, MemoryModel, SmLimits, find_device, why_not};
 pub use error::{Error, Result};

@@ -7,15 +7,12 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicU32;
 
 use bytemuck::Pod;
-use spmv_backend::{KernelId, Scalar, for_each_kernel};
+use spmv_backend::{KernelId, MAX_PARAMS, Scalar, for_each_kernel};
 use spmv_core::{Accum, Value};
 
 use crate::kernels;
 use crate::launch::Launch;
 use crate::simd::{Columns, PaddedColumns, SimdValue};
-
-/// Most parameters of a kernel.
-const MAX_PARAMS: usize = 20;
 
 /// One argument.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,12 @@ use std::ptr;
 use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 
-use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, KernelSpec, Memory as Argument, Result, Scalar};
+use spmv_backend::{
+    Arg, Args, Backend, DeviceCaps, Error, KernelSpec, MAX_PARAMS, Memory as Argument, Result, Scalar,
+};
 
 use crate::device_driver::{self as sys, Answer, CUevent, CUgraph, CUgraphExec, CUstream};
-use crate::device_held::{Command, Held, MAX_PARAMS};
+use crate::device_held::{Command, Held};
 use crate::device_memory::{Buffer, Staging};
 use crate::device_module::{Kernel, Modules};
 use crate::device_owned::{CallersStream, Manners, Owned, Shared};
@@ -242,27 +244,28 @@ impl Cuda {
             return start();
         }
         let mut graphs = stream.graphs.borrow_mut();
-        if !graphs.contains_key(&held.commands) {
-            // What is held back once only is not worth a graph.
-            let mut seen = stream.seen.borrow_mut();
-            if seen.len() >= MOST_SEEN {
-                seen.clear();
-            }
-            if seen.insert(held.key()) {
-                return start();
-            }
-            if graphs.len() >= MOST_GRAPHS {
-                stream.finish()?;
-                graphs.clear();
-            }
-            match self.capture::<Error>(stream, start) {
-                Ok(graph) => drop(graphs.insert(held.commands.clone(), graph)),
-                // Of a driver without graphs, or without memory for one: nothing has run yet.
-                Err(_) => return start(),
-            }
-        }
         // SAFETY: what was captured are the same launches with the same arguments, so the promise is the same.
-        unsafe { self.replay(stream, &graphs[&held.commands]) }
+        let replay = |graph: &Graph| unsafe { self.replay(stream, graph) };
+        if let Some(graph) = graphs.get(&held.commands) {
+            return replay(graph);
+        }
+        // What is held back once only is not worth a graph.
+        let mut seen = stream.seen.borrow_mut();
+        if seen.len() >= MOST_SEEN {
+            seen.clear();
+        }
+        if seen.insert(held.key()) {
+            return start();
+        }
+        if graphs.len() >= MOST_GRAPHS {
+            stream.finish()?;
+            graphs.clear();
+        }
+        match self.capture::<Error>(stream, start) {
+            Ok(graph) => replay(graphs.entry(held.commands.clone()).or_insert(graph)),
+            // Of a driver without graphs, or without memory for one: nothing has run yet.
+            Err(_) => start(),
+        }
     }
 
     /// While it lives the host does not access memory that it must not share with a device at work.

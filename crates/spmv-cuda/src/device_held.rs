@@ -5,13 +5,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr;
 use std::sync::Arc;
 
+use spmv_backend::MAX_PARAMS;
+
 use crate::device_driver::{self as sys, Answer, CUdeviceptr, CUfunction, CUstream};
 use crate::device_memory::Buffer;
 use crate::device_owned::Owned;
 use crate::error::During;
-
-/// Most parameters of a kernel.
-pub(crate) const MAX_PARAMS: usize = 20;
 
 /// A launch or a zeroing, with all that makes it what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
