@@ -24,7 +24,7 @@ pub(crate) enum Order {
     /// By row.
     Rows {
         /// First entry of each row, and the end.
-        row_ptr: Vec<u32>,
+        row_ptr: Arc<Vec<u32>>,
         of: Rows,
     },
     /// In more diagonals than are counted.
@@ -75,15 +75,25 @@ fn diagonals<T: Value>(a: CsrView<'_, T, u32>, offsets: &[i64]) -> Option<Arc<Ve
 impl Order {
     /// By rows of a part.
     pub(crate) fn rows<T: Value>(a: CsrView<'_, T, u32>, of: Rows) -> Self {
-        Self::Rows { row_ptr: a.row_ptr().to_vec(), of }
+        Self::Rows { row_ptr: Arc::new(a.row_ptr().to_vec()), of }
+    }
+
+    /// By slots of so many entries of each row, and by what they leave.
+    pub(crate) fn by_slots<T: Value>(a: CsrView<'_, T, u32>, width: usize) -> [Self; 2] {
+        Self::pair(a, [Rows::Slots { width }, Rows::AfterSlots { width }])
     }
 
     /// By diagonals, and by what they leave.
     pub(crate) fn by_diagonals<T: Value>(a: CsrView<'_, T, u32>, offsets: &[i64]) -> [Self; 2] {
         let Some(of_entries) = diagonals(a, offsets) else { return [Self::Unknown, Self::Unknown] };
         let rest = Rows::OffDiagonals { of_entries: Arc::clone(&of_entries) };
-        let on = Rows::Diagonals { of_entries, n_diags: offsets.len() };
-        [on, rest].map(|of| Self::rows(a, of))
+        Self::pair(a, [Rows::Diagonals { of_entries, n_diags: offsets.len() }, rest])
+    }
+
+    /// Two buffers' of one part.
+    fn pair<T: Value>(a: CsrView<'_, T, u32>, of: [Rows; 2]) -> [Self; 2] {
+        let row_ptr = Arc::new(a.row_ptr().to_vec());
+        of.map(|of| Self::Rows { row_ptr: Arc::clone(&row_ptr), of })
     }
 }
 

@@ -70,11 +70,11 @@ impl<B: Backend> Slots<B> {
     pub(super) fn copy<T: Value>(
         to: &Prepare<'_, B>,
         kernel: Compiled<B>,
-        a: CsrView<'_, T, u32>,
         ell: &Format<T>,
+        order: Order,
     ) -> Result<Self> {
         let (cols, vals) = (to.copy(ell.cols())?, to.copy(ell.vals())?);
-        let vals = Values::new(vals, Order::rows(a, Rows::Slots { width: ell.width() }));
+        let vals = Values::new(vals, order);
         Ok(Self { span: to.span, kernel, width: ell.width() as u32, cols, vals })
     }
 }

@@ -11,7 +11,7 @@ use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_gr
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
 use crate::regular::{loop_steps, rows_of_a_part, steps};
 use crate::tilings::{ROW_A_LANE, Row};
-use crate::values::{Order, Rows, Values};
+use crate::values::{Order, Values};
 
 pub(crate) struct EllCsr;
 
@@ -83,13 +83,14 @@ impl Build for EllCsr {
         a: CsrView<'_, T, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let (ell, rest) = Ell::split(a, to.regular_width);
+        let [in_slots, after_slots] = Order::by_slots(a, ell.width());
         Ok(direct(State {
             span: to.span,
             kernel: to.main()?,
             width: ell.width() as u32,
             slot_cols: to.copy(ell.cols())?,
-            slot_vals: Values::new(to.copy(ell.vals())?, Order::rows(a, Rows::Slots { width: ell.width() })),
-            rest: to.rest(rest.view(), Order::rows(a, Rows::AfterSlots { width: ell.width() }))?,
+            slot_vals: Values::new(to.copy(ell.vals())?, in_slots),
+            rest: to.rest(rest.view(), after_slots)?,
         }))
     }
 }

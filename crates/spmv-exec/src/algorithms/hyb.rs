@@ -17,7 +17,7 @@ use crate::method::{
 };
 use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Runner, Span};
 use crate::tilings::Row;
-use crate::values::{Order, Rows, Values};
+use crate::values::{Order, Values};
 
 /// Slots of the ELL part over its entries, at most; and how many of them are taken to take as long as one of the COO part. Both
 /// are what the width of the ELL part is chosen by ([`HybShape`]).
@@ -114,12 +114,12 @@ impl Build for Hyb {
         a: CsrView<'_, T, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let hyb = Format::from_csr(a, ANY_BLOW_UP)?;
+        let [in_slots, after_slots] = Order::by_slots(a, hyb.ell().width());
         let has_ell = hyb.ell().width() > 0;
-        let of_ell = || ell::Slots::copy(to, to.helper(Ell.facts().kernel)?, a, hyb.ell());
+        let of_ell = || ell::Slots::copy(to, to.helper(Ell.facts().kernel)?, hyb.ell(), in_slots);
         let ell = has_ell.then(of_ell).transpose()?;
         let others = (!has_ell).then(|| coo::empty_rows(a)).into_iter().flatten();
-        let order = Order::rows(a, Rows::AfterSlots { width: hyb.ell().width() });
-        let coo = coo::Slots::copy(to, hyb.coo(), order, others)?;
+        let coo = coo::Slots::copy(to, hyb.coo(), after_slots, others)?;
         Ok(Box::new(Arc::new(State { span: to.span, ell, coo })))
     }
 }
