@@ -89,6 +89,12 @@ fn time(run: &mut Run<'_>, batch: usize, phase: Phase) -> anyhow::Result<f64> {
     Ok(start.elapsed().as_secs_f64() / batch as f64)
 }
 
+/// The middle one of several numbers.
+pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
 /// Median and ends of one second count or more, in microseconds.
 pub(crate) fn spread(mut seconds: Vec<f64>) -> Spread {
     seconds.sort_by(f64::total_cmp);

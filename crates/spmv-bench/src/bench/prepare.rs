@@ -8,6 +8,7 @@ use spmv::{BackendKind, Csr, Dtype, Matrix, Options};
 use spmv_io::generate;
 
 use super::devices::{self, Target};
+use super::measure::median;
 use super::report::Cache;
 use super::stop::Stop;
 use super::text::aligned;
@@ -142,11 +143,7 @@ fn product(a: &Matrix<f64>) -> anyhow::Result<(f64, Vec<f64>)> {
 }
 
 fn row(name: &str, target: &Target, a: &Csr<f64>, times: Vec<Times>) -> Vec<String> {
-    let median = |of: &dyn Fn(&Times) -> f64| {
-        let mut all: Vec<f64> = times[1..].iter().map(of).collect();
-        all.sort_by(f64::total_cmp);
-        all[all.len() / 2]
-    };
+    let median = |of: &dyn Fn(&Times) -> f64| median(times[1..].iter().map(of).collect());
     let in_products = |of: fn(&Times) -> f64| format!("{:.2}", median(&|t| of(t) / t.product));
     vec![
         name.to_owned(),

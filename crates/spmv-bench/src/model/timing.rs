@@ -10,6 +10,7 @@ use spmv_backend::KernelSpec;
 use spmv_model::Format;
 
 use crate::bench::devices::Target;
+use crate::bench::measure::median;
 
 /// Executions before those that count, and the least time that they take: threads that sleep are slow at first.
 pub(super) const FIRST: usize = 5;
@@ -91,12 +92,6 @@ where
         }
     }
     Ok(Some(Runs { kernel: matrix.plan().kernel, seconds: times }))
-}
-
-/// The middle one of several times.
-pub(super) fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
 }
 
 #[cfg(test)]

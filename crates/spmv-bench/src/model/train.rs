@@ -24,6 +24,7 @@ use super::scope::progress;
 use super::timing;
 use crate::bench::devices::{self, Target};
 use crate::bench::inputs::{self, Input};
+use crate::bench::measure::median;
 use crate::bench::report::Cache;
 
 /// `cargo xtask train`.
@@ -230,7 +231,7 @@ where
             times.iter_mut().zip(shares).for_each(|(times, seconds)| times.push(seconds));
         }
     }
-    Ok((matrix.plan().algorithm, times.map(timing::median)))
+    Ok((matrix.plan().algorithm, times.map(median)))
 }
 
 #[cfg(test)]
