@@ -21,9 +21,12 @@ pub(crate) struct Args {
     /// Instead: tests of every crate that contains `unsafe`, with AddressSanitizer.
     #[arg(long)]
     asan: bool,
+    /// Every combination of features, the exhaustive conformance suite, fuzzing, and a build of each package besides: as every night.
+    #[arg(long, conflicts_with = "asan")]
+    full: bool,
 }
 
-/// What a run may take on two cores from an empty target folder.
+/// What a run may take on two cores from an empty target folder, without `--full`.
 const BUDGET: Duration = Duration::from_secs(15 * 60);
 
 /// Features that are off by default, of the bench and of the facade: both use the same libraries. Tests with the facade's build
@@ -31,8 +34,11 @@ const BUDGET: Duration = Duration::from_secs(15 * 60);
 const FEATURES: &str = "spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/io,spmv/nalgebra-sparse,spmv/sprs,\
     spmv-solvers/io";
 
-/// Seconds of fuzzing: enough to show that targets run. The workflow does more.
-const FUZZ_S: u64 = 20;
+/// Seconds of fuzzing.
+const FUZZ_S: u64 = 300;
+
+/// Features of the facade that are off by default, whose tests build their libraries for minutes.
+const FACADE: &str = "faer,fit,io,nalgebra-sparse,sprs";
 
 /// Runs the sections in order, up to the first that fails.
 ///
@@ -52,7 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             ["clippy", "-p", "spmv-cuda", "--features", "cust", "--all-targets", "--", "-D", "warnings"];
         succeed(cargo_in_root()?.args(cust))
     })?;
-    sections.run("features", features)?;
+    sections.run("features", || features(args.full))?;
     sections.run("tidy", || tidy::run(&tidy::Args::default()))?;
     sections.run("deny", deny)?;
     sections.run("doc", || {
@@ -62,26 +68,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     })?;
     let mut skipped = None;
     sections.run("kernels", || {
-        skipped = kernels::check_or_skip()?;
+        skipped = kernels::check_or_skip(args.full)?;
         skipped.iter().for_each(|reason| println!("{reason}"));
         Ok(())
     })?;
-    sections.run("test", || test::run(&test::Args::default()))?;
+    sections.run("test", || test::run(&test::Args::of(args.full)))?;
     sections.run("reproduce", reproduce)?;
-    sections.run("fuzz", || fuzz::run(&fuzz::Args::of(FUZZ_S)))?;
-    sections.run("package", package)?;
+    if args.full {
+        sections.run("facade", || {
+            succeed(cargo_in_root()?.args([
+                "test",
+                "-p",
+                "spmv",
+                "--no-default-features",
+                "--features",
+                FACADE,
+            ]))
+        })?;
+        sections.run("fuzz", || fuzz::run(&fuzz::Args::of(FUZZ_S)))?;
+    }
+    sections.run("package", || package(args.full))?;
     sections.summary();
     // Once more, below what the tests print.
     skipped.iter().for_each(|reason| println!("\nkernels {reason}"));
     Ok(())
 }
 
-/// Checks every published crate without its features, and with each of them alone.
-fn features() -> anyhow::Result<()> {
+/// Checks every published crate without its features; with `alone`, with each of them by itself too.
+fn features(alone: bool) -> anyhow::Result<()> {
     let workspace = Workspace::load()?;
     for package in workspace.packages.iter().filter(|p| p.publish && !p.features.is_empty()) {
-        let alone = package.features.iter().map(|feature| vec!["--features", feature]);
-        for features in std::iter::once(vec![]).chain(alone) {
+        let each = package.features.iter().filter(|_| alone).map(|feature| vec!["--features", feature]);
+        for features in std::iter::once(vec![]).chain(each) {
             let check = ["clippy", "--quiet", "--package", &package.name, "--no-default-features"];
             println!("{} {}", check.join(" "), features.join(" "));
             succeed(cargo_in_root()?.args(check).args(features).args(["--", "-D", "warnings"]))?;
@@ -126,8 +144,8 @@ fn deny() -> anyhow::Result<()> {
     succeed(cargo_in_root()?.args(["deny", "--all-features", "check", "licenses", "bans", "sources"]))
 }
 
-/// Packages every published crate, those it depends on included, and builds each from its package.
-fn package() -> anyhow::Result<()> {
+/// Packages every published crate, those it depends on included; with `build`, builds each from its package, which takes minutes.
+fn package(build: bool) -> anyhow::Result<()> {
     let workspace = Workspace::load()?;
     forget_unpacked(&workspace);
     // What was compiled of earlier packages is taken for that of these, too.
@@ -141,6 +159,7 @@ fn package() -> anyhow::Result<()> {
     cargo.args(["package", "--quiet", "--allow-dirty", "--target-dir"]).arg(&target);
     // Nobody debugs what is built here.
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "none");
+    cargo.args((!build).then_some("--no-verify"));
     let published = workspace.packages.iter().filter(|p| p.publish);
     cargo.args(published.flat_map(|p| ["--package", &p.name]));
     succeed(&mut cargo)

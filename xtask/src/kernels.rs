@@ -143,19 +143,19 @@ fn in_turn(commit: &str) -> Vec<String> {
     VARIANTS.iter().skip(digit % PARTS).step_by(PARTS).map(|variants| variants.stem.to_owned()).collect()
 }
 
-/// `--check` of some kernels, in turn, as a step of `ci`. Where the compilers are not to be had, it checks nothing and returns why, unless
+/// `--check` of all kernels, or of some, in turn, as a step of `ci`. Where the compilers are not to be had, it checks nothing and returns why, unless
 /// `SPMV_REQUIRE` names `kernels`.
 ///
 /// # Errors
 /// As of [`run`].
-pub(crate) fn check_or_skip() -> anyhow::Result<Option<String>> {
+pub(crate) fn check_or_skip(all: bool) -> anyhow::Result<Option<String>> {
     let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
     let skipped = skipped(
         Tools::installed(&wheels_folder(&metadata)),
         spmv_backend::env::lists("SPMV_REQUIRE", "kernels"),
     )?;
     if skipped.is_none() {
-        let only = commit()?.map_or_else(Vec::new, |commit| in_turn(&commit));
+        let only = commit()?.filter(|_| !all).map_or_else(Vec::new, |commit| in_turn(&commit));
         run(&Args { check: true, only, ..Args::default() })?;
     }
     Ok(skipped)

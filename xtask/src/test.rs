@@ -243,6 +243,11 @@ fn at_once(mut first: Command, mut second: Command) -> anyhow::Result<()> {
 }
 
 impl Args {
+    /// All tests, exhaustively or not.
+    pub(crate) fn of(full: bool) -> Self {
+        Self { full, ..Self::default() }
+    }
+
     /// `cargo test` of the workspace.
     fn cargo(&self, root: &Path) -> Command {
         let mut cargo = Command::new(crate::command::cargo());
