@@ -1,9 +1,7 @@
 //! What must hold of the arrays of a matrix.
 
-use std::num::NonZero;
-use std::thread;
-
 use crate::error::CsrError;
+use crate::parts;
 use crate::value::Offset;
 
 /// One offset more than rows, from 0 on to the number of entries, none of which decreases.
@@ -35,15 +33,8 @@ const OF_A_THREAD: usize = 1 << 21;
 pub(crate) fn highest(cols: &[u32]) -> u32 {
     // A running maximum vectorises.
     let of = |cols: &[u32]| cols.iter().copied().fold(0, u32::max);
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(cols.len() / OF_A_THREAD);
-    if threads < 2 {
-        return of(cols);
-    }
-    thread::scope(|scope| {
-        let parts = cols.chunks(cols.len().div_ceil(threads));
-        let spawned: Vec<_> = parts.map(|part| scope.spawn(move || of(part))).collect();
-        spawned.into_iter().map(|part| part.join().expect("a maximum panics nowhere")).fold(0, u32::max)
-    })
+    let all = parts::cut(cols.len(), parts::threads(cols.len(), OF_A_THREAD));
+    parts::map(all, |part| of(&cols[part])).into_iter().fold(0, u32::max)
 }
 
 /// Rows and columns that `u32` indices can name.

@@ -1,9 +1,8 @@
 //! How many rows have each length, found in one pass over the row offsets.
 
-use std::num::NonZero;
 use std::ops::AddAssign;
-use std::thread;
 
+use crate::parts;
 use crate::value::Offset;
 
 /// Lengths that are counted; of the few rows that are longer, each stands alone.
@@ -22,24 +21,12 @@ impl Lengths {
     /// O(rows), by several threads where there are many.
     pub(crate) fn of<O: Offset>(row_ptr: &[O]) -> Self {
         let n_rows = row_ptr.len() - 1;
-        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(n_rows / OF_A_THREAD);
-        let mut all = if threads < 2 {
-            Self::of_part(row_ptr)
-        } else {
-            let rows = n_rows.div_ceil(threads);
-            let part = |first: usize| &row_ptr[first..=(first + rows).min(n_rows)];
-            thread::scope(|scope| {
-                let spawned: Vec<_> = (0..n_rows)
-                    .step_by(rows)
-                    .map(|first| scope.spawn(move || Self::of_part(part(first))))
-                    .collect();
-                let parts = spawned.into_iter().map(|part| part.join().expect("counting panics nowhere"));
-                parts.fold(Self::of_part::<O>(&[]), |mut all, part| {
-                    all += part;
-                    all
-                })
-            })
-        };
+        let rows = parts::cut(n_rows, parts::threads(n_rows, OF_A_THREAD));
+        let counted = parts::map(rows, |rows| Self::of_part(&row_ptr[rows.start..=rows.end]));
+        let mut all = counted.into_iter().fold(Self::of_part::<O>(&[]), |mut all, part| {
+            all += part;
+            all
+        });
         all.longer.sort_unstable();
         all
     }

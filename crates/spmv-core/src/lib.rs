@@ -31,6 +31,7 @@ mod lengths;
 pub mod oracle;
 mod order;
 mod owner;
+mod parts;
 pub mod regular;
 mod shared;
 mod stats;

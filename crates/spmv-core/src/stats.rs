@@ -1,11 +1,10 @@
 //! What planning uses: row lengths, diagonals, and how far apart columns are.
 
-use std::num::NonZero;
 use std::ops::Range;
-use std::thread;
 
 use crate::csr::CsrView;
 use crate::lengths::Lengths;
+use crate::parts;
 use crate::regular::{Band, Part, SHARE, slots_of};
 use crate::value::{Offset, Value};
 
@@ -223,18 +222,8 @@ fn diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>, most: usize) -> Option<(
     if u32::try_from(n_rows).is_err() || n_rows.saturating_add(a.n_cols()) / SPARSEST > a.nnz() {
         return None;
     }
-    let parts = a.nnz().div_ceil(OF_A_THREAD).min(thread::available_parallelism().map_or(1, NonZero::get));
-    let rows_of_a_part = n_rows.div_ceil(parts);
-    let count = |part: usize| {
-        let rows = (part * rows_of_a_part).min(n_rows)..((part + 1) * rows_of_a_part).min(n_rows);
-        count_diagonals(a, rows, most)
-    };
-    let counted: Vec<_> = thread::scope(|scope| {
-        let others: Vec<_> = (1..parts).map(|part| scope.spawn(move || count(part))).collect();
-        let first = count(0);
-        let others = others.into_iter().map(|part| part.join().expect("counting panics nowhere"));
-        std::iter::once(first).chain(others).collect()
-    });
+    let rows = parts::cut(n_rows, parts::threads(a.nnz(), OF_A_THREAD));
+    let counted = parts::map(rows, |rows| count_diagonals(a, rows, most));
     let mut counted = counted.into_iter();
     let (mut held, mut n_diags) = counted.next()?.map(|(held, diagonals)| (held, diagonals.len()))?;
     for part in counted {

@@ -11,10 +11,13 @@
 //! Columns need no memory. A zero means that there is no entry, so a matrix with stored zeros is refused: zero times an
 //! infinity of `x` would be lost. Bell & Garland 2009, section 3.1.
 
+use std::ops::Range;
+
 use super::cost::{Cost, zero};
 use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::parts;
 use crate::regular::diagonals;
 use crate::stats::RowStats;
 use crate::value::{Offset, Value};
@@ -42,7 +45,7 @@ impl<T: Value> Dia<T> {
     /// What the layout takes. O(rows + entries), sixteen bytes of scratch per entry at most; or O(entries log entries)
     /// where entries are far apart.
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
-        cost_of(a, offsets(a, 0).len())
+        cost_of(a, offsets(a).len())
     }
 
     /// Lays out a matrix. O(entries * log(diagonals) + slots).
@@ -51,30 +54,29 @@ impl<T: Value> Dia<T> {
     /// [`FormatError::TooLarge`] above `max_blow_up` times the bytes of CSR, [`FormatError::Repeated`],
     /// [`FormatError::StoredZero`].
     pub fn from_csr<O: Offset>(a: CsrView<'_, T, O>, max_blow_up: f64) -> Result<Self, FormatError> {
-        let offsets = offsets(a, 0);
+        let offsets = offsets(a);
         cost_of(a, offsets.len()).check("dia", max_blow_up)?;
         Self::of_diagonals(a, offsets)
     }
 
-    /// The entries on these diagonals, which ascend.
+    /// The entries on these diagonals, which ascend, by several threads where there are many.
     pub(super) fn of_diagonals<O: Offset>(
         a: CsrView<'_, T, O>,
         offsets: Vec<i64>,
     ) -> Result<Self, FormatError> {
-        let format = "dia";
         let mut dia = Self::without_entries(a, offsets);
-        for row in 0..a.n_rows() {
-            for (col, val) in a.row(row) {
-                let Some(slot) = dia.slot(row, col) else { continue };
-                if val == zero::<T>() {
-                    return Err(FormatError::StoredZero { format, row, col });
-                }
-                if *slot != zero::<T>() {
-                    return Err(FormatError::Repeated { format, row, col });
-                }
-                *slot = val;
+        let rows: Vec<_> = parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD)).collect();
+        // The slots of each part of the rows, by diagonal.
+        let mut slots: Vec<Vec<&mut [T]>> = rows.iter().map(|_| Vec::new()).collect();
+        if let Some(first) = rows.first() {
+            for diagonal in dia.vals.chunks_mut(a.n_rows()) {
+                let of_parts = diagonal.chunks_mut(first.len());
+                slots.iter_mut().zip(of_parts).for_each(|(slots, of_part)| slots.push(of_part));
             }
         }
+        let offsets = &dia.offsets;
+        let fill = |(rows, mut slots): (_, Vec<_>)| fill(a, rows, offsets, &mut slots);
+        parts::map(rows.into_iter().zip(slots), fill).into_iter().collect::<Result<(), _>>()?;
         Ok(dia)
     }
 
@@ -164,30 +166,114 @@ pub(super) fn offset(row: usize, col: u32) -> i64 {
     i64::from(col) - row as i64
 }
 
-/// The diagonals that hold more than `least` entries, ascending. O(rows + entries), and O(diagonals between the first and
-/// the last), or else O(entries log entries).
-pub(super) fn offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>, least: u32) -> Vec<i64> {
+/// Entries of a thread, below which its start would take longer than its work.
+const OF_A_THREAD: usize = 1 << 18;
+
+/// Writes the entries of some rows to their slots, which are given by diagonal.
+fn fill<T: Value, O: Offset>(
+    a: CsrView<'_, T, O>,
+    rows: Range<usize>,
+    offsets: &[i64],
+    slots: &mut [&mut [T]],
+) -> Result<(), FormatError> {
+    let format = "dia";
+    let mut known = Positions::default();
+    for row in rows.clone() {
+        known.next_row();
+        for (col, val) in a.row(row) {
+            let Ok(diagonal) = known.find(offsets, offset(row, col)) else { continue };
+            let slot = &mut slots[diagonal][row - rows.start];
+            if val == zero::<T>() {
+                return Err(FormatError::StoredZero { format, row, col });
+            }
+            if *slot != zero::<T>() {
+                return Err(FormatError::Repeated { format, row, col });
+            }
+            *slot = val;
+        }
+    }
+    Ok(())
+}
+
+/// Where the entries of a row stand among ascending offsets: mostly behind the one before, or where that of the last row was.
+#[derive(Debug, Default)]
+struct Positions {
+    /// Of the entries of the last row that was as long, and the next entry.
+    found: Vec<usize>,
+    entry: usize,
+}
+
+impl Positions {
+    fn next_row(&mut self) {
+        self.entry = 0;
+    }
+
+    /// As a binary search. O(1) where the rows are alike.
+    fn find(&mut self, offsets: &[i64], offset: i64) -> Result<usize, usize> {
+        let entry = self.entry;
+        self.entry += 1;
+        let guess = self.found.get(entry).copied().filter(|at| offsets.get(*at) == Some(&offset));
+        if let Some(at) = guess {
+            return Ok(at);
+        }
+        let found = offsets.binary_search(&offset);
+        if let Ok(at) = found {
+            if entry == self.found.len() {
+                self.found.push(at);
+            } else if let Some(known) = self.found.get_mut(entry) {
+                *known = at;
+            }
+        }
+        found
+    }
+}
+
+/// Diagonals up to which those of each thread are kept in order, as they are met.
+const FEW: usize = 256;
+
+/// The diagonals that hold an entry, ascending. O(rows + entries) for a few of them; else also O(diagonals between the first and
+/// the last), or O(entries log entries).
+fn offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Vec<i64> {
+    let rows = parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD));
+    let few: Option<Vec<_>> = parts::map(rows, |rows| few_offsets(a, rows)).into_iter().collect();
+    if let Some(few) = few {
+        let mut all = few.concat();
+        all.sort_unstable();
+        all.dedup();
+        return all;
+    }
     let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| offset(row, *col));
     let all = || (0..a.n_rows()).flat_map(of_row);
-    if a.nnz() == 0 {
-        return vec![];
-    }
     let (first, last) = all().fold((i64::MAX, i64::MIN), |(first, last), at| (first.min(at), last.max(at)));
     let width = (last - first) as usize + 1;
     // Entries far apart from each other must not cost what lies between them.
     if width > 4 * a.nnz() {
         let mut sorted: Vec<i64> = all().collect();
         sorted.sort_unstable();
-        let held = sorted.chunk_by(|a, b| a == b).filter(|run| run.len() > least as usize);
-        return held.map(|run| run[0]).collect();
+        sorted.dedup();
+        return sorted;
     }
-    let mut counts = vec![0u32; width];
-    for offset in all() {
-        let count = &mut counts[(offset - first) as usize];
-        *count = count.saturating_add(1);
+    let mut held = vec![false; width];
+    all().for_each(|offset| held[(offset - first) as usize] = true);
+    (first..).zip(held).filter(|(_, held)| *held).map(|(offset, _)| offset).collect()
+}
+
+/// Those of some rows; `None` if they are not few.
+fn few_offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>, rows: Range<usize>) -> Option<Vec<i64>> {
+    let (mut met, mut known) = (Vec::new(), Positions::default());
+    for row in rows {
+        known.next_row();
+        for col in &a.cols()[a.row_range(row)] {
+            let offset = offset(row, *col);
+            if let Err(at) = known.find(&met, offset) {
+                if met.len() == FEW {
+                    return None;
+                }
+                met.insert(at, offset);
+            }
+        }
     }
-    let held = counts.iter().enumerate().filter(|(_, count)| **count > least);
-    held.map(|(at, _)| at as i64 + first).collect()
+    Some(met)
 }
 
 pub(super) fn cost_of<T: Value, O: Offset>(a: CsrView<'_, T, O>, n_diags: usize) -> Cost {

@@ -1,0 +1,46 @@
+//! Work that is cut into as many parts as there are threads.
+
+use std::num::NonZero;
+use std::ops::Range;
+use std::thread;
+
+/// Threads for so much work: as many as the machine has, each with at least `of_a_thread` of it.
+pub(crate) fn threads(work: usize, of_a_thread: usize) -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get).min(work / of_a_thread).max(1)
+}
+
+/// `0..n`, cut into `parts` of the same length, but for the last.
+pub(crate) fn cut(n: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
+    let len = n.div_ceil(parts).max(1);
+    (0..n).step_by(len).map(move |start| start..(start + len).min(n))
+}
+
+/// What `f` makes of every part, in order: each by a thread of its own, but for the first.
+///
+/// # Panics
+/// If `f` does.
+pub(crate) fn map<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, f: impl Fn(P) -> R + Sync) -> Vec<R> {
+    let mut parts = parts.into_iter();
+    let Some(first) = parts.next() else { return Vec::new() };
+    thread::scope(|scope| {
+        let f = &f;
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || f(part))).collect();
+        let first = f(first);
+        let others = others.into_iter().map(|other| other.join().expect("a part that does not panic"));
+        std::iter::once(first).chain(others).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_in_order_and_leave_nothing_out() {
+        let cuts = |n, parts| map(cut(n, parts), |part| (part.start, part.end));
+        assert_eq!(cuts(10, 3), [(0, 4), (4, 8), (8, 10)]);
+        assert_eq!(cuts(2, 8), [(0, 1), (1, 2)]);
+        assert_eq!(cuts(0, 1), []);
+        assert_eq!(threads(7, 8), 1);
+    }
+}
