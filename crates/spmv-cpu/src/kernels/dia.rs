@@ -32,21 +32,86 @@ pub(super) struct Diagonals<'a, T> {
     pub(super) x: &'a [T],
 }
 
+/// Diagonals that are read side by side: as many streams as a core fetches ahead of their use.
+const AT_ONCE: usize = 8;
+
 impl<T: Value> Diagonals<'_, T> {
-    /// Adds to the sums of the rows from `first` on.
+    /// Adds to the sums of the rows from `first` on, in the order of the diagonals.
     pub(super) fn add(&self, first: usize, sums: &mut [T::Accum]) {
-        let none = T::from_f64(0.0);
+        let mut parts = [Part { start: 0, vals: &[], x: &[] }; AT_ONCE];
+        let mut n = 0;
         for (diagonal, offset) in self.offsets.iter().enumerate() {
-            let Inside { rows, cols } =
-                inside((first as u32).wrapping_add(*offset), self.x.len(), sums.len());
+            let Inside { rows, cols } = inside((first as u32).wrapping_add(*offset), self.x.len(), sums.len());
+            if rows.is_empty() {
+                continue;
+            }
             let slot = diagonal * self.n_rows + first + rows.start;
-            let entries = self.vals[slot..slot + rows.len()].iter().zip(&self.x[cols]);
-            for (sum, (val, x)) in sums[rows].iter_mut().zip(entries) {
-                let product = val.to_accum() * x.to_accum();
-                *sum += if *val == none { num_traits::zero() } else { product };
+            parts[n] = Part { start: rows.start, vals: &self.vals[slot..slot + rows.len()], x: &self.x[cols] };
+            n += 1;
+            if n == AT_ONCE {
+                add_some::<T, AT_ONCE>(parts, sums);
+                n = 0;
             }
         }
+        match parts {
+            [a, b, c, d, e, f, g, ..] if n == 7 => add_some([a, b, c, d, e, f, g], sums),
+            [a, b, c, d, e, f, ..] if n == 6 => add_some([a, b, c, d, e, f], sums),
+            [a, b, c, d, e, ..] if n == 5 => add_some([a, b, c, d, e], sums),
+            [a, b, c, d, ..] if n == 4 => add_some([a, b, c, d], sums),
+            [a, b, c, ..] if n == 3 => add_some([a, b, c], sums),
+            [a, b, ..] if n == 2 => add_some([a, b], sums),
+            [a, ..] if n == 1 => add_some([a], sums),
+            _ => {}
+        }
     }
+}
+
+/// The part of a diagonal that is inside of the matrix, of the rows from `start` on.
+#[derive(Clone, Copy)]
+struct Part<'a, T> {
+    start: usize,
+    vals: &'a [T],
+    x: &'a [T],
+}
+
+impl<T: Value> Part<'_, T> {
+    fn end(&self) -> usize {
+        self.start + self.vals.len()
+    }
+
+    /// Adds those of some rows.
+    fn add(&self, rows: Range<usize>, sums: &mut [T::Accum]) {
+        let (start, end) = (rows.start.max(self.start), rows.end.min(self.end()));
+        if start < end {
+            let own = start - self.start..end - self.start;
+            let entries = self.vals[own.clone()].iter().zip(&self.x[own]);
+            sums[start..end].iter_mut().zip(entries).for_each(|(sum, (val, x))| *sum += product(*val, *x));
+        }
+    }
+}
+
+fn add_some<T: Value, const D: usize>(parts: [Part<'_, T>; D], sums: &mut [T::Accum]) {
+    // Rows that all have: they are near no border of the matrix.
+    let start = parts.iter().fold(0, |start, part| start.max(part.start));
+    let end = parts.iter().fold(sums.len(), |end, part| end.min(part.end())).max(start);
+    for part in &parts {
+        part.add(0..start, sums);
+        part.add(end..sums.len(), sums);
+    }
+    let n = end - start;
+    if n == 0 {
+        return;
+    }
+    let all = parts.map(|part| (&part.vals[start - part.start..][..n], &part.x[start - part.start..][..n]));
+    for (row, sum) in sums[start..end].iter_mut().enumerate() {
+        *sum = all.iter().fold(*sum, |sum, (vals, x)| sum + product(vals[row], x[row]));
+    }
+}
+
+/// Zero for a slot without an entry, whatever `x` is there.
+#[inline(always)]
+fn product<T: Value>(val: T, x: T) -> T::Accum {
+    if val == T::from_f64(0.0) { num_traits::zero() } else { val.to_accum() * x.to_accum() }
 }
 
 /// The part of some rows where a diagonal is inside of the matrix.
