@@ -289,6 +289,22 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R>;
 
+    /// Shows the first `bytes` bytes in place, after the stream's earlier work; kernels and others may read them at the same time.
+    /// Returns whether it did: as it is here, for memory that the host cannot map, it does nothing.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn look(
+        &self,
+        stream: &Self::Stream,
+        buffer: &Self::Buffer,
+        bytes: u64,
+        f: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool> {
+        let _ = (stream, buffer, bytes, f);
+        Ok(false)
+    }
+
     /// Starts `groups` groups of a kernel, in stream order.
     ///
     /// # Panics

@@ -14,6 +14,7 @@ pub(crate) enum Verb {
     Zero,
     Write,
     Read,
+    Look,
     Map,
     Launch,
     Capture,

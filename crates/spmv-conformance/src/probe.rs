@@ -245,6 +245,22 @@ impl<B: Backend> Backend for Probe<B> {
         mapped.inspect(|_| stream.timeline.waited_for(stream.timeline.last()))
     }
 
+    fn look(
+        &self,
+        stream: &Stream<B>,
+        buffer: &Buffer<B>,
+        bytes: u64,
+        f: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool> {
+        stream.in_order();
+        let looked = self.verb(Verb::Look, || {
+            Error::check_range(0, bytes, buffer.bytes)?;
+            self.watch.queue(&stream.timeline, [(&**buffer, false)]);
+            self.inner().look(&stream.inner, &buffer.inner(), bytes, f)
+        });
+        looked.inspect(|_| stream.timeline.waited_for(stream.timeline.last()))
+    }
+
     unsafe fn launch(
         &self,
         stream: &Stream<B>,

@@ -186,6 +186,14 @@ impl Backend for Cpu {
         Ok(f(&mut self.writable(buffer)?[range]))
     }
 
+    fn look(&self, _: &Stream, buffer: &Buffer, bytes: u64, f: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let range = range(buffer, 0, bytes)?;
+        if self.caps.memory.host_can_map() {
+            f(&buffer.as_slice()[range]);
+        }
+        Ok(self.caps.memory.host_can_map())
+    }
+
     unsafe fn launch(&self, _: &Stream, kernel: &Kernel, groups: u32, args: &Args<'_, Self>) -> Result<()> {
         let spec = &kernel.spec;
         let list = List::new(args.expect(spec.id).iter().map(argument));

@@ -296,6 +296,42 @@ impl Cuda {
         copy(staging.as_ref().expect("made above"))
     }
 
+    /// Gives the host access to the first `bytes` bytes of managed memory, after the stream's earlier work and, if it was `zeroed`,
+    /// after what does that.
+    fn reach<R>(
+        &self,
+        stream: &Stream,
+        buffer: &Buffer,
+        zeroed: bool,
+        bytes: u64,
+        f: impl FnOnce(*mut u8, usize) -> R,
+    ) -> Result<R> {
+        self.own(stream, &[buffer]);
+        self.in_order(stream);
+        let len = Error::check_range(0, bytes, buffer.bytes)?.len();
+        let shared = self.shared();
+        let _current = shared.enter()?;
+        // An access within another of this thread finds the device idle.
+        let exclusive = shared.manners.is_exclusive();
+        let alone =
+            (exclusive && !shared.manners.is_accessing()).then(|| HostAccess::begin(shared)).transpose()?;
+        // An exclusive access finds the device idle. Waiting again would take `capturing` after `working`.
+        if !exclusive && zeroed {
+            // On whichever stream that was.
+            shared.wait_for_all()?;
+        } else if !exclusive {
+            // SAFETY: the stream lives.
+            let answer = unsafe { sys::cuStreamSynchronize(stream.get()) };
+            shared.check(During::Kernel("stream"), answer)?;
+        }
+        // Managed memory is at the same address for the host, which may access it: the stream's work is done and what zeroed the
+        // buffer on another one, and where no kernel at all may be at work, none is.
+        let result = f(ptr::with_exposed_provenance_mut(buffer.start() as usize), len);
+        drop(alone);
+        self.bring_back(stream, buffer, len);
+        Ok(result)
+    }
+
     /// After the host accessed managed memory: pages that went to the host come back before the next kernel asks for them.
     fn bring_back(&self, stream: &Stream, buffer: &Buffer, bytes: usize) {
         if self.shared().concurrent_access && bytes > 0 {
@@ -382,39 +418,29 @@ impl Backend for Cuda {
         bytes: u64,
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
-        self.own(stream, &[buffer]);
-        self.in_order(stream);
-        let len = Error::check_range(0, bytes, buffer.bytes)?.len();
-        let shared = self.shared();
-        if shared.memory != Memory::Managed {
+        if self.shared().memory != Memory::Managed {
+            self.own(stream, &[buffer]);
             let way_out = "read it, or let the device repair (Fixup::Device)";
             return Err(self.unsupported("memory that the host can map", way_out));
         }
-        let _current = shared.enter()?;
-        // An access within another of this thread finds the device idle.
-        let exclusive = shared.manners.is_exclusive();
-        let alone =
-            (exclusive && !shared.manners.is_accessing()).then(|| HostAccess::begin(shared)).transpose()?;
         let zeroed = std::mem::take(&mut buffer.zeroed);
-        // An exclusive access finds the device idle. Waiting again would take `capturing` after `working`.
-        if !exclusive && zeroed {
-            // On whichever stream that was.
-            shared.wait_for_all()?;
-        } else if !exclusive {
-            // SAFETY: the stream lives.
-            let answer = unsafe { sys::cuStreamSynchronize(stream.get()) };
-            shared.check(During::Kernel("stream"), answer)?;
+        self.reach(stream, buffer, zeroed, bytes, |start, len| {
+            // SAFETY: the host may access so many bytes there. No kernel uses them (contract of `launch`), and the borrow is
+            // exclusive. They may have any value.
+            f(unsafe { std::slice::from_raw_parts_mut(start, len) })
+        })
+    }
+
+    fn look(&self, stream: &Stream, buffer: &Buffer, bytes: u64, f: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        if self.shared().memory != Memory::Managed {
+            return Ok(false);
         }
-        // SAFETY: managed memory is at the same address for the host, which may access it: the stream's work is done and
-        // what zeroed the buffer on another one, no kernel uses it (contract of `launch`), and where no kernel at all may
-        // be at work, none is. The borrow is exclusive. Bytes may have any value.
-        let bytes = unsafe {
-            std::slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(buffer.start() as usize), len)
-        };
-        let result = f(bytes);
-        drop(alone);
-        self.bring_back(stream, buffer, len);
-        Ok(result)
+        self.reach(stream, buffer, buffer.zeroed, bytes, |start, len| {
+            // SAFETY: the host may access so many bytes there. Nothing writes them while the buffer is borrowed (contract of
+            // `launch`). They may have any value.
+            f(unsafe { std::slice::from_raw_parts(start, len) });
+        })?;
+        Ok(true)
     }
 
     unsafe fn launch(

@@ -353,6 +353,23 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
         Ok(self.device.copies(|s| self.device.backend().map(s, &mut self.buffer, bytes, f))?)
     }
 
+    /// Shows the values: in place where host and device share memory, else a copy.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn with<R>(&self, f: impl FnOnce(&[T]) -> R) -> Result<R> {
+        self.check_repaired()?;
+        self.wait_for_writers()?;
+        let (mut f, mut result) = (Some(f), None);
+        let mut show = |values: &[T]| result = f.take().map(|f| f(values));
+        let device = &self.device;
+        let in_place = |bytes: &[u8]| show(bytemuck::cast_slice(bytes));
+        if !device.copies(|s| device.backend().look(s, &self.buffer, self.bytes(), &mut { in_place }))? {
+            show(&self.to_vec()?);
+        }
+        Ok(result.expect("shown once"))
+    }
+
     fn bytes(&self) -> u64 {
         bytes_of::<T>(self.len)
     }

@@ -398,7 +398,8 @@ impl Backend for OpenCl {
                 let (from, flags) = (at(*start, range.start), CL_MAP_WRITE_INVALIDATE_REGION);
                 let zeroed_on = buffer.zeroed_on.take();
                 return self.reach(stream, zeroed_on.as_deref(), from, range.len(), flags, |memory| {
-                    memory.copy_from_slice(bytes);
+                    // SAFETY: as many bytes may be written there, which nobody else uses: the buffer is borrowed.
+                    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len()) };
                 });
             }
         };
@@ -425,7 +426,8 @@ impl Backend for OpenCl {
                 let (from, flags) = (at(*start, range.start), CL_MAP_READ);
                 let zeroed_on = buffer.zeroed_on.as_deref();
                 return self.reach(stream, zeroed_on, from, range.len(), flags, |memory| {
-                    bytes.copy_from_slice(memory);
+                    // SAFETY: as many bytes may be read there, and are no part of the caller's.
+                    unsafe { ptr::copy_nonoverlapping(memory, bytes.as_mut_ptr(), bytes.len()) };
                 });
             }
         };
@@ -453,7 +455,27 @@ impl Backend for OpenCl {
         }
         let range = buffer.range(0, bytes)?;
         let zeroed_on = buffer.zeroed_on.take();
-        self.reach(stream, zeroed_on.as_deref(), start, range.len(), CL_MAP_READ | CL_MAP_WRITE, f)
+        let (bytes, flags) = (range.len(), CL_MAP_READ | CL_MAP_WRITE);
+        self.reach(stream, zeroed_on.as_deref(), start, bytes, flags, |memory| {
+            // SAFETY: the host may read and write so many bytes there. No kernel uses them (contract of `launch`), and the
+            // borrow is exclusive. They may have any value.
+            f(unsafe { std::slice::from_raw_parts_mut(memory, bytes) })
+        })
+    }
+
+    fn look(&self, stream: &Stream, buffer: &Buffer, bytes: u64, f: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        self.own(stream, &[buffer]);
+        let range = buffer.range(0, bytes)?;
+        let Storage::Svm(start) = buffer.storage else { return Ok(false) };
+        if !self.caps.memory.host_can_map() {
+            return Ok(false);
+        }
+        self.reach(stream, buffer.zeroed_on.as_deref(), start, range.len(), CL_MAP_READ, |memory| {
+            // SAFETY: the host may read so many bytes there. Nothing writes them while the buffer is borrowed (contract of
+            // `launch`). They may have any value.
+            f(unsafe { std::slice::from_raw_parts(memory, range.len()) });
+        })?;
+        Ok(true)
     }
 
     unsafe fn launch(

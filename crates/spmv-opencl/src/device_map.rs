@@ -15,7 +15,7 @@ use crate::options::Memory;
 impl OpenCl {
     /// Gives the host access to shared virtual memory, after the stream's earlier work and what zeroes the buffer: at once
     /// where it is fine-grained, else between map and unmap. The `bytes` bytes from `start` on lie in one buffer, which is
-    /// borrowed as long as this takes.
+    /// borrowed as long as this takes. While `f` runs the host may read them, and write them if `flags` and the borrow say so.
     pub(crate) fn reach<R>(
         &self,
         stream: &Stream,
@@ -23,17 +23,16 @@ impl OpenCl {
         start: *mut c_void,
         bytes: usize,
         flags: cl_map_flags,
-        f: impl FnOnce(&mut [u8]) -> R,
+        f: impl FnOnce(*mut u8) -> R,
     ) -> Result<R> {
         if let Some(queue) = zeroed_on.filter(|queue| !ptr::eq(*queue, &*stream.queue)) {
             finish(queue.get()).map_err(|code| self.shared().error(During::Kernel("queue"), code))?;
         }
         if self.memory() != Memory::Coarse || bytes == 0 {
             stream.finish()?;
-            // SAFETY: shared virtual memory is at the same address for the host; fine-grained, it may be looked at
-            // whenever no command is at work on it: those of the stream are done, and the one that zeroed it. No kernel
-            // uses it (contract of `launch`), and the verbs borrow the buffer. Bytes may have any value.
-            return Ok(f(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) }));
+            // Shared virtual memory is at the same address for the host; fine-grained, it may be looked at whenever no command
+            // is at work on it: those of the stream are done, and the one that zeroed it.
+            return Ok(f(start.cast()));
         }
         // SAFETY: the range lies in shared virtual memory of this context; the call returns when earlier commands
         // are done and the host sees their writes.
@@ -42,8 +41,7 @@ impl OpenCl {
         stream.queued(event.map_err(|code| self.shared().error(During::Kernel("map"), code))?);
         stream.n_mapped.set(stream.n_mapped.get() + 1);
         let mut mapping = Mapping { stream, start: Some(start) };
-        // SAFETY: as above, and mapped until `mapping` ends.
-        let result = f(unsafe { std::slice::from_raw_parts_mut(start.cast(), bytes) });
+        let result = f(start.cast());
         mapping.end()?;
         Ok(result)
     }

@@ -62,6 +62,7 @@ pub trait AnyVector<T>: Any + Debug + Send + Sync {
     fn len(&self) -> usize;
     fn write(&mut self, values: &[T]) -> Result<()>;
     fn read(&self, values: &mut [T]) -> Result<()>;
+    fn with(&self, f: &mut dyn FnMut(&[T])) -> Result<()>;
     fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()>;
 }
 
@@ -203,6 +204,10 @@ impl<B: Backend, T: Value> AnyVector<T> for DeviceVec<B, T> {
 
     fn read(&self, values: &mut [T]) -> Result<()> {
         DeviceVec::read(self, values)
+    }
+
+    fn with(&self, f: &mut dyn FnMut(&[T])) -> Result<()> {
+        DeviceVec::with(self, f)
     }
 
     fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()> {

@@ -231,6 +231,11 @@ impl<T: Value> AnyVector<T> for HostVec<T> {
         Ok(())
     }
 
+    fn with(&self, f: &mut dyn FnMut(&[T])) -> Result<()> {
+        f(&self.0);
+        Ok(())
+    }
+
     fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()> {
         f(&mut self.0);
         Ok(())

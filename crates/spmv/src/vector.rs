@@ -71,6 +71,23 @@ impl<T: Value> Vector<T> {
         Ok(values)
     }
 
+    /// Shows the values to the host: in place where host and device share memory, else a copy. Others may look at the same time, and
+    /// what the device only reads stays in use.
+    ///
+    /// ```
+    /// let x = spmv::Context::auto()?.upload(&[1.0f32, 2.0])?;
+    /// assert_eq!(x.with(|x| x.iter().sum::<f32>())?, 3.0);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn with<R>(&self, f: impl FnOnce(&[T]) -> R) -> Result<R> {
+        let (mut f, mut result) = (Some(f), None);
+        self.erased.with(&mut |values| result = f.take().map(|f| f(values)))?;
+        Ok(result.expect("values that are shown have been looked at"))
+    }
+
     /// Maps the values in place, where host and device share memory.
     ///
     /// # Errors
