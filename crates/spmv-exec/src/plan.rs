@@ -100,19 +100,45 @@ pub fn plan(
     profile: Option<&Profile>,
     options: &Options,
 ) -> Result<Plan> {
-    let stats = &stats.into();
+    planned(&stats.into(), value, caps, profile, options, Given::Borrowed)
+}
+
+/// Whose the arrays of a matrix are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// They are copied, whatever runs.
+    Borrowed,
+    /// They are the device's now. Where its kernels can use them as they are, `Auto` does not lay them out anew.
+    Owned,
+}
+
+/// As [`plan`], by whose the arrays are.
+pub(crate) fn planned(
+    stats: &MatrixStats,
+    value: Dtype,
+    caps: &DeviceCaps,
+    profile: Option<&Profile>,
+    options: &Options,
+    given: Given,
+) -> Result<Plan> {
     let rows = &stats.rows;
     check_lanes(caps)?;
     check_types(value, caps)?;
     check_vectors(rows, value, caps)?;
+    let stays = given == Given::Owned && caps.host_pointers && options.algorithm == Algorithm::Auto;
     let kernel = |known| kernel(known, rows, value, caps, options);
+    let stays_with = |known: Known| !stays || !known.method().facts().own_layout;
     let able = |known| kernel(known).ok();
     let profile = profile.filter(|_| options.is_as_measured());
-    let candidates =
-        profile.map_or_else(Vec::new, |profile| candidates(stats, value, caps, profile, options, able));
+    let candidates = profile.map_or_else(Vec::new, |profile| {
+        candidates(stats, value, caps, profile, options, |known| able(known).filter(|_| stays_with(known)))
+    });
     let (known, reason) = match options.algorithm.known() {
         None => {
-            let takes = |known| able(known).is_none_or(|kernel| takes(known, &kernel, stats, value, options));
+            let takes = |known| {
+                let takes = |kernel| takes(known, &kernel, stats, value, options);
+                stays_with(known) && able(known).is_none_or(takes)
+            };
             choose(stats, caps, profile, &candidates, takes)
         }
         Some(asked) => (asked, "asked for"),

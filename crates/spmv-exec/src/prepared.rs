@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::method::{Limits, Storage};
 use crate::options::Options;
 use crate::part::{Layout, Prepare, Span};
-use crate::plan::{Plan, plan};
+use crate::plan::{Given, Plan, planned};
 
 /// A matrix copied to a device, ready to multiply; never changes, and may be shared between threads.
 ///
@@ -56,13 +56,24 @@ impl<B: Backend> Device<B> {
     /// # Errors
     /// As [`plan()`](crate::plan()). Whether a layout that was asked for takes the matrix is seen when it is made.
     pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
-        match self.profile(T::DTYPE).filter(|_| options.is_as_measured()) {
+        self.planned(a, options, Given::Borrowed)
+    }
+
+    fn planned<T: Value, O: Offset>(
+        &self,
+        a: CsrView<'_, T, O>,
+        options: &Options,
+        given: Given,
+    ) -> Result<Plan> {
+        let profile = self.profile(T::DTYPE).filter(|_| options.is_as_measured());
+        let stats = match profile {
             None if options.algorithm == Algorithm::Auto && self.caps().kind == DeviceKind::DiscreteGpu => {
-                plan(MatrixStats::of_diagonals(a), T::DTYPE, self.caps(), None, options)
+                MatrixStats::of_diagonals(a)
             }
-            None => plan(&RowStats::of(a), T::DTYPE, self.caps(), None, options),
-            profile => plan(MatrixStats::of(a), T::DTYPE, self.caps(), profile, options),
-        }
+            None => MatrixStats::from(&RowStats::of(a)),
+            Some(_) => MatrixStats::of(a),
+        };
+        planned(&stats, T::DTYPE, self.caps(), profile, options, given)
     }
 
     /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()). O(rows + entries); for algorithms with a layout
@@ -80,8 +91,8 @@ impl<B: Backend> Device<B> {
     }
 
     /// As [`prepare`](Self::prepare), of a matrix that is given away: where kernels can use host memory, its columns and values are
-    /// not copied, nor are its row offsets of 32 bits, unless the algorithm has a layout of its own or the matrix is split. What is not
-    /// kept is freed.
+    /// not copied, nor are its row offsets of 32 bits, unless the matrix is split or the algorithm that was asked for has a layout of its
+    /// own. `Auto` takes none that has. What is not kept is freed.
     ///
     /// ```
     /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
@@ -109,7 +120,8 @@ impl<B: Backend> Device<B> {
         options: &Options,
     ) -> Result<Prepared<B, T>> {
         let start = Instant::now();
-        let mut plan = self.plan(a, options)?;
+        let of = if given.is_empty() { Given::Borrowed } else { Given::Owned };
+        let mut plan = self.planned(a, options, of)?;
         plan.regular_width = plan.known.regular_width(a, options.regular_width);
         let cost = storage_cost(a, &plan);
         if let Some(cost) = &cost {

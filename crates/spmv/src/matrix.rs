@@ -150,7 +150,8 @@ impl Context {
     }
 
     /// As [`prepare_with`](Self::prepare_with), of a matrix that is given away. Where kernels can use the host's memory, as on the
-    /// CPU, its arrays are kept instead of copied, unless the plan has a layout of its own; elsewhere it is freed once it is copied.
+    /// CPU, its arrays are kept instead of copied, and no algorithm with a layout of its own runs that was not asked for; elsewhere it
+    /// is freed once it is copied. So it is the cheapest to prepare, while what [`prepare`](Self::prepare) takes may multiply faster.
     ///
     /// ```
     /// use spmv::{Context, Csr, Options};
