@@ -46,9 +46,22 @@ struct Contestant<'a> {
     on_cores: bool,
     /// One run: seconds of an iteration, and the norm of the residual after all of them.
     run: Box<dyn FnMut() -> anyhow::Result<(f64, f64)> + 'a>,
-    /// Seconds of a product, if it is one of ours.
-    product: Option<Box<dyn FnMut() -> anyhow::Result<f64> + 'a>>,
+    /// Seconds of what an iteration is made of when that runs alone, if it is one of ours.
+    parts: Option<Box<dyn FnMut() -> anyhow::Result<Parts> + 'a>>,
 }
+
+/// Seconds of what runs by itself.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    /// A product.
+    product: f64,
+    /// `y <- alpha*x + beta*y`: three passes over a vector.
+    update: f64,
+}
+
+/// Passes over vectors in an iteration, besides the product: two of the scalar product of p and A*p, three of each update of x, r
+/// and p, in the second of which is the norm of r.
+const PASSES: f64 = 11.0;
 
 /// Everyone, in turn: the same system, the same number of iterations in double precision, from zero on.
 ///
@@ -93,7 +106,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let mut times = Times {
         iterations: vec![Vec::new(); contestants.len()],
-        products: vec![Vec::new(); contestants.len()],
+        parts: vec![Vec::new(); contestants.len()],
         residuals: vec![0.0; contestants.len()],
         of_b: b.iter().map(|b| b * b).sum::<f64>().sqrt(),
     };
@@ -103,8 +116,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let (seconds, residual) = (contestant.run)().with_context(|| contestant.name.clone())?;
             times.iterations[at].push(seconds);
             times.residuals[at] = residual;
-            if let Some(product) = &mut contestant.product {
-                times.products[at].push(product()?);
+            if let Some(parts) = &mut contestant.parts {
+                times.parts[at].push(parts()?);
             }
         }
     }
@@ -114,7 +127,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Seconds of each contestant's runs, the first of which warms up, and residuals.
 struct Times {
     iterations: Vec<Vec<f64>>,
-    products: Vec<Vec<f64>>,
+    parts: Vec<Vec<Parts>>,
     residuals: Vec<f64>,
     /// Norm of the right-hand side.
     of_b: f64,
@@ -129,7 +142,7 @@ fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Time
     let iterations: Vec<Spread> = times.iterations.iter().filter_map(|s| summed(s)).collect();
     let all = || contestants.iter().zip(&iterations);
     let fastest_other = |on_cores: bool| {
-        let others = all().filter(|(c, _)| c.product.is_none() && c.on_cores == on_cores);
+        let others = all().filter(|(c, _)| c.parts.is_none() && c.on_cores == on_cores);
         others.map(|(_, iteration)| iteration.median).min_by(f64::total_cmp)
     };
     let ratio = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
@@ -142,13 +155,21 @@ fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Time
             "{}: the residual is {found}, not {first}",
             contestant.name
         );
-        let product = summed(&times.products[at]);
+        let part = |of: fn(&Parts) -> f64| {
+            let seconds: Vec<f64> = times.parts[at].iter().map(of).collect();
+            summed(&seconds).map(|part| part.median / 1e3)
+        };
+        let (product, update) = (part(|p| p.product), part(|p| p.update));
+        let passes = product.zip(update).map(|(product, update)| product + PASSES / 3.0 * update);
+        let iteration_ms = iteration.median / 1e3;
+        let in_ms = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.4}"));
         rows.push(vec![
             contestant.name.clone(),
-            product.map_or_else(|| "-".into(), |product| format!("{:.4}", product.median / 1e3)),
-            format!("{:.4}", iteration.median / 1e3),
+            in_ms(product),
+            in_ms(update),
+            format!("{iteration_ms:.4}"),
             format!("{:.4} to {:.4}", iteration.min / 1e3, iteration.max / 1e3),
-            ratio(product.map(|product| iteration.median / product.median)),
+            ratio(passes.map(|passes| iteration_ms / passes)),
             ratio(fastest_other(contestant.on_cores).map(|other| other / iteration.median)),
         ]);
     }
@@ -166,13 +187,19 @@ fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Time
     let header = [
         "by",
         "product, ms",
+        "update, ms",
         "iteration, ms",
         "least to most",
-        "over product",
+        "over its parts",
         "times as fast as the fastest other there",
     ];
     writeln!(out, "{}", aligned(header.map(str::to_owned).to_vec(), rows))?;
-    writeln!(out, "\nmachine: {}\ncommit: {}", super::machine(), super::commit())?;
+    writeln!(
+        out,
+        "\nits parts: a product and the {PASSES} passes over vectors, each as long as it takes alone; an update, y <- alpha*x + beta*y, \
+         is three passes"
+    )?;
+    writeln!(out, "machine: {}\ncommit: {}", super::machine(), super::commit())?;
     Ok(())
 }
 
@@ -196,19 +223,19 @@ fn faer<'a>(name: &str, by_columns: bool, (a, b): System<'a>, n: usize) -> anyho
         let seconds = start.elapsed().as_secs_f64() / n as f64;
         Ok((seconds, residual(a, &x, b)))
     };
-    Ok(Contestant { name: name.into(), on_cores: true, run: Box::new(run), product: None })
+    Ok(Contestant { name: name.into(), on_cores: true, run: Box::new(run), parts: None })
 }
 
 fn scipy<'a>(mut scipy: peers::SciPy, (a, b): System<'a>, n: usize) -> Contestant<'a> {
     let name = format!("SciPy {}", scipy.version());
     let run = move || scipy.run(n).map(|(seconds, x)| (seconds, residual(a, &x, b)));
-    Contestant { name, on_cores: true, run: Box::new(run), product: None }
+    Contestant { name, on_cores: true, run: Box::new(run), parts: None }
 }
 
 /// cuSPARSE, by the variant that is fastest, and cuBLAS.
 fn cuda<'a>(solver: comparison::CudaSolver, (a, b): System<'a>, n: usize) -> Contestant<'a> {
     let run = move || solver.run(n).map(|(seconds, x)| (seconds, residual(a, &x, b)));
-    Contestant { name: "cuSPARSE and cuBLAS".into(), on_cores: false, run: Box::new(run), product: None }
+    Contestant { name: "cuSPARSE and cuBLAS".into(), on_cores: false, run: Box::new(run), parts: None }
 }
 
 /// On a device.
@@ -235,17 +262,22 @@ fn ours<'a>(
         let seconds = start.elapsed().as_secs_f64() / n as f64;
         Ok((seconds, residual(a, &x.to_vec()?, of_b)))
     };
-    let product = move || {
-        let start = Instant::now();
-        (0..n).try_for_each(|_| queue.apply(&of_product, 1.0, &on_b, 0.0, &mut y))?;
-        queue.wait()?;
-        Ok(start.elapsed().as_secs_f64() / n as f64)
+    let parts = move || {
+        let mut timed = |work: &mut dyn FnMut(&mut Queue) -> spmv::Result<()>| -> anyhow::Result<f64> {
+            let start = Instant::now();
+            (0..n).try_for_each(|_| work(&mut queue))?;
+            queue.wait()?;
+            Ok(start.elapsed().as_secs_f64() / n as f64)
+        };
+        let product = timed(&mut |queue| queue.apply(&of_product, 1.0, &on_b, 0.0, &mut y))?;
+        let update = timed(&mut |queue| queue.axpby(0.5, &on_b, 0.5, &mut y))?;
+        Ok(Parts { product, update })
     };
     Ok(Contestant {
         name: format!("{}, {}", target.label, prepared_as),
         on_cores: target.is_in_host_memory(),
         run: Box::new(run),
-        product: Some(Box::new(product)),
+        parts: Some(Box::new(parts)),
     })
 }
 
