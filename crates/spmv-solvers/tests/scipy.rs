@@ -160,17 +160,15 @@ fn check(context: &Context, method: &str, of: &Archived, a: &Csr<f64>) -> Result
     Ok(())
 }
 
-/// One for each of our solvers, matrix and backend; a folder's matrices on the first backend alone.
+/// One for each of our solvers, matrix and backend.
 fn trials() -> Vec<Trial> {
     let contexts: Vec<Arc<Context>> = contexts().into_iter().map(Arc::new).collect();
     let mut matrices: HashMap<(String, String), Arc<Csr<f64>>> = HashMap::new();
     let mut trials = vec![];
     for of in archive() {
         let found = folder(&of.kind);
-        let n_contexts = if of.kind == "folder" { 1 } else { contexts.len() };
         let methods = METHODS.iter().filter(|(_, scipy)| *scipy == of.solver);
-        for ((method, _), context) in methods.flat_map(|m| contexts[..n_contexts].iter().map(move |c| (m, c)))
-        {
+        for ((method, _), context) in methods.flat_map(|m| contexts.iter().map(move |c| (m, c))) {
             let name = format!("{}/{}/{}/{method}-{}", context.backend(), of.kind, of.matrix, of.solver);
             let Some(folder) = &found else {
                 let name = format!("{name}: SPMV_MATRICES names no folder of .mtx.gz files");
