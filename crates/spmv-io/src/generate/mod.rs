@@ -17,6 +17,7 @@
 
 mod engine;
 mod error;
+mod family;
 mod lengths;
 mod patterns;
 pub(crate) mod random;
@@ -27,6 +28,7 @@ mod tests;
 pub(crate) use engine::fill_rows;
 pub use engine::{ColumnModel, from_row_lengths};
 pub use error::GenerateError;
+pub use family::Family;
 pub use lengths::{RowLengths, fit_row_lengths};
 pub use patterns::{
     EmptyRows, Stencil, banded, dense_row, diagonal, empty_rows, fem, grid_2d, grid_3d, laplacian_3d,

@@ -52,6 +52,22 @@ fn the_number_of_threads_changes_no_bit() {
 }
 
 #[test]
+fn families_have_square_matrices_of_every_size_and_mean() {
+    for family in Family::ALL {
+        for (n, mean) in [(10, 3), (30, 8), (500, 60), (1, 1), (0, 1)] {
+            // No power law begins above where it ends.
+            if family == Family::Skewed && n < 4 {
+                assert!(family.matrix(n, mean, 1).is_err());
+                continue;
+            }
+            let a = check(family.matrix(n, mean, 1));
+            assert_eq!((a.n_rows(), a.n_cols()), (n, n), "{family}");
+        }
+        assert!(matches!(family.matrix(10, 0, 1), Err(GenerateError::Parameter { name: "mean", .. })));
+    }
+}
+
+#[test]
 fn values_have_both_signs_about_equally() {
     let a = check(uniform_rows(1000, 1000, 5, 15, 3));
     let negative = a.vals().iter().filter(|v| **v < 0.0).count();
