@@ -24,12 +24,13 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct Device<B: Backend> {
     inner: Arc<Inner<B>>,
+    /// Apart from the rest, so that [`following`](Self::following) can share that.
+    profiles: Arc<[Profile]>,
 }
 
 #[derive(Debug)]
 struct Inner<B: Backend> {
     backend: B,
-    profiles: Vec<Profile>,
     kernels: Mutex<HashMap<KernelSpec, Arc<B::Kernel>>>,
     /// For copies of vectors, as many as ever copied at a time: no run has them in use, since runs borrow them.
     copies: Mutex<Vec<B::Stream>>,
@@ -78,7 +79,7 @@ impl Stretches {
 
 impl<B: Backend> Clone for Device<B> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
+        Self { inner: Arc::clone(&self.inner), profiles: Arc::clone(&self.profiles) }
     }
 }
 
@@ -99,12 +100,32 @@ impl<B: Backend> Device<B> {
     pub fn with_profiles(backend: B, profiles: Vec<Profile>) -> Result<Self> {
         let copies = Mutex::new(vec![backend.open_stream(false)?]);
         let (kernels, stretches) = (Mutex::default(), Mutex::default());
-        Ok(Self { inner: Arc::new(Inner { backend, profiles, kernels, copies, stretches }) })
+        let inner = Arc::new(Inner { backend, kernels, copies, stretches });
+        Ok(Self { inner, profiles: profiles.into() })
+    }
+
+    /// The same device, whose plans compare the times of these profiles instead. It shares compiled kernels with this one, and
+    /// what was made on either can be used with what was made on the other.
+    ///
+    /// ```
+    /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
+    /// use spmv_core::{Csr, Dtype};
+    /// use spmv_exec::{Options, Profile};
+    /// let following = device.following(vec![Profile::cpu().clone()]);
+    /// assert!(following.profile(Dtype::F32).is_some());
+    /// let a = following.prepare(Csr::from_coo(1, 1, &[(0, 0, 2.0f32)])?.view(), &Options::default())?;
+    /// let (x, mut y) = (device.upload(&[3.0f32])?, device.zeros::<f32>(1)?);
+    /// a.apply(&mut a.workspace()?, 1.0, &x, 0.0, &mut y)?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn following(&self, profiles: Vec<Profile>) -> Self {
+        Self { inner: Arc::clone(&self.inner), profiles: profiles.into() }
     }
 
     /// The times that plans for values of a type follow, if there are any.
     pub fn profile(&self, value: Dtype) -> Option<&Profile> {
-        self.inner.profiles.iter().find(|profile| profile.knows(value))
+        self.profiles.iter().find(|profile| profile.knows(value))
     }
 
     /// What the device says of itself.
