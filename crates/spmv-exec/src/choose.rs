@@ -286,7 +286,8 @@ mod tests {
         assert_eq!([taken(0.8e-9), taken(0.7e-9)], [Algorithm::CsrVector, Algorithm::MergePath]);
         let told = planned(stats(), &of(0.8e-9), Options::default()).explain();
         assert!(
-            told.contains("one launch; rows are so even") && told.contains("no profile of this one is kept"),
+            told.contains("one launch; rows are so even")
+                && told.contains("of another processor; Context::fit"),
             "{told}"
         );
     }

@@ -150,7 +150,7 @@ pub(crate) fn planned(
         why.push(format!("tiling {tiling} as asked for"));
     }
     if profile.is_some_and(Profile::is_built_in) {
-        why.push("times are of another processor: no profile of this one is kept".into());
+        why.push("times are of another processor; Context::fit (feature fit) measures this one".into());
     }
     let repair = repair(known, caps, options);
     if repair != Repair::None {

@@ -60,7 +60,8 @@ pub struct Steering {
     /// Begin with this regular part ([`Regular::published`] for the paper's), or with none, instead of with one whose layout is nearly
     /// full.
     pub regular: Option<Regular>,
-    /// Predict times of splits before any is run. [`Models::kept`] finds those that were trained.
+    /// Predict times of splits before any is run. [`Models::kept`] finds those that were trained, which the bench of this project's
+    /// repository does; without them runs find the split.
     pub models: Option<Arc<Models>>,
     /// Least runs of each split that is tried, if they take at most an eighth of the budget; 0 leaves all to models, and without
     /// these takes the split that the paper begins with.
