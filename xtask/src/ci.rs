@@ -31,7 +31,7 @@ const BUDGET: Duration = Duration::from_secs(15 * 60);
 
 /// Features that are off by default, of the bench and of the facade: both use the same libraries. Tests with the facade's build
 /// them for minutes, so they run every night.
-const FEATURES: &str = "spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/io,spmv/nalgebra-sparse,spmv/sprs,\
+const FEATURES: &str = "spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/fit,spmv/io,spmv/nalgebra-sparse,spmv/sprs,\
     spmv-solvers/io";
 
 /// Seconds of fuzzing.

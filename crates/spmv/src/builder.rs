@@ -129,7 +129,8 @@ fn probe(backends: &[Entry], wish: &Wish) -> Result<Context> {
                 Err(e) => e.to_string(),
                 Ok((device, profile_problem)) => match (entry.passes)(device.caps()) {
                     None => {
-                        return Ok(Context::of(backend, device, profile_problem, tried));
+                        let folder = wish.profiles.clone();
+                        return Ok(Context::of(backend, device, profile_problem, folder, tried));
                     }
                     Some(reason) => format!("{}: {reason}", device.caps().name),
                 },
@@ -277,7 +278,7 @@ impl Context {
                     for i in 0..n {
                         match (entry.open)(wish, i) {
                             Ok((device, profile_problem)) => {
-                                contexts.push(Self::of(backend, device, profile_problem, vec![]));
+                                contexts.push(Self::of(backend, device, profile_problem, None, vec![]));
                             }
                             Err(e) => tried(e.to_string()),
                         }

@@ -1,5 +1,6 @@
 //! A device that was opened, and what it is asked.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use spmv_backend::DeviceCaps;
@@ -26,6 +27,8 @@ use crate::vector::Vector;
 pub struct Context {
     pub(crate) origin: Arc<Origin>,
     profile_problem: Option<String>,
+    /// Where profiles are, if that was asked for.
+    profiles: Option<PathBuf>,
     tried: Vec<Tried>,
 }
 
@@ -34,9 +37,10 @@ impl Context {
         backend: BackendKind,
         device: Arc<dyn AnyDevice>,
         profile_problem: Option<String>,
+        profiles: Option<PathBuf>,
         tried: Vec<Tried>,
     ) -> Self {
-        Self { origin: Origin::of(backend, device), profile_problem, tried }
+        Self { origin: Origin::of(backend, device), profile_problem, profiles, tried }
     }
 
     pub(crate) fn with_tried(self, tried: Vec<Tried>) -> Self {
@@ -47,7 +51,7 @@ impl Context {
     ///
     /// Each matrix is split into a device share and a host share, or goes whole to the faster one where both together gain
     /// nothing; [`Matrix::explain`](crate::Matrix::explain) says which and why. To find the split, [`prepare`](Self::prepare) runs some 20
-    /// of them ([`Steering::runs`]), after models that `cargo xtask train` keeps if there are any. It takes two seconds for that
+    /// of them ([`Steering::runs`]), after models if there are any ([`Steering::models`]). It takes two seconds for that
     /// unless [`Steering::budget_s`] says otherwise, and then the best split so far. Vectors are the host's, and the
     /// parts of them that the device needs are copied in every multiplication unless its kernels reach the host's memory:
     /// iterations whose vectors never leave a discrete device are faster on it alone. [`plan`](Self::plan) says what the device
@@ -131,11 +135,36 @@ impl Context {
         self.origin.device.profile(value)
     }
 
+    /// Where the profile of the device is kept: in the folder that [`profiles`](crate::ContextBuilder::profiles) asked for, or that
+    /// `SPMV_PROFILES` names, or else in the user's data folder; `None` if there is none. There need not be a file.
+    ///
+    /// ```
+    /// use spmv::{BackendKind, Context};
+    /// let context = Context::builder().backend(BackendKind::Cpu).profiles("here").build()?;
+    /// assert!(context.profile_path().unwrap().starts_with("here"));
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    pub fn profile_path(&self) -> Option<PathBuf> {
+        let (backend, caps) = (self.backend().name(), self.caps());
+        match &self.profiles {
+            Some(folder) => Some(Profile::path_in(folder, backend, caps)),
+            None => Profile::path(backend, caps),
+        }
+    }
+
     /// Why the profile that was kept for the device is not used, if there is one: it is damaged, or of another driver,
-    /// processor or version. `cargo xtask fit` makes it anew. In co-execution the same of models, which
-    /// `cargo xtask train` makes.
+    /// processor or version. `Context::fit` (feature `fit`) makes it anew. In co-execution the same of models. No function here
+    /// trains these: they are for those who have them, and without them runs find the split ([`Steering::runs`]).
     pub fn profile_problem(&self) -> Option<&str> {
         self.profile_problem.as_deref()
+    }
+
+    /// The same device, whose plans follow a profile. In co-execution nothing changes.
+    #[cfg(feature = "fit")]
+    pub(crate) fn following(&self, profile: Profile) -> Self {
+        let device = &self.origin.device;
+        let device = device.following(profile).unwrap_or_else(|| Arc::clone(device));
+        Self { origin: Origin::of(self.backend(), device), profile_problem: None, ..self.clone() }
     }
 
     /// A copy of `values` on the device.

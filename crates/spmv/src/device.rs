@@ -10,7 +10,7 @@ use spmv_exec::{Device, Profile};
 use crate::erased::{AnyDevice, Opened};
 use crate::erased_queue::AnyQueue;
 use crate::hetero::Hetero;
-use crate::profiles::with_profiles;
+use crate::profiles::{all, with_profiles};
 
 /// Opens a device with the profile that was fitted on it, which is kept in a folder, and the CPU with the one that is built in for types that were not.
 pub(crate) fn open<B: Backend>(backend: spmv_backend::Result<B>, profiles: Option<&Path>) -> Opened {
@@ -29,6 +29,10 @@ impl<B: Backend> AnyDevice for Device<B> {
 
     fn queue(&self) -> spmv_exec::Result<Box<dyn AnyQueue>> {
         Ok(Box::new(Device::queue(self)?))
+    }
+
+    fn following(&self, profile: Profile) -> Option<Arc<dyn AnyDevice>> {
+        Some(Arc::new(Device::following(self, all::<B>(Some(profile)))))
     }
 
     fn with_host_cores(&self) -> Opened {

@@ -109,6 +109,10 @@ for_each_value!(scalars);
 pub trait AnyDevice: DeviceOfEach + Debug {
     fn caps(&self) -> &DeviceCaps;
     fn profile(&self, value: Dtype) -> Option<&Profile>;
+    /// The same device, whose plans follow a profile; none in co-execution.
+    fn following(&self, _: Profile) -> Option<Arc<dyn AnyDevice>> {
+        None
+    }
     fn queue(&self) -> Result<Box<dyn AnyQueue>>;
     /// The same device together with the cores of the CPU.
     fn with_host_cores(&self) -> Opened;

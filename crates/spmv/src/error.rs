@@ -1,5 +1,7 @@
 //! What a user can run into.
 
+use std::path::PathBuf;
+
 use spmv_core::format::FormatError;
 use spmv_core::{CsrError, TilingError};
 
@@ -85,6 +87,19 @@ pub enum Error {
     /// The numbers are no tiling.
     #[error(transparent)]
     Tiling(#[from] TilingError),
+    /// There is no folder that a profile could be kept in (feature `fit`).
+    #[error(
+        "no data folder to keep a profile in; name one with SPMV_PROFILES or Context::builder().profiles(..)"
+    )]
+    NoProfileFolder,
+    /// A profile that cannot be read or written (feature `fit`).
+    #[error("{}: {reason}", .path.display())]
+    Profile {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
     /// Anything else that planning, preparing or running can fail with.
     #[error(transparent)]
     Exec(spmv_exec::Error),

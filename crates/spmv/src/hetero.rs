@@ -30,7 +30,11 @@ use crate::erased_matrix::{
     AnyGraph, AnyMatrix, AnyPending, AnyVector, AnyWorkspace, Mismatch, own, own_mut,
 };
 use crate::erased_queue::AnyQueue;
-use crate::profiles::cores;
+use crate::profiles::{cores, problem};
+
+/// How models that cannot be used are made anew.
+const ANEW: &str =
+    "by the bench of this project's repository, or remove it: without models, runs find the split";
 
 /// Device and host, and how they find their splits.
 #[derive(Debug)]
@@ -46,7 +50,7 @@ impl<B: Backend> Hetero<B> {
         let devices = CoDevices::new(device.clone(), threads, cores)?;
         let (models, problem) = match Models::kept(B::NAME, device.caps(), devices.sharing().caps()) {
             Ok(kept) => (kept.map(Arc::new), None),
-            Err(e) => (None, Some(e.to_string())),
+            Err(e) => (None, Some(problem(&e, ANEW))),
         };
         let steering = Steering { models, ..Steering::default() };
         Ok((Arc::new(Self { devices, steering }), problem))

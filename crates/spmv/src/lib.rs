@@ -10,6 +10,8 @@ mod erased;
 mod erased_matrix;
 mod erased_queue;
 mod error;
+#[cfg(feature = "fit")]
+pub mod fit;
 pub mod hetero;
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub mod interop;
@@ -20,6 +22,8 @@ mod origin;
 pub mod plan;
 mod profiles;
 mod queue;
+#[cfg(feature = "fit")]
+mod timing;
 mod vector;
 
 pub use backend::{BackendKind, Memory, Tried, UnknownBackend};

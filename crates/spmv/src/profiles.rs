@@ -5,6 +5,7 @@ use std::path::Path;
 use spmv_backend::Backend;
 use spmv_cpu::Cpu;
 use spmv_exec::{Device, Profile};
+use spmv_model::ProfileError;
 
 use crate::backend::BackendKind;
 
@@ -19,14 +20,25 @@ pub(crate) fn with_profiles<B: Backend>(
         Some(folder) => Profile::kept_in(folder, B::NAME, caps),
         None => Profile::kept(B::NAME, caps),
     };
-    let (mut profiles, problem) = match kept {
-        Ok(kept) => (Vec::from_iter(kept), None),
-        Err(e) => (vec![], Some(e.to_string())),
+    let (kept, problem) = match kept {
+        Ok(kept) => (kept, None),
+        Err(e) => (None, Some(problem(&e, "with Context::fit (feature fit)"))),
     };
-    if B::NAME == BackendKind::Cpu.name() {
-        profiles.push(Profile::cpu().clone());
+    Ok((Device::with_profiles(backend, all::<B>(kept))?, problem))
+}
+
+/// What a device's plans follow: a profile of its own, and on the CPU for other types the one that is built in.
+pub(crate) fn all<B: Backend>(own: Option<Profile>) -> Vec<Profile> {
+    let built_in = (B::NAME == BackendKind::Cpu.name()).then(|| Profile::cpu().clone());
+    own.into_iter().chain(built_in).collect()
+}
+
+/// Why what was kept is not used, and how a user makes it anew.
+pub(crate) fn problem(e: &ProfileError, how: &str) -> String {
+    match e {
+        ProfileError::Damaged { .. } | ProfileError::Stale { .. } => format!("{e} {how}"),
+        _ => e.to_string(),
     }
-    Ok((Device::with_profiles(backend, profiles)?, problem))
 }
 
 /// The cores of the CPU with the threads of the pool that it is called in.
