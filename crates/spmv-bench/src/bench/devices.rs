@@ -1,6 +1,6 @@
 //! The devices of a run, and what reports call them.
 
-use spmv::{BackendKind, Context, DeviceCaps, DeviceKind, Dtype};
+use spmv::{BackendKind, Context, DeviceCaps, DeviceKind, Dtype, fit::Runs};
 
 use super::report::{Cache, Device};
 
@@ -63,7 +63,7 @@ impl Target {
 
     /// Whether the device has timestamps. The cpu backend's would be the caller's time.
     pub(crate) fn has_timestamps(&self) -> bool {
-        !self.is_cores() && self.context.caps().timestamps
+        Runs::by_device(&self.context)
     }
 }
 

@@ -3,12 +3,13 @@
 use serde::Serialize;
 use spmv::{
     Csr, Options, Scalar,
+    fit::Runs,
     plan::{Algorithm, MatrixStats, Profile},
 };
 use spmv_model::{Format, Shape, Spread};
 
 use super::scope::algorithms;
-use super::timing::{self, Runs};
+use super::timing;
 use crate::bench::MatrixCache;
 use crate::bench::devices::Target;
 use crate::bench::inputs::{Input, Loaded};
@@ -227,11 +228,11 @@ where
     let auto = target.context.plan(a, &Options::default())?;
     for algorithm in algorithms() {
         let options = Options { algorithm, ..Options::default() };
-        let runs = timing::of(target, &options, a)?;
+        let runs = Runs::of(&target.context, a, &options)?;
         found.planned.push(Planned {
             matrix: name.to_owned(),
             algorithm: Algorithm::name(algorithm),
-            measured_s: runs.map(Runs::median).filter(|seconds| *seconds > 0.0),
+            measured_s: runs.map(|runs| runs.median()).filter(|seconds| *seconds > 0.0),
             predicted_s: auto.candidates.iter().find(|c| c.algorithm == algorithm).map(|c| c.seconds),
             is_taken: algorithm == auto.algorithm,
         });

@@ -1,14 +1,14 @@
-//! `cargo xtask fit`: generated matrices, their times, and lines through them.
+//! `cargo xtask fit`: generated matrices, their times, and lines through them. The rates are the facade's.
 
 use std::time::Instant;
 
-use spmv::{BackendKind, Scalar, by_dtype, plan::Profile};
+use anyhow::Context as _;
+use spmv::{BackendKind, Dtype, Scalar, by_dtype, plan::Profile};
 use spmv_model::{Extent, Format, ProfileError, Spread, write_json};
 
 use super::figures::{self, Samples};
 use super::lines::{self, Effort};
-use super::rates;
-use super::scope::{Scope, profile_path};
+use super::scope::{Scope, profile_path, progress};
 use crate::bench::devices::{self, Target};
 use crate::bench::report::Cache;
 
@@ -115,10 +115,22 @@ where
     if args.lines_only {
         return Ok(());
     }
-    for rates in rates::of_type::<T>(target, args.quick)? {
-        profile.put_rates(rates);
-    }
-    keep(profile, None)
+    rates(args.quick, target, T::DTYPE, profile)
+}
+
+/// The rates of one type, which the facade adds to the profile that is kept, lines included.
+fn rates(quick: bool, target: &Target, value: Dtype, profile: &mut Profile) -> anyhow::Result<()> {
+    let bar = progress(0, format!("{} {value} rates", target.label));
+    let fit = target.context.fit().types(&[value]).quick(quick).progress(|progress| {
+        bar.set_length(progress.of as u64);
+        bar.set_position(progress.done as u64);
+    });
+    let fitted = fit.run()?;
+    bar.finish_and_clear();
+    fitted.accuracy.iter().for_each(|accuracy| println!("{} {accuracy}", target.label));
+    let kept = fitted.context.profile(value).filter(|profile| !profile.is_built_in());
+    *profile = kept.with_context(|| format!("no algorithm multiplies {value} values"))?.clone();
+    Ok(())
 }
 
 /// One spread and type of values: samples, lines and residuals to their file, lines to the profile.

@@ -8,10 +8,9 @@ mod fit;
 pub(crate) mod lines;
 pub(crate) mod paper;
 mod predict;
-mod rates;
 mod report;
 mod scope;
-pub(crate) mod timing;
+mod timing;
 #[cfg(feature = "train")]
 mod train;
 

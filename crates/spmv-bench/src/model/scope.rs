@@ -4,11 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{
-    BackendKind, Csr, Dtype,
-    plan::{Algorithm, Profile},
-};
-use spmv_io::generate::{self, ColumnModel};
+use spmv::{BackendKind, Dtype, plan::Algorithm};
 use spmv_model::Spread;
 
 use crate::bench::devices::Target;
@@ -29,20 +25,12 @@ pub(super) struct Scope {
 
 /// Where the profile of a device is: one file for each backend, device and kind of memory.
 pub(super) fn profile_path(target: &Target) -> anyhow::Result<PathBuf> {
-    let path = Profile::path(target.context.backend().name(), target.context.caps());
-    path.context("no data folder; name one with SPMV_PROFILES")
+    target.context.profile_path().context("no data folder; name one with SPMV_PROFILES")
 }
 
 /// Those that can be planned and timed.
 pub(super) fn algorithms() -> impl Iterator<Item = Algorithm> + Clone {
     Algorithm::ALL.iter().copied().filter(|algorithm| *algorithm != Algorithm::Auto)
-}
-
-/// A matrix of as many columns as rows, none of which is longer than that.
-pub(super) fn square(mut lens: Vec<u32>, columns: ColumnModel, seed: u64) -> anyhow::Result<Csr<f64>> {
-    let n = lens.len();
-    lens.iter_mut().for_each(|len| *len = (*len).min(n as u32));
-    Ok(generate::from_row_lengths(&lens, n, columns, seed)?)
 }
 
 pub(super) fn progress(n_matrices: usize, of: String) -> ProgressBar {

@@ -14,14 +14,14 @@ use rand_pcg::Pcg64Mcg;
 use regression::{Samples, errors, fit, split};
 use spmv::{
     BackendKind, Context, Csr, Dtype, Options, Scalar, Value, by_dtype,
+    fit::Runs,
     hetero::{Models, Regular, Regularity, Split, Steering},
     plan::Algorithm,
 };
 use spmv_hetero::{SplitModels, features};
+use spmv_io::generate::Family;
 
-use super::rates::Kind;
 use super::scope::progress;
-use super::timing;
 use crate::bench::devices::{self, Target};
 use crate::bench::inputs::{self, Input};
 use crate::bench::measure::median;
@@ -53,6 +53,9 @@ const MEANS: [u32; 4] = [4, 15, 60, 250];
 /// Entries of the largest one, and where it is to be quick.
 const MOST_ENTRIES: usize = 4_000_000;
 const FEW_ENTRIES: usize = 400_000;
+
+/// Every generated matrix comes from it.
+const SEED: u64 = 2019;
 
 /// Timed runs of a split.
 const RUNS: usize = 11;
@@ -99,7 +102,7 @@ fn of_device(args: &TrainArgs, target: &Target) -> anyhow::Result<()> {
 
 /// A matrix to be made or read when its turn comes.
 enum Source {
-    Generated(Kind, usize, u32),
+    Generated(Family, usize, u32),
     File(Input),
 }
 
@@ -108,14 +111,14 @@ impl Source {
         let most = if args.quick { FEW_ENTRIES } else { MOST_ENTRIES };
         let sizes = ROWS.into_iter().flat_map(|n| MEANS.map(|mean| (n, mean)));
         let fits = |(n, mean): &(usize, u32)| n * *mean as usize <= most && 2 * *mean as usize <= *n;
-        let kinds = |(n, mean)| Kind::ALL.map(|kind| Source::Generated(kind, n, mean));
+        let families = |(n, mean)| Family::ALL.map(|family| Source::Generated(family, n, mean));
         let files = inputs::select(&args.matrix, false, None)?.into_iter().map(Source::File);
-        Ok(sizes.filter(fits).flat_map(kinds).chain(files).collect())
+        Ok(sizes.filter(fits).flat_map(families).chain(files).collect())
     }
 
     fn matrix(&self) -> anyhow::Result<Csr<f64>> {
         match self {
-            Source::Generated(kind, n, mean) => kind.matrix(*n, *mean),
+            Source::Generated(family, n, mean) => Ok(family.matrix(*n, *mean, SEED)?),
             Source::File(input) => Ok(input.load()?.matrix),
         }
     }
@@ -222,7 +225,7 @@ where
     let (x, mut y) = (vec![T::from_f64(1.0); a.n_cols()], vec![T::Accum::default(); a.n_rows()]);
     let one = <T::Accum as Value>::from_f64(1.0);
     let mut times = [vec![], vec![]];
-    for (least, time) in [(timing::FIRST, timing::FIRST_TIME), (RUNS, timing::RUNS_TIME)] {
+    for (least, time) in [Runs::FIRST, (RUNS, Runs::COUNTED.1)] {
         times.iter_mut().for_each(Vec::clear);
         let start = Instant::now();
         while times[0].len() < least || start.elapsed() < time {

@@ -2,6 +2,7 @@
 
 use spmv::{
     Dtype, Options,
+    fit::Runs,
     plan::{Algorithm, RowStats},
 };
 use spmv_io::generate;
@@ -9,7 +10,6 @@ use spmv_io::generate;
 use super::scene::Scene;
 use crate::bench::devices::Target;
 use crate::bench::report::Cache;
-use crate::model::timing;
 
 /// Full diagonals of the matrix that is read, and its rows: half a gigabyte in single precision, beyond any cache.
 const DIAGONALS: usize = 32;
@@ -32,7 +32,7 @@ pub(crate) fn read_gbs(scene: &Scene<'_>, target: &Target) -> anyhow::Result<Opt
     let n = if scene.quick { FEW_ROWS } else { ROWS };
     let a = generate::banded(n, DIAGONALS / 2, DIAGONALS / 2 - 1, 1)?.map_values(|value| value as f32);
     let options = Options { algorithm: Algorithm::Dia, ..Options::default() };
-    let Some(runs) = timing::of::<f32>(target, &options, &a)? else { return Ok(None) };
+    let Some(runs) = Runs::of::<f32, _>(&target.context, &a, &options)? else { return Ok(None) };
     let rows = RowStats::of(a.view());
     let bytes = (rows.nnz + 2 * rows.n_rows) * size_of::<f32>();
     Ok(Some(bytes as f64 / runs.median() / 1e9))
