@@ -10,23 +10,27 @@
 #define LOCAL __local
 
 // Values are what matrix and x hold, sums what y holds: at least 32 bits. 16-bit values are storage only, so
-// that no device needs arithmetic in them.
+// that no device needs arithmetic in them. Values that are copied are `raw_t`, because few devices assign a half.
 #if defined(VALUE_F64)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 typedef double value_t;
 typedef double accum_t;
+typedef double raw_t;
 #define load_value(p, i) ((p)[i])
 #elif defined(VALUE_F32)
 typedef float value_t;
 typedef float accum_t;
+typedef float raw_t;
 #define load_value(p, i) ((p)[i])
 #elif defined(VALUE_F16)
 typedef half value_t;
 typedef float accum_t;
+typedef ushort raw_t;
 #define load_value(p, i) vload_half((i), (p))
 #elif defined(VALUE_BF16)
 typedef ushort value_t;
 typedef float accum_t;
+typedef ushort raw_t;
 #define load_value(p, i) as_float((uint)(p)[i] << 16)
 #endif
 

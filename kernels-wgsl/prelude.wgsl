@@ -38,6 +38,28 @@ alias value_word = u32;
 const PACKED = 2u;
 fn widen(word: value_word, i: u32) -> accum { return bitcast<f32>(word >> (i % 2u * 16u) << 16u); }
 #end
+#if slots
+
+// A word in which slot `to` has the value that entry `at` has in another.
+#if VALUE_F64
+fn with_value(word: value_word, to: u32, other: value_word, at: u32) -> value_word { return other; }
+#end
+#if VALUE_F32
+fn with_value(word: value_word, to: u32, other: value_word, at: u32) -> value_word { return other; }
+#end
+#if VALUE_F16
+fn with_value(word: value_word, to: u32, other: value_word, at: u32) -> value_word
+{
+    return insertBits(word, other >> (at % 2u * 16u), to % 2u * 16u, 16u);
+}
+#end
+#if VALUE_BF16
+fn with_value(word: value_word, to: u32, other: value_word, at: u32) -> value_word
+{
+    return insertBits(word, other >> (at % 2u * 16u), to % 2u * 16u, 16u);
+}
+#end
+#end
 
 // Where this invocation stands: in its group, in its bunch, and which group and bunch of the launch that is.
 var<private> local_id: u32;

@@ -22,7 +22,7 @@ use crate::params::{Elem, Param, ParamKind};
 /// | `[value]` | values of the matrix | `&[T]` |
 /// | `[vector]` | values of `x` | `&[T]` |
 /// | `[accum]` | sums | `&[T::Accum]` |
-/// | `[mut u32]`, `[mut accum]` | the same, written | `&mut` |
+/// | `[mut u32]`, `[mut value]`, `[mut accum]` | the same, written | `&mut` |
 /// | `[shared u32]` | indices, written by several groups | `&[AtomicU32]` |
 /// | `[counter]` | numbers that groups add to at the same time | `&[AtomicU32]` |
 ///
@@ -215,6 +215,11 @@ macro_rules! for_each_kernel {
             /// sets a copy of the first (0), the sum (1), difference (2), product (3) or quotient (4), the square root (5) or absolute
             /// value (6) of the first, the greater (7) or the lesser (8). A quotient with a zero is zero, as in `vec_update`.
             VecScalars vec_scalars(n_steps: u32, program: [u32], scalars: [mut accum]) local |_| 0;
+
+            /// Values of the matrix, brought to the slots of a layout.
+            ///
+            /// `entries`: the entry whose value each slot takes, or the greatest number for a slot of padding, which takes zero.
+            GatherValues gather_values(n_slots: u32, entries: [u32], vals: [value], slots: [mut value]) local |_| 0;
         }
     };
 }
@@ -276,6 +281,9 @@ macro_rules! param_kind {
     };
     ([mut u32]) => {
         ParamKind::Write(Elem::U32)
+    };
+    ([mut value]) => {
+        ParamKind::Write(Elem::Value)
     };
     ([mut accum]) => {
         ParamKind::Write(Elem::Accum)

@@ -119,6 +119,7 @@ macro_rules! of_kind {
     ($a:lifetime $t:ident [vector]) => { &$a [$t] };
     ($a:lifetime $t:ident [accum]) => { &$a [$t::Accum] };
     ($a:lifetime $t:ident [mut u32]) => { &$a mut [u32] };
+    ($a:lifetime $t:ident [mut value]) => { &$a mut [$t] };
     ($a:lifetime $t:ident [mut accum]) => { &$a mut [$t::Accum] };
     ($a:lifetime $t:ident [shared u32]) => { &$a [AtomicU32] };
     ($a:lifetime $t:ident [counter]) => { &$a [AtomicU32] };
