@@ -260,7 +260,8 @@ impl<B: Backend> Scenario<B> {
     fn steps(&self, steps: &Steps<'_, B>) -> Result<(), End> {
         let watch = steps.watch;
         let device = steps.step("opening", || Device::new(Probe::new(watch)))?;
-        let prepared = steps.step("preparing", || device.prepare(self.a.view(), &self.options))?;
+        let mut prepared = steps.step("preparing", || device.prepare(self.a.view(), &self.options))?;
+        self.new_values(steps, &mut prepared)?;
         let prepared = &prepared;
         let workspace = steps.step("making a workspace", || prepared.timed_workspace())?;
         let x = steps.step("uploading x", || device.upload(&self.x))?;
@@ -275,6 +276,11 @@ impl<B: Backend> Scenario<B> {
             run.on_host(&mut v)?;
         }
         Ok(watch.check()?)
+    }
+
+    /// Values that are those of before: where memory is short, they stay.
+    fn new_values(&self, steps: &Steps<'_, B>, prepared: &mut Prepared<Probe<B>, f32>) -> Result<(), End> {
+        steps.checked("setting values", prepared, |prepared| prepared.set_values(self.a.vals()), |_| Ok(()))
     }
 }
 

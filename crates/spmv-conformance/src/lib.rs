@@ -31,6 +31,7 @@ mod faults;
 mod figure3;
 pub mod injection;
 mod memory;
+mod new_values;
 mod outcome;
 #[allow(unsafe_code)]
 mod probe;
@@ -132,6 +133,7 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.extend(canaries::trials(&label, &device, &variant, at));
                 trials.extend(figure3::trials(&label, &device, &variant));
                 trials.extend(sharing::trials(&label, &device, &variant, at));
+                trials.extend(new_values::trials(&label, &device, &variant, at));
                 trials.extend(vectors::trials(&label, &device));
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),

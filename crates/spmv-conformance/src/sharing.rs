@@ -34,11 +34,10 @@ pub(crate) fn trials<B: Backend, F>(
     variant: &Variant<F>,
     at: usize,
 ) -> Vec<Trial> {
-    let tests: [(&str, Test<B>); 4] = [
+    let tests: [(&str, Test<B>); 3] = [
         ("two_threads", two_threads),
         ("x_in_two_runs", x_in_two_runs),
         ("dropped_in_flight", dropped_in_flight),
-        ("new_values", new_values),
     ];
     let tiling = variant.tilings.first().copied();
     let mut trials = Vec::new();
@@ -193,30 +192,4 @@ fn dropped_in_flight<B: Backend>(f: &Fixture<'_, B>, options: &Options) -> Resul
         same_bits("the run after forgotten ones", &sums, &run().map_err(|e| e.to_string())?)?;
     }
     Ok(())
-}
-
-/// Values set anew, twice, between runs of one workspace and of a queue that has not been waited for; a few that are too many.
-fn new_values<B: Backend>(fixture: &Fixture<'_, B>, options: &Options) -> Result<(), String> {
-    let Ready { mut prepared, x, .. } = fixture.prepare(options)?;
-    let fail = |e: Error| e.to_string();
-    let mut workspace = prepared.workspace().map_err(fail)?;
-    let mut queue = fixture.device.queue().map_err(fail)?;
-    let (mut y, mut on_queue) = (fixture.device.zeros(N_ROWS), fixture.device.zeros(N_ROWS));
-    let (y, on_queue) =
-        (y.as_mut().map_err(|e| e.to_string())?, on_queue.as_mut().map_err(|e| e.to_string())?);
-    for factor in [3.0f32, -2.0] {
-        queue.apply(&prepared, 1.0, &x, 0.0, on_queue).map_err(fail)?;
-        let mut a = fixture.a.clone();
-        a.vals_mut().iter_mut().enumerate().for_each(|(at, v)| *v = factor * *v + (at % 5) as f32);
-        prepared.set_values(a.vals()).map_err(fail)?;
-        let reference = spmv_core::oracle::multiply(a.view(), 1.0, &fixture.x, 0.0, &vec![0.0f32; N_ROWS]);
-        prepared.apply(&mut workspace, 1.0, &x, 0.0, y).map_err(fail)?;
-        compare(&reference, true, &y.to_vec().map_err(fail)?)?;
-        queue.apply(&prepared, 1.0, &x, 0.0, on_queue).map_err(fail)?;
-        compare(&reference, true, &on_queue.to_vec().map_err(fail)?)?;
-    }
-    match prepared.set_values(&[1.0]) {
-        Err(Error::Length { .. }) => Ok(()),
-        other => Err(format!("one value: {other:?}")),
-    }
 }

@@ -214,15 +214,15 @@ impl<B: Backend> Device<B> {
     }
 
     /// Copies on a stream of its own, and waits: runs are on other streams.
-    pub(crate) fn copies<R>(
+    pub(crate) fn copies<R, E: From<spmv_backend::Error>>(
         &self,
-        f: impl FnOnce(&B::Stream) -> spmv_backend::Result<R>,
-    ) -> spmv_backend::Result<R> {
+        f: impl FnOnce(&B::Stream) -> Result<R, E>,
+    ) -> Result<R, E> {
         let idle = || self.inner.copies.lock().unwrap_or_else(PoisonError::into_inner);
         // Not held while `f` runs: it may copy too.
         let taken = idle().pop();
         let stream = taken.map_or_else(|| self.backend().open_stream(false), Ok)?;
-        let result = f(&stream).and_then(|result| self.wait_for(&stream).map(|()| result));
+        let result = f(&stream).and_then(|result| Ok(self.wait_for(&stream).map(|()| result)?));
         // An error may leave a copy on its way, and the next use of the memory is on another stream.
         if result.is_ok() || self.settle(&stream) {
             idle().push(stream);

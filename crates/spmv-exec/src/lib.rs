@@ -32,6 +32,7 @@ mod error;
 mod factor;
 #[cfg(test)]
 mod faults;
+mod gather;
 mod graph;
 #[cfg(test)]
 mod integrated;

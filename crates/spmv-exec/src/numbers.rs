@@ -1,6 +1,6 @@
 //! What a queue has for vectors of one type: kernels, scalars, and how a vector is cut.
 
-use spmv_backend::{Backend, Error as DeviceError, KernelId, KernelSpec};
+use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, KernelSpec};
 use spmv_core::{Accum, Dtype, RowStats};
 
 use crate::carries::lanes;
@@ -103,8 +103,13 @@ fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -> Result<Ke
         let what = format!("{value} arithmetic");
         return Err(DeviceError::unsupported(&*caps.name, what, "use f32 vectors").into());
     }
+    Ok(a_number_a_lane(id, value, caps))
+}
+
+/// A kernel whose lanes take numbers of a vector, one after another.
+pub(crate) fn a_number_a_lane(id: KernelId, value: Dtype, caps: &DeviceCaps) -> KernelSpec {
     let tiling = tiling(TILINGS, &Case { kernel: id, rows: &RowStats::default(), value, caps });
-    Ok(KernelSpec::new(id, value, lanes(&tiling, caps), tiling))
+    KernelSpec::new(id, value, lanes(&tiling, caps), tiling)
 }
 
 impl Cut {

@@ -13,10 +13,12 @@ use spmv_core::{Csr, CsrView, MatrixStats, Offset, RowStats, SharedCsr, Value};
 use crate::algorithms::Algorithm;
 use crate::device::{Device, DeviceVec, Use};
 use crate::error::{Error, Result};
+use crate::gather::{self, Gather};
 use crate::method::{Limits, Storage};
 use crate::options::Options;
 use crate::part::{Layout, Prepare, Span};
 use crate::plan::{Given, Plan, planned};
+use crate::values::Values;
 
 /// A matrix copied to a device, ready to multiply; never changes, and may be shared between threads.
 ///
@@ -42,6 +44,8 @@ pub struct Prepared<B: Backend, T: Value> {
     pub(crate) alive: Arc<()>,
     /// First entry of each part, and the end.
     entries: Vec<usize>,
+    /// From the first new values on, in layouts with an order of their own.
+    gather: Option<Gather<B>>,
     /// Queues that multiplied by it.
     pub(crate) readers: Mutex<Vec<Use>>,
     prepare_s: f64,
@@ -138,7 +142,7 @@ impl<B: Backend> Device<B> {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let entries = std::iter::once(0).chain(pieces.iter().map(|piece| piece.entries.end)).collect();
         let (device, alive, readers) = (self.clone(), Arc::new(()), Mutex::default());
-        Ok(Prepared { device, plan, parts, id, alive, entries, readers, prepare_s })
+        Ok(Prepared { device, plan, parts, id, alive, entries, gather: None, readers, prepare_s })
     }
 
     fn part<T: Value, O: Offset>(
@@ -214,8 +218,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     }
 
     /// Gives the entries of the matrix other values, in the order in which it was prepared: plan, structure, buffers, workspaces
-    /// and recorded operations stay. Waits for what multiplies, then copies `vals` to the device; a layout of its own costs a pass of
-    /// the host over them besides. On `dia`, a value of zero is no entry any more: it makes no NaN of an infinite `x`.
+    /// and recorded operations stay. Waits for what multiplies, then copies `vals` to the device. On `dia`, a value of zero is no entry
+    /// any more: it makes no NaN of an infinite `x`.
+    ///
+    /// In a layout of its own the device brings each value to its slot. For that the first call makes a list of entries, of 4 bytes a slot,
+    /// and memory for a copy of `vals` (of a part, where the matrix was split; none where kernels use the host's memory). Both stay with
+    /// the matrix.
     ///
     /// ```
     /// # fn with<B: spmv_backend::Backend>(a: &mut spmv_exec::Prepared<B, f64>, newton: &[f64]) -> Result<(), spmv_exec::Error> {
@@ -224,8 +232,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Recorded`], and whatever the driver says, after which products are unspecified; `Unsupported` on
-    /// more than 65,534 diagonals.
+    /// [`Error::Length`], [`Error::Recorded`], out of memory in the first call, and `Unsupported` on more than 65,534 diagonals: the old
+    /// values stay. Whatever else the driver says; products are unspecified then.
     pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
         if vals.len() != self.plan.rows.nnz {
             let (what, expected) = ("the slice of values", self.plan.rows.nnz);
@@ -236,10 +244,21 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         // Runs that were forgotten are waited for too.
         self.device.backend().wait_all()?;
         readers.clear();
+        self.list_slots()?;
         for (part, entries) in self.parts.iter().zip(self.entries.windows(2)) {
-            for values in part.values().into_iter().flatten() {
-                values.set(&self.device, &vals[entries[0]..entries[1]])?;
-            }
+            let vals = &vals[entries[0]..entries[1]];
+            gather::set_values(&self.device, self.gather.as_mut(), &**part, vals)?;
+        }
+        Ok(())
+    }
+
+    /// Makes what new values need, all of it before the first is written.
+    fn list_slots(&mut self) -> Result<()> {
+        let values = || self.parts.iter().flat_map(|part| part.values()).flatten();
+        values().try_for_each(|values| values.list(&self.device))?;
+        if self.gather.is_none() && values().any(Values::has_slots) {
+            let most_entries = self.entries.windows(2).map(|part| part[1] - part[0]).max();
+            self.gather = Some(Gather::new::<T>(&self.device, most_entries.unwrap_or(0))?);
         }
         Ok(())
     }

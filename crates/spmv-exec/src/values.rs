@@ -1,19 +1,30 @@
 //! Values of a part on the device, which may be set anew, and where each stands.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use spmv_backend::{Backend, Error as DeviceError};
+use spmv_backend::arguments::GatherValues;
+use spmv_backend::{Backend, Error as DeviceError, Memory};
 use spmv_core::format::BySlot;
 use spmv_core::{CsrView, Value};
 
 use crate::device::Device;
 use crate::error::Result;
+use crate::launch::{Compiled, launch};
 
 /// Values that runners of all workspaces share. They are set while no run uses them (`Prepared::set_values`).
 #[derive(Debug)]
 pub(crate) struct Values<B: Backend> {
     buffer: RwLock<B::Buffer>,
-    order: Order,
+    order: Mutex<Known<B>>,
+}
+
+/// Who knows where values stand.
+#[derive(Debug)]
+enum Known<B: Backend> {
+    /// The host.
+    Described(Order),
+    /// The device, by the entry of each slot.
+    Listed { entries: B::Buffer, n_slots: u32 },
 }
 
 /// Where a buffer has the values of a part's entries.
@@ -50,6 +61,8 @@ pub(crate) enum Rows {
 
 /// The diagonal of an entry that is on none.
 const NONE: u16 = u16::MAX;
+/// The entry of a slot of padding, as `gather_values` takes it.
+const PADDING: u32 = u32::MAX;
 
 /// The diagonal of each entry, as `Dia::split` finds them: zeros and repeated entries are on none. `None` where there are more
 /// diagonals than numbers.
@@ -80,6 +93,9 @@ impl Order {
 
     /// By slots of so many entries of each row, and by what they leave.
     pub(crate) fn by_slots<T: Value>(a: CsrView<'_, T, u32>, width: usize) -> [Self; 2] {
+        if width == 0 {
+            return [Self::rows(a, Rows::Slots { width }), Self::Csr];
+        }
         Self::pair(a, [Rows::Slots { width }, Rows::AfterSlots { width }])
     }
 
@@ -99,7 +115,7 @@ impl Order {
 
 impl<B: Backend> Values<B> {
     pub(crate) fn new(buffer: B::Buffer, order: Order) -> Self {
-        Self { buffer: RwLock::new(buffer), order }
+        Self { buffer: RwLock::new(buffer), order: Mutex::new(Known::Described(order)) }
     }
 
     /// For a launch.
@@ -107,26 +123,57 @@ impl<B: Backend> Values<B> {
         self.buffer.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Overwrites them by those of the part's entries, with one copy to the device; where they stand in another order, the host
-    /// makes it first.
-    pub(crate) fn set<T: Value>(&self, device: &Device<B>, vals: &[T]) -> Result<()> {
-        let Order::Rows { row_ptr, of } = &self.order else {
-            if matches!(self.order, Order::Unknown) {
+    fn order(&self) -> MutexGuard<'_, Known<B>> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies the entry of each slot to the device, where they stand in another order than the entries, and drops the host's
+    /// description. Later calls do nothing.
+    pub(crate) fn list(&self, device: &Device<B>) -> Result<()> {
+        let mut order = self.order();
+        let (row_ptr, of) = match &*order {
+            Known::Listed { .. } | Known::Described(Order::Csr) => return Ok(()),
+            Known::Described(Order::Rows { row_ptr, of }) => (row_ptr, of),
+            Known::Described(Order::Unknown) => {
                 let what = "other values in this layout";
                 return Err(
                     DeviceError::unsupported(&*device.caps().name, what, "prepare the matrix anew").into()
                 );
             }
-            return self.write(device, vals);
         };
-        let mut ordered = vec![<T as Value>::from_f64(0.0); of.n_slots(row_ptr)];
-        of.fill(row_ptr, vals, &mut ordered);
-        self.write(device, &ordered)
+        let list = of.entries(row_ptr);
+        let mut entries = device.scratch::<u32>(list.len())?;
+        device.copies(|s| device.backend().write(s, &mut entries, 0, bytemuck::cast_slice(&list)))?;
+        *order = Known::Listed { entries, n_slots: list.len() as u32 };
+        Ok(())
     }
 
-    fn write<T: Value>(&self, device: &Device<B>, vals: &[T]) -> Result<()> {
+    /// Whether the device is to bring values to slots.
+    pub(crate) fn has_slots(&self) -> bool {
+        matches!(&*self.order(), Known::Listed { n_slots, .. } if *n_slots > 0)
+    }
+
+    /// Overwrites them by those of the part's entries with one copy to the device, where they stand in the order of these.
+    pub(crate) fn write<T: Value>(&self, device: &Device<B>, stream: &B::Stream, vals: &[T]) -> Result<()> {
+        let Known::Described(_) = &*self.order() else { return Ok(()) };
         let mut buffer = self.buffer.write().unwrap_or_else(PoisonError::into_inner);
-        Ok(device.copies(|s| device.backend().write(s, &mut buffer, 0, bytemuck::cast_slice(vals)))?)
+        Ok(device.backend().write(stream, &mut buffer, 0, bytemuck::cast_slice(vals))?)
+    }
+
+    /// Overwrites them by those of the part's entries with a launch of `gather_values`, where the device has the entry of each slot.
+    pub(crate) fn gather(
+        &self,
+        device: &Device<B>,
+        stream: &B::Stream,
+        kernel: &Compiled<B>,
+        vals: Memory<'_, B>,
+    ) -> Result<()> {
+        let order = self.order();
+        let Known::Listed { entries, n_slots } = &*order else { return Ok(()) };
+        let buffer = self.buffer.write().unwrap_or_else(PoisonError::into_inner);
+        let groups = n_slots.div_ceil(kernel.spec.tiling.group_lanes());
+        let (entries, slots) = (Memory::Device(entries), Memory::Device(&*buffer));
+        launch(device, stream, kernel, groups, GatherValues { n_slots: *n_slots, entries, vals, slots })
     }
 }
 
@@ -145,45 +192,53 @@ impl Rows {
         }
     }
 
-    /// Writes every value to its slot.
-    fn fill<T: Copy>(&self, row_ptr: &[u32], vals: &[T], slots: &mut [T]) {
+    /// The entry of each slot.
+    fn entries(&self, row_ptr: &[u32]) -> Vec<u32> {
+        let mut entries = vec![PADDING; self.n_slots(row_ptr)];
+        self.for_each(row_ptr, |slot, entry| entries[slot] = entry);
+        entries
+    }
+
+    /// Calls `f` with every slot that has an entry, and with that.
+    fn for_each(&self, row_ptr: &[u32], mut f: impl FnMut(usize, u32)) {
         let n_rows = row_ptr.len() - 1;
-        let row = |row: usize| &vals[row_ptr[row] as usize..row_ptr[row + 1] as usize];
+        let row = |row: usize| (row_ptr[row]..row_ptr[row + 1]).enumerate();
         match self {
             Self::Slots { width } => {
                 for at in 0..n_rows {
-                    row(at).iter().take(*width).enumerate().for_each(|(k, v)| slots[k * n_rows + at] = *v);
+                    row(at).take(*width).for_each(|(k, entry)| f(k * n_rows + at, entry));
                 }
             }
             Self::AfterSlots { width } => {
-                let left = (0..n_rows).flat_map(|at| row(at).iter().skip(*width));
-                slots.iter_mut().zip(left).for_each(|(slot, v)| *slot = *v);
+                let left = (0..n_rows).flat_map(|at| row(at).skip(*width));
+                left.enumerate().for_each(|(slot, (_, entry))| f(slot, entry));
             }
             Self::Jagged(order) => {
                 for (at, of) in order.perm().iter().enumerate() {
-                    let ptr = order.ptr();
-                    row(*of as usize).iter().enumerate().for_each(|(k, v)| slots[ptr[k] + at] = *v);
+                    row(*of as usize).for_each(|(k, entry)| f(order.ptr()[k] + at, entry));
                 }
             }
             Self::Chunks { perm, chunk_ptr, height } => {
                 for (rows, start) in perm.chunks(*height).zip(chunk_ptr) {
                     for (lane, of) in rows.iter().enumerate() {
                         let slot = |k| *start as usize + k * rows.len() + lane;
-                        row(*of as usize).iter().enumerate().for_each(|(k, v)| slots[slot(k)] = *v);
+                        row(*of as usize).for_each(|(k, entry)| f(slot(k), entry));
                     }
                 }
             }
             Self::Diagonals { of_entries, .. } => {
                 for at in 0..n_rows {
-                    let diagonals = &of_entries[row_ptr[at] as usize..row_ptr[at + 1] as usize];
-                    for (diagonal, v) in diagonals.iter().zip(row(at)).filter(|(at, _)| **at != NONE) {
-                        slots[usize::from(*diagonal) * n_rows + at] = *v;
+                    for (_, entry) in row(at) {
+                        match of_entries[entry as usize] {
+                            NONE => {}
+                            diagonal => f(usize::from(diagonal) * n_rows + at, entry),
+                        }
                     }
                 }
             }
             Self::OffDiagonals { of_entries } => {
-                let left = of_entries.iter().zip(vals).filter(|(at, _)| **at == NONE);
-                slots.iter_mut().zip(left).for_each(|(slot, (_, v))| *slot = *v);
+                let left = (0..).zip(of_entries.iter()).filter(|(_, at)| **at == NONE);
+                left.enumerate().for_each(|(slot, (entry, _))| f(slot, entry));
             }
         }
     }

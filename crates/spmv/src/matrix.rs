@@ -253,8 +253,11 @@ impl<T: Scalar> Matrix<T> {
     }
 
     /// Gives the entries other values, in the order of the arrays that the matrix was prepared from: plan, structure, buffers,
-    /// workspaces and what queues recorded stay. Waits for what multiplies, then copies `vals` to the device; a layout of its own costs
-    /// a pass of the host over them besides. On `dia`, a value of zero is no entry any more: it makes no NaN of an infinite `x`.
+    /// workspaces and what queues recorded stay. Waits for what multiplies, then copies `vals` to the device. On `dia`, a value of zero is
+    /// no entry any more: it makes no NaN of an infinite `x`.
+    ///
+    /// In a layout of its own the device brings each value to its slot. For that the first call makes a list of entries, of 4 bytes a slot,
+    /// and memory for a copy of `vals`, none where kernels use the host's memory. Both stay with the matrix.
     ///
     /// ```
     /// use spmv::{Context, Csr};
@@ -267,8 +270,9 @@ impl<T: Scalar> Matrix<T> {
     /// ```
     ///
     /// # Errors
-    /// Another number of values, operations that a queue still records, failures of the device (products are then unspecified);
-    /// `Unsupported` on more than 65,534 diagonals, and in co-execution with a regular part.
+    /// Another number of values, operations that a queue still records, out of memory in the first call, `Unsupported` on more than
+    /// 65,534 diagonals and in co-execution with a regular part: the old values stay. Failures of the device; products are unspecified
+    /// then.
     pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
         Ok(self.erased.set_values(vals)?)
     }

@@ -1,0 +1,166 @@
+//! Values that a prepared matrix is given anew.
+
+use std::sync::Arc;
+
+use libtest_mimic::Trial;
+use num_traits::{One, Zero};
+use spmv_backend::Backend;
+use spmv_core::{Csr, Dtype, Tiling, Value, by_dtype, oracle};
+use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Prepared, Sums};
+
+use crate::check::{compare, input};
+use crate::corpus::of_lengths;
+use crate::faults::{Fault, Faults, Verb};
+use crate::outcome::Check;
+use crate::probe::Probe;
+use crate::watch::{Opened, Watch};
+use crate::{MOST_BLOW_UP, REGULAR_WIDTHS, Variant, can, is_full, refusals, trial, with_memory};
+
+/// Few enough for buffers of 600 bytes, and odd, so that 16-bit values end within a word.
+const N_ROWS: usize = 61;
+/// Enough for a part in slots besides one in coordinates, and bytes of a buffer that holds them.
+const N_ROWS_OF_BOTH: usize = 8301;
+const BYTES_OF_BOTH: u64 = 1 << 20;
+const N_COLS: usize = 67;
+
+/// Trials of a variant: for each type of algorithms with a layout of their own, for one of others.
+pub(crate) fn trials<B: Backend, F>(
+    label: &str,
+    device: &Device<B>,
+    variant: &Variant<F>,
+    at: usize,
+) -> Vec<Trial> {
+    let tiling = variant.tilings.first().copied();
+    let mut trials = Vec::new();
+    for &algorithm in with_memory(variant, at) {
+        let all = algorithm.has_own_layout() || is_full();
+        for &dtype in if all { &Dtype::ALL[..] } else { &[Dtype::F32] } {
+            let (name, device) = (format!("{label}/{algorithm}/{dtype}/new_values"), device.clone());
+            let planned = Options { algorithm, max_blow_up: MOST_BLOW_UP, ..Options::default() };
+            trials.push(match can(&device, dtype, &planned) {
+                Err(e) => Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true),
+                Ok(()) => trial(
+                    name,
+                    Box::new(move || by_dtype!(dtype, T => each::<B, T>(&device, &planned, tiling))),
+                ),
+            });
+        }
+    }
+    if at == 0 {
+        for algorithm in variant.algorithms.iter().copied().filter(|a| has_own_layout(*a, Sums::Direct)) {
+            let device = device.clone();
+            let failing = move || failing(&device, algorithm);
+            trials.push(trial(format!("{label}/{algorithm}/f32/new_values_that_fail"), Box::new(failing)));
+        }
+    }
+    trials
+}
+
+fn has_own_layout(algorithm: Algorithm, sums: Sums) -> bool {
+    algorithm.facts().is_some_and(|facts| facts.own_layout && facts.sums == sums)
+}
+
+/// With every width of a regular part, and wherever sums are repaired.
+fn each<B: Backend, T: Value>(device: &Device<B>, planned: &Options, tiling: Option<Tiling>) -> Check {
+    let sums = planned.algorithm.facts().map(|facts| facts.sums);
+    let fixups =
+        if sums == Some(Sums::Repaired) { &[Fixup::Host, Fixup::Device][..] } else { &[Fixup::Auto] };
+    let widths = if planned.algorithm.has_own_layout() { &REGULAR_WIDTHS[..] } else { &[None] };
+    let opened = Opened::new(device).map_err(|e| e.to_string())?;
+    for (fixup, regular_width) in fixups.iter().flat_map(|fixup| widths.iter().map(move |w| (*fixup, *w))) {
+        let asked = Options { tiling, fixup, regular_width, ..*planned };
+        let tiling = tiling.filter(|_| can(device, T::DTYPE, &asked).is_ok());
+        let options = Options { tiling, ..asked };
+        check::<B, T>(&opened, &options).map_err(|e| format!("{fixup:?}, width {regular_width:?}: {e}"))?;
+    }
+    Ok(0)
+}
+
+/// Empty rows, short ones and a long one.
+fn matrix<T: Value>(algorithm: Algorithm, n_rows: usize) -> Csr<T> {
+    let lens: Vec<usize> = (0..n_rows).map(|r| if r == 40 { 66 } else { [3, 0, 5, 1][r % 4] }).collect();
+    let a = of_lengths(&lens, N_COLS).map_values(T::from_f64);
+    let one_nonzero_a_cell = algorithm.facts().is_some_and(|facts| facts.stores_one_nonzero_a_cell);
+    if one_nonzero_a_cell { refusals::without_repeats_and_zeros(&a) } else { a }
+}
+
+/// Values set anew, twice, between runs of one workspace and of a queue that has not been waited for; a few that are too many.
+fn check<B: Backend, T: Value>(opened: &Arc<Opened<B>>, options: &Options) -> Result<(), String> {
+    let fail = |e: Error| e.to_string();
+    let watch = Watch::new(opened, Faults::default());
+    let device = Device::new(Probe::new(&watch)).map_err(fail)?;
+    let holds_both = device.caps().max_buffer_bytes >= BYTES_OF_BOTH;
+    let is_large = has_own_layout(options.algorithm, Sums::Joined) && holds_both;
+    let n_rows = if is_large { N_ROWS_OF_BOTH } else { N_ROWS };
+    let mut a = matrix::<T>(options.algorithm, n_rows);
+    let x: Vec<T> = (0..N_COLS).map(|i| T::from_f64(input(i, true))).collect();
+    let Some(mut prepared) = refusals::prepare(&device, &a, options)? else {
+        return Err("the layout refused the matrix".into());
+    };
+    let on_device = device.upload(&x).map_err(fail)?;
+    let (mut workspace, mut queue) = (prepared.workspace().map_err(fail)?, device.queue().map_err(fail)?);
+    let (mut y, mut of_queue) = (device.zeros(n_rows).map_err(fail)?, device.zeros(n_rows).map_err(fail)?);
+    let (one, zero) = (T::Accum::one(), T::Accum::zero());
+    for (turn, factor) in [3.0, -2.0].into_iter().enumerate() {
+        queue.apply(&prepared, one, &on_device, zero, &mut of_queue).map_err(fail)?;
+        let new = |(at, old): (usize, &mut T)| *old = T::from_f64(factor * old.as_f64() + (at % 5) as f64);
+        a.vals_mut().iter_mut().enumerate().for_each(new);
+        let taken = watch.faults.takes();
+        prepared.set_values(a.vals()).map_err(fail)?;
+        if turn > 0 && watch.faults.takes() > taken {
+            return Err("later values allocate memory or open a stream".into());
+        }
+        watch.check()?;
+        let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![zero; n_rows]);
+        prepared.apply(&mut workspace, one, &on_device, zero, &mut y).map_err(fail)?;
+        compare(&reference, true, &y.to_vec().map_err(fail)?)?;
+        queue.apply(&prepared, one, &on_device, zero, &mut of_queue).map_err(fail)?;
+        compare(&reference, true, &of_queue.to_vec().map_err(fail)?)?;
+    }
+    match prepared.set_values(&[T::default()]) {
+        Err(Error::Length { .. }) => Ok(()),
+        other => Err(format!("one value: {other:?}")),
+    }
+}
+
+/// Whatever fails before the device begins to write, memory that is short for example: the old values stay.
+fn failing<B: Backend>(device: &Device<B>, algorithm: Algorithm) -> Check {
+    let fail = |e: Error| e.to_string();
+    let opened = Opened::new(device).map_err(|e| e.to_string())?;
+    let a = matrix::<f32>(algorithm, N_ROWS);
+    let x: Vec<f32> = (0..N_COLS).map(|i| input(i, true) as f32).collect();
+    let options = Options { algorithm, max_blow_up: MOST_BLOW_UP, ..Options::default() };
+    let doubled: Vec<f32> = a.vals().iter().map(|v| 2.0 * v).collect();
+    let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &[0.0f32; N_ROWS]);
+    for nth in 0.. {
+        // The first time says which calls there are before.
+        let mut calls = 0;
+        for arms in [false, true] {
+            let faults = if arms { Faults::armed(calls + nth, Fault::NotDone) } else { Faults::default() };
+            let watch = Watch::new(&opened, faults);
+            let device = Device::new(Probe::new(&watch)).map_err(fail)?;
+            let prepared = refusals::prepare(&device, &a, &options)?;
+            let mut prepared = prepared.ok_or("the layout refused the matrix")?;
+            calls = watch.faults.calls();
+            let set = prepared.set_values(&doubled);
+            if watch.faults.of_verbs().contains_key(&Verb::Launch) && arms {
+                return if nth > 2 { Ok(0) } else { Err(format!("a launch by call {nth}")) };
+            }
+            if set.is_ok() == arms {
+                return Err(format!("call {nth}, which fails: {arms}: {set:?}"));
+            }
+            if arms {
+                watch.faults.heal();
+                let y = product(&prepared, &x).map_err(|e| format!("after a failure of call {nth}: {e}"))?;
+                compare(&reference, true, &y).map_err(|e| format!("after a failure of call {nth}: {e}"))?;
+            }
+        }
+    }
+    Ok(0)
+}
+
+fn product<B: Backend>(a: &Prepared<B, f32>, x: &[f32]) -> Result<Vec<f32>, Error> {
+    let (x, mut y) = (a.device().upload(x)?, a.device().zeros(N_ROWS)?);
+    a.apply(&mut a.workspace()?, 1.0, &x, 0.0, &mut y)?;
+    y.to_vec()
+}
