@@ -11,7 +11,7 @@ use spmv_exec::{Device, DeviceVec, Error, Options, Plan, Prepared, Result, Works
 
 use crate::co_devices::CoDevices;
 use crate::partition::{Partition, imbalance};
-use crate::split::{Parts, Regular, Rows, Split};
+use crate::split::{Marks, Parts, Rows, Split};
 
 /// Sums that are added by one thread.
 const SERIAL_SUMS: usize = 1 << 15;
@@ -44,6 +44,8 @@ pub struct CoMatrix<B: Backend, C: Backend, T: Value> {
     device: Option<Share<B, T>>,
     /// The cores' rows, which begin where the device's of the rest end.
     cores: Option<Prepared<C, T>>,
+    /// The device's entries, with a regular part; else they are the first.
+    marks: Option<Marks>,
     partition: Option<Partition>,
     prepare_s: f64,
 }
@@ -216,8 +218,8 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
             (true, Some(_)) => Some(devices.pool().install(|| of_cores(devices.sharing()))?),
             (true, None) => Some(of_cores(devices.alone())?),
         };
-        let rows = RowStats::of(a);
-        Ok(Self { devices: devices.clone(), split, rows, device, cores, partition: None, prepare_s: 0.0 })
+        let (devices, rows, marks) = (devices.clone(), RowStats::of(a), parts.marks(split.rows));
+        Ok(Self { devices, split, rows, device, cores, marks, partition: None, prepare_s: 0.0 })
     }
 
     pub(crate) fn with_partition(self, partition: Partition, prepare_s: f64) -> Self {
@@ -278,24 +280,24 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         device + cores - self.rows.n_rows
     }
 
-    /// Gives the entries other values, as [`Prepared::set_values`].
+    /// Gives the entries other values, as [`Prepared::set_values`]; with a regular part, the host first makes a copy of them for device
+    /// and cores.
     ///
     /// # Errors
-    /// As there; `Unsupported` with a regular part.
+    /// As there; where the device has its new values and the cores do not, products are unspecified.
     pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
         let expected = self.rows.nnz;
         if vals.len() != expected {
             return Err(Error::Length { what: "the slice of values", found: vals.len(), expected });
         }
-        if self.split.regular != Regular::None {
-            let (device, what) = ("a device with the cores", "other values where there is a regular part");
-            let way_out = "prepare the matrix anew";
-            return Err(spmv_backend::Error::unsupported(device, what, way_out).into());
-        }
         let of_device = self.device.as_ref().map_or(0, |share| share.prepared.row_stats().nnz);
-        let (first, rest) = vals.split_at(of_device);
-        self.device.as_mut().map_or(Ok(()), |share| share.prepared.set_values(first))?;
-        self.cores.as_mut().map_or(Ok(()), |cores| cores.set_values(rest))
+        let split = self.marks.as_ref().map(|marks| marks.split(vals));
+        let (of_device, of_cores) = match &split {
+            Some([of_device, of_cores]) => (&of_device[..], &of_cores[..]),
+            None => vals.split_at(of_device),
+        };
+        self.device.as_mut().map_or(Ok(()), |share| share.prepared.set_values(of_device))?;
+        self.cores.as_mut().map_or(Ok(()), |cores| cores.set_values(of_cores))
     }
 
     /// Opens streams and allocates what runs need; runs then allocate no more than what starting the pool takes, but for the first one where

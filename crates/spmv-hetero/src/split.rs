@@ -115,6 +115,11 @@ impl Regular {
             Regular::Slots { width } => slot < width,
         }
     }
+
+    /// Whether an entry is in it or in one of the first rows, by the same.
+    fn with_rows(self, rows: usize) -> impl Fn(usize, usize, u32) -> bool + Copy {
+        move |row, slot, col| row < rows || self.holds(row, slot, col)
+    }
 }
 
 /// The entries that are in it, by row, position in the row, and column. O(rows + entries).
@@ -246,9 +251,12 @@ impl<'a, T: Value, O: Offset> Parts<'a, T, O> {
     /// The regular part and the first rows of the rest: the matrix without the entries of the cores. `None` without a regular
     /// part. O(rows + entries).
     pub(crate) fn with_rows(&self, rows: usize) -> Option<Csr<T, O>> {
-        let regular = self.kind;
-        let of_device = |row, slot, col| row < rows || regular.holds(row, slot, col);
-        self.split.as_ref().map(|_| filtered(self.a, of_device))
+        self.split.as_ref().map(|_| filtered(self.a, self.kind.with_rows(rows)))
+    }
+
+    /// Which entries that matrix has. O(rows + entries).
+    pub(crate) fn marks(&self, rows: usize) -> Option<Marks> {
+        self.split.as_ref().map(|_| Marks::of(self.a, self.kind.with_rows(rows)))
     }
 
     pub(crate) fn regular(&self) -> Option<CsrView<'_, T, O>> {
@@ -257,6 +265,36 @@ impl<'a, T: Value, O: Offset> Parts<'a, T, O> {
 
     pub(crate) fn rest(&self) -> CsrView<'_, T, O> {
         self.split.as_ref().map_or(self.a, |(_, rest)| rest.view())
+    }
+}
+
+/// Which entries of a matrix the device has: a bit for each, in words of 64.
+#[derive(Debug)]
+pub(crate) struct Marks(Vec<u64>);
+
+impl Marks {
+    fn of<T: Value, O: Offset>(
+        a: CsrView<'_, T, O>,
+        is_in: impl Fn(usize, usize, u32) -> bool + Copy,
+    ) -> Self {
+        let mut words = vec![0u64; a.nnz().div_ceil(64)];
+        let of_row = |row| a.row(row).enumerate().map(move |(slot, (col, _))| is_in(row, slot, col));
+        for (at, _) in (0..a.n_rows()).flat_map(of_row).enumerate().filter(|(_, is_in)| *is_in) {
+            words[at / 64] |= 1 << (at % 64);
+        }
+        Self(words)
+    }
+
+    /// The values of the entries of the device and of the others, each in their order. O(entries).
+    pub(crate) fn split<T: Copy>(&self, vals: &[T]) -> [Vec<T>; 2] {
+        let of_device = self.0.iter().map(|word| word.count_ones() as usize).sum();
+        let mut parts = [Vec::with_capacity(of_device), Vec::with_capacity(vals.len() - of_device)];
+        for (vals, word) in vals.chunks(64).zip(&self.0) {
+            for (at, val) in vals.iter().enumerate() {
+                parts[usize::from(word >> at & 1 == 0)].push(*val);
+            }
+        }
+        parts
     }
 }
 
@@ -321,8 +359,12 @@ mod tests {
             assert_eq!(split.entries(a.view()), [regular_entries, first.nnz(), last.nnz()], "{regular}");
             assert_eq!(regular_entries + first.nnz() + last.nnz(), a.nnz());
             assert_eq!(last.row(1).collect::<Vec<_>>(), parts.rest().row(5).collect::<Vec<_>>());
+            let of_device = parts.with_rows(4);
+            if let (Some(of_device), Some(marks)) = (&of_device, parts.marks(4)) {
+                assert_eq!(marks.split(a.vals()), [of_device.vals(), last.vals()], "{regular}");
+            }
             assert_eq!(
-                parts.with_rows(4).map_or(0, |r| r.nnz()),
+                of_device.map_or(0, |r| r.nnz()),
                 regular_entries
                     + match regular {
                         Regular::None => 0,

@@ -45,8 +45,8 @@ fn check<B: Backend, T: Value>(
 ) -> Result<(), String> {
     let fail = |e: spmv_exec::Error| format!("{split}: {e}");
     let number = <T::Accum as Value>::from_f64;
-    let (a, exact) = (case.matrix.map_values(T::from_f64), case.exact);
-    let co_matrix = CoMatrix::with_split(devices, a.view(), split).map_err(fail)?;
+    let (mut a, exact) = (case.matrix.map_values(T::from_f64), case.exact);
+    let mut co_matrix = CoMatrix::with_split(devices, a.view(), split).map_err(fail)?;
     let mut workspace = co_matrix.workspace().map_err(fail)?;
     let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(case.x(i))).collect();
     for &(alpha, beta) in scalings {
@@ -62,7 +62,12 @@ fn check<B: Backend, T: Value>(
         compare(&reference, exact, &first).map_err(case)?;
         same_bits("the second run", &first, &run()?).map_err(case)?;
     }
-    Ok(())
+    a.vals_mut().iter_mut().enumerate().for_each(|(at, v)| *v = T::from_f64(v.as_f64() + (at % 3) as f64));
+    co_matrix.set_values(a.vals()).map_err(fail)?;
+    let mut y = vec![number(0.0); a.n_rows()];
+    let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &y);
+    co_matrix.apply(&mut workspace, number(1.0), &x, number(0.0), &mut y).map_err(fail)?;
+    compare(&reference, exact, &y).map_err(|e| format!("{split}, new values: {e}"))
 }
 
 /// All kinds of splits, types of values and groups of the corpus on one device.
