@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use spmv_backend::arguments::GatherValues;
 use spmv_backend::{Backend, Error as DeviceError, Memory};
-use spmv_core::format::BySlot;
+use spmv_core::format::{BySlot, Dia};
 use spmv_core::{CsrView, Value};
 
 use crate::device::Device;
@@ -60,30 +60,9 @@ pub(crate) enum Rows {
 }
 
 /// The diagonal of an entry that is on none.
-const NONE: u16 = u16::MAX;
+const NONE: u16 = Dia::<f32>::NO_DIAGONAL;
 /// The entry of a slot of padding, as `gather_values` takes it.
 const PADDING: u32 = u32::MAX;
-
-/// The diagonal of each entry, as `Dia::split` finds them: zeros and repeated entries are on none. `None` where there are more
-/// diagonals than numbers.
-fn diagonals<T: Value>(a: CsrView<'_, T, u32>, offsets: &[i64]) -> Option<Arc<Vec<u16>>> {
-    if offsets.len() >= usize::from(NONE) {
-        return None;
-    }
-    let mut met = vec![u32::MAX; offsets.len()];
-    let mut of_entries = Vec::with_capacity(a.nnz());
-    for row in 0..a.n_rows() {
-        for (col, val) in a.row(row) {
-            let diagonal = offsets.binary_search(&(i64::from(col) - row as i64)).ok();
-            let first = diagonal.filter(|at| val.as_f64() != 0.0 && met[*at] != row as u32);
-            if let Some(at) = first {
-                met[at] = row as u32;
-            }
-            of_entries.push(first.map_or(NONE, |at| at as u16));
-        }
-    }
-    Some(Arc::new(of_entries))
-}
 
 impl Order {
     /// By rows of a part.
@@ -101,7 +80,8 @@ impl Order {
 
     /// By diagonals, and by what they leave.
     pub(crate) fn by_diagonals<T: Value>(a: CsrView<'_, T, u32>, offsets: &[i64]) -> [Self; 2] {
-        let Some(of_entries) = diagonals(a, offsets) else { return [Self::Unknown, Self::Unknown] };
+        let of_entries = Dia::diagonals_of_entries(a, offsets).map(Arc::new);
+        let Some(of_entries) = of_entries else { return [Self::Unknown, Self::Unknown] };
         let rest = Rows::OffDiagonals { of_entries: Arc::clone(&of_entries) };
         Self::pair(a, [Rows::Diagonals { of_entries, n_diags: offsets.len() }, rest])
     }

@@ -110,6 +110,48 @@ impl<T: Value> Dia<T> {
         (dia, rest)
     }
 
+    /// The diagonal of each entry, by its position among `offsets`, which ascend, as [`split`](Self::split) finds them: other entries,
+    /// zeros, and repeated entries but for the first have [`NO_DIAGONAL`](Self::NO_DIAGONAL). `None` if there are more diagonals than
+    /// numbers. O(entries * log(diagonals)), by all threads.
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_core::format::Dia;
+    /// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0)])?;
+    /// assert_eq!(Dia::diagonals_of_entries(a.view(), &[-1, 0]), Some(vec![1, Dia::<f32>::NO_DIAGONAL, 1]));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn diagonals_of_entries<O: Offset>(a: CsrView<'_, T, O>, offsets: &[i64]) -> Option<Vec<u16>> {
+        if offsets.len() >= usize::from(Self::NO_DIAGONAL) {
+            return None;
+        }
+        let mut of_entries = vec![Self::NO_DIAGONAL; a.nnz()];
+        let (mut parts, mut left) = (Vec::new(), &mut of_entries[..]);
+        for rows in parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD)) {
+            let n = a.row_ptr()[rows.end].to_usize() - a.row_ptr()[rows.start].to_usize();
+            let (first, rest) = left.split_at_mut(n);
+            parts.push((rows, first));
+            left = rest;
+        }
+        parts::map(parts, |(rows, of_entries)| {
+            let (mut known, mut met) = (Positions::default(), vec![usize::MAX; offsets.len()]);
+            let mut slots = of_entries.iter_mut();
+            for row in rows {
+                known.next_row();
+                for ((col, val), of_entry) in a.row(row).zip(&mut slots) {
+                    let Ok(at) = known.find(offsets, offset(row, col)) else { continue };
+                    if val != zero::<T>() && std::mem::replace(&mut met[at], row) != row {
+                        *of_entry = at as u16;
+                    }
+                }
+            }
+        });
+        Some(of_entries)
+    }
+
+    /// What [`diagonals_of_entries`](Self::diagonals_of_entries) gives to an entry on none.
+    pub const NO_DIAGONAL: u16 = u16::MAX;
+
     fn without_entries<O: Offset>(a: CsrView<'_, T, O>, offsets: Vec<i64>) -> Self {
         let vals = vec![zero::<T>(); offsets.len() * a.n_rows()];
         Self { n_rows: a.n_rows(), n_cols: a.n_cols(), offsets, vals }
