@@ -12,12 +12,6 @@
 #define DOTS_Y 1
 #define DOTS_Z 2
 
-// A quotient with a zero is zero: what has converged stays as it is.
-DEVICE accum_t factor(accum_t by, accum_t num, accum_t den)
-{
-    return by == 0 || num == 0 || den == 0 ? 0 : by * (num / den);
-}
-
 KERNEL vec_update(uint n, uint chunk, uint source, uint dots, accum_t alpha, uint alpha_num, uint alpha_den, accum_t beta,
               uint beta_num, uint beta_den, const accum_t *__restrict__ scalars, const accum_t *__restrict__ d,
               const accum_t *__restrict__ x, const accum_t *__restrict__ z, accum_t *__restrict__ y,

@@ -256,6 +256,12 @@ static accum_t joined_by(uint op, accum_t a, accum_t b)
     return b > a || b != b ? b : a;
 }
 
+// A quotient with a zero is zero: what has converged stays as it is.
+static accum_t factor(accum_t by, accum_t num, accum_t den)
+{
+    return by == 0 || num == 0 || den == 0 ? 0 : by * (num / den);
+}
+
 // What all lanes of the group have together. `own` holds a number of each; all lanes must come here once.
 static accum_t group_total(LOCAL accum_t *own, accum_t v, uint op)
 {

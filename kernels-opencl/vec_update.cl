@@ -11,12 +11,6 @@
 #define DOTS_Y 1
 #define DOTS_Z 2
 
-// A quotient with a zero is zero: what has converged stays as it is.
-static accum_t factor(accum_t by, accum_t num, accum_t den)
-{
-    return by == 0 || num == 0 || den == 0 ? 0 : by * (num / den);
-}
-
 KERNEL void vec_update(uint n, uint chunk, uint source, uint dots, accum_t alpha, uint alpha_num, uint alpha_den,
                    accum_t beta, uint beta_num, uint beta_den, GLOBAL const accum_t *scalars, GLOBAL const accum_t *d,
                    GLOBAL const accum_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y, GLOBAL accum_t *partials)

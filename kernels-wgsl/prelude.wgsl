@@ -215,6 +215,15 @@ fn locate(first: u32, most: u32, entry: u32) -> u32
     return low;
 }
 #end
+#if alpha_num
+
+// A quotient with a zero is zero: what has converged stays as it is.
+fn factor(by: accum, num: accum, den: accum) -> accum
+{
+    if (by == accum(0.0) || num == accum(0.0) || den == accum(0.0)) { return accum(0.0); }
+    return by * (num / den);
+}
+#end
 #if partials
 
 // Reductions of vectors: sums, and greatest numbers, of which a NaN is one where the device knows NaN.

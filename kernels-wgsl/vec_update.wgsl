@@ -11,13 +11,6 @@ const SOURCE_ONE = 2u;
 const DOTS_Y = 1u;
 const DOTS_Z = 2u;
 
-// A quotient with a zero is zero: what has converged stays as it is.
-fn factor(by: accum, num: accum, den: accum) -> accum
-{
-    if (by == accum(0.0) || num == accum(0.0) || den == accum(0.0)) { return accum(0.0); }
-    return by * (num / den);
-}
-
 fn vec_update()
 {
     let a = factor(p.alpha, scalars[p.alpha_num], scalars[p.alpha_den]);

@@ -201,6 +201,12 @@ macro_rules! for_each_kernel {
                 partials: [mut accum],
             ) local |g| g.lanes * g.sum;
 
+            /// `x <- a*d + x`, then `d <- z + b*d`, in one pass; a and b as in `vec_update`.
+            VecAxpyAypx vec_axpy_aypx(
+                n: u32, chunk: u32, alpha: accum, alpha_num: u32, alpha_den: u32, beta: accum, beta_num: u32,
+                beta_den: u32, scalars: [accum], z: [accum], x: [mut accum], d: [mut accum],
+            ) local |_| 0;
+
             /// Sums of products of two vectors by group (`op` 0), or greatest absolute values of `x` (`op` 1).
             VecDot vec_dot(n: u32, chunk: u32, op: u32, x: [accum], z: [accum], partials: [mut accum])
                 local |g| g.lanes * g.sum;

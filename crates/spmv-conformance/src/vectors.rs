@@ -95,6 +95,17 @@ fn sums<B: Backend, A: Accum>(device: &Device<B>) -> Check {
         expect("copy", n, &y.to_vec().map_err(text)?, &d)?;
         queue.fill(two, &mut y).map_err(text)?;
         expect("fill", n, &y.to_vec().map_err(text)?, &vec![two; n])?;
+        let mut direction = upload(&old)?;
+        queue.axpy_aypx(two, &mut y, &on_x, three, &mut direction).map_err(text)?;
+        let step: Vec<A> = old.iter().map(|old| two * *old + two).collect();
+        expect("axpy", n, &y.to_vec().map_err(text)?, &step)?;
+        let next: Vec<A> = x.iter().zip(&old).map(|(x, old)| *x + three * *old).collect();
+        expect("aypx", n, &direction.to_vec().map_err(text)?, &next)?;
+        // Factors of zero read nothing.
+        queue.fill(A::nan(), &mut direction).map_err(text)?;
+        queue.axpy_aypx(A::zero(), &mut y, &on_d, A::zero(), &mut direction).map_err(text)?;
+        expect("axpy by zero", n, &y.to_vec().map_err(text)?, &step)?;
+        expect("aypx by zero", n, &direction.to_vec().map_err(text)?, &d)?;
         n_checked += 1;
     }
     Ok(n_checked)

@@ -44,6 +44,7 @@ pub(crate) struct Numbers<B: Backend> {
     n_partials: u32,
     pub(crate) taken: u32,
     pub(crate) update: Compiled<B>,
+    pub(crate) step: Compiled<B>,
     pub(crate) dot: Compiled<B>,
     pub(crate) reduce: Compiled<B>,
     /// Compiled with the first program.
@@ -80,6 +81,7 @@ impl<B: Backend> Numbers<B> {
             n_partials,
             taken: 1,
             update: kernel(KernelId::VecUpdate)?,
+            step: kernel(KernelId::VecAxpyAypx)?,
             dot: kernel(KernelId::VecDot)?,
             reduce: kernel(KernelId::VecReduce)?,
             compute: None,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 
 use num_traits::Zero;
-use spmv_backend::arguments::{VecDot, VecReduce, VecUpdate};
+use spmv_backend::arguments::{VecAxpyAypx, VecDot, VecReduce, VecUpdate};
 use spmv_backend::{Backend, Memory};
 use spmv_core::{Accum, Dtype, Value};
 
@@ -204,6 +204,53 @@ impl<B: Backend> Queue<B> {
         yz: DeviceScalar<A>,
     ) -> Result<()> {
         self.update(alpha.into(), U::Vector(x), beta.into(), y, Some(Dots { z: Some(z), to: yz }))
+    }
+
+    /// `x <- alpha*d + x`, then `d <- z + beta*d`, in one pass: how conjugate gradients take a step and a new direction. A factor of zero
+    /// does not read what it scales.
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn axpy_aypx<A: Accum>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        x: &mut DeviceVec<B, A>,
+        z: &DeviceVec<B, A>,
+        beta: impl Into<Factor<A>>,
+        d: &mut DeviceVec<B, A>,
+    ) -> Result<()> {
+        let (alpha, beta) = (alpha.into(), beta.into());
+        same_length(d.len(), [("x", x.len()), ("z", z.len())])?;
+        self.reads("z", z)?;
+        let [alpha_num, alpha_den] = [self.index_of(alpha.num)?, self.index_of(alpha.den)?];
+        let [beta_num, beta_den] = [self.index_of(beta.num)?, self.index_of(beta.den)?];
+        self.numbers::<A>()?;
+        let Cut { n, groups, chunk } = Cut::of(&self.device, d.len(), self.parts::<A>().2)?;
+        // Nothing is refused from here on, so that vectors count as written only if they are.
+        for (what, vec) in [("x", &*x), ("d", &*d)] {
+            vec.is_on(what, &self.device)?;
+            vec.check_repaired()?;
+        }
+        self.writes("x", x, true)?;
+        self.writes("d", d, true)?;
+        let (device, stream, numbers) = self.parts::<A>();
+        let args = VecAxpyAypx {
+            n,
+            chunk,
+            alpha: scalar(alpha.by),
+            alpha_num,
+            alpha_den,
+            beta: scalar(beta.by),
+            beta_num,
+            beta_den,
+            scalars: Memory::Device(&numbers.scalars),
+            z: Memory::Device(&z.buffer),
+            x: Memory::Device(&x.buffer),
+            d: Memory::Device(&d.buffer),
+        };
+        let done = launch(device, stream, &numbers.step, groups, args);
+        (x.unrepaired, d.unrepaired) = (done.is_err(), done.is_err());
+        done
     }
 
     /// `y <- alpha*(d.*x) + beta*y`, number by number.

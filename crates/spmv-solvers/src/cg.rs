@@ -25,7 +25,7 @@ pub fn conjugate_gradient<A: Real>(
 /// Queue and vectors of conjugate gradients, for several systems of one size. Later solves with the same matrix allocate no memory
 /// of the device; each new matrix costs a workspace.
 ///
-/// An iteration is a product and four passes over vectors, one more with a preconditioner. Norms are square roots of sums of squares:
+/// An iteration is a product, a scalar product and two updates of vectors, besides what a preconditioner takes. Norms are square roots of sums of squares:
 /// scale systems whose numbers are so small that their squares underflow.
 ///
 /// ```
@@ -131,19 +131,19 @@ impl<A: Real> Method<A> for ConjugateGradient<A> {
         queue.record(|queue| {
             a.apply(queue, one, p, zero, ap)?;
             queue.dot(p, ap, *p_ap)?;
-            queue.axpby(old.over(*p_ap), p, one, x)?;
-            match (m, z) {
+            let alpha = old.over(*p_ap);
+            let z = match (m, z) {
                 (Some(m), Some(z)) => {
-                    queue.axpby_dot(-old.over(*p_ap), ap, one, r, *rr)?;
+                    queue.axpby_dot(-alpha, ap, one, r, *rr)?;
                     m.apply(queue, r, z, new)?;
-                    queue.axpby(one, z, new.over(old), p)?;
+                    &*z
                 }
                 _ => {
-                    queue.axpby_dot(-old.over(*p_ap), ap, one, r, new)?;
-                    queue.axpby(one, r, new.over(old), p)?;
+                    queue.axpby_dot(-alpha, ap, one, r, new)?;
+                    &*r
                 }
-            }
-            Ok(())
+            };
+            Ok(queue.axpy_aypx(alpha, x, z, new.over(old), p)?)
         })
     }
 

@@ -67,6 +67,14 @@ pub trait VectorsOf<A: Accum> {
         y: &mut dyn AnyVector<A>,
         dot: Option<DotInto<'_, A>>,
     ) -> Result<(), Mismatch>;
+    fn axpy_aypx(
+        &mut self,
+        alpha: Factor<A>,
+        x: &mut dyn AnyVector<A>,
+        z: &dyn AnyVector<A>,
+        beta: Factor<A>,
+        d: &mut dyn AnyVector<A>,
+    ) -> Result<(), Mismatch>;
     fn scale(&mut self, beta: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
     fn fill(&mut self, value: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
     fn dot(
@@ -162,6 +170,19 @@ impl<B: Backend, A: Accum> VectorsOf<A> for Queue<B> {
             }
         }
         Ok(())
+    }
+
+    fn axpy_aypx(
+        &mut self,
+        alpha: Factor<A>,
+        x: &mut dyn AnyVector<A>,
+        z: &dyn AnyVector<A>,
+        beta: Factor<A>,
+        d: &mut dyn AnyVector<A>,
+    ) -> Result<(), Mismatch> {
+        type Vector<B, A> = DeviceVec<B, A>;
+        let (x, d) = (own_mut::<Vector<B, A>>(x, "x")?, own_mut::<Vector<B, A>>(d, "d")?);
+        Ok(Queue::axpy_aypx(self, alpha, x, own::<Vector<B, A>>(z, "z")?, beta, d)?)
     }
 
     fn scale(&mut self, beta: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch> {

@@ -206,6 +206,33 @@ impl Queue {
         self.update(alpha.into(), Source::One(&*x.erased), beta.into(), y, dot)
     }
 
+    /// `x <- alpha*d + x`, then `d <- z + beta*d`, in one pass: how conjugate gradients take a step and a new direction. A factor of zero
+    /// does not read what it scales.
+    ///
+    /// ```
+    /// let context = spmv::Context::auto()?;
+    /// let (mut x, z, mut d) = (context.upload(&[1.0f64])?, context.upload(&[5.0])?, context.upload(&[2.0])?);
+    /// let mut queue = context.queue()?;
+    /// queue.axpy_aypx(3.0, &mut x, &z, -1.0, &mut d)?;
+    /// assert_eq!((x.to_vec()?, d.to_vec()?), (vec![7.0], vec![3.0]));
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`axpby`](Self::axpby).
+    pub fn axpy_aypx<A: Real>(
+        &mut self,
+        alpha: impl Into<Factor<A>>,
+        x: &mut Vector<A>,
+        z: &Vector<A>,
+        beta: impl Into<Factor<A>>,
+        d: &mut Vector<A>,
+    ) -> Result<()> {
+        let (x, d) = (&mut *x.erased, &mut *d.erased);
+        let done = A::vectors(&mut *self.erased).axpy_aypx(alpha.into(), x, &*z.erased, beta.into(), d);
+        self.told(done)
+    }
+
     /// `y <- alpha*(d.*x) + beta*y`, number by number.
     ///
     /// # Errors

@@ -59,9 +59,9 @@ struct Parts {
     update: f64,
 }
 
-/// Passes over vectors in an iteration, besides the product: two of the scalar product of p and A*p, three of each update of x, r
-/// and p, in the second of which is the norm of r.
-const PASSES: f64 = 11.0;
+/// Passes over vectors in an iteration, besides the product: two of the scalar product of p and A*p, three of the update of r and its
+/// norm, five of that of x and p.
+const PASSES: f64 = 10.0;
 
 /// Everyone, in turn: the same system, the same number of iterations in double precision, from zero on.
 ///

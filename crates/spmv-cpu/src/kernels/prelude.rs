@@ -21,6 +21,12 @@ pub(crate) fn store<A: Accum>(alpha: A, sum: A, beta: A, y: A) -> A {
     if beta.is_zero() { scaled(alpha, sum) } else { scaled(alpha, sum) + beta * y }
 }
 
+/// `by` times a quotient of scalars. One with a zero is zero: what has converged stays as it is.
+pub(crate) fn factor<A: Accum>(scalars: &[A], by: A, num: u32, den: u32) -> A {
+    let (num, den) = (scalars[num as usize], scalars[den as usize]);
+    if num.is_zero() || den.is_zero() { A::zero() } else { scaled(by, num / den) }
+}
+
 /// The sum of the products of two vectors, by sums side by side: each number of a wide register has one of its own.
 pub(crate) fn products<A: Accum>(x: &[A], z: &[A]) -> A {
     const SUMS: usize = 32;

@@ -8,7 +8,7 @@ use num_traits::Zero;
 use rayon::prelude::*;
 use spmv_core::{Accum, Value};
 
-use super::prelude::{products, scaled};
+use super::prelude::{factor, products};
 use crate::device_args::view::VecUpdate;
 use crate::launch::Launch;
 
@@ -24,12 +24,8 @@ const BLOCK: usize = 512;
 pub(crate) fn run<T: Value>(launch: Launch, args: VecUpdate<'_, T>) {
     let VecUpdate { n, chunk, source, dots, alpha, alpha_num, alpha_den, beta, .. } = args;
     let VecUpdate { beta_num, beta_den, scalars, d, x, z, y, partials, .. } = args;
-    // A quotient with a zero is zero: what has converged stays as it is.
-    let factor = |by: T::Accum, num: u32, den: u32| {
-        let (num, den) = (scalars[num as usize], scalars[den as usize]);
-        if num.is_zero() || den.is_zero() { T::Accum::zero() } else { scaled(by, num / den) }
-    };
-    let by = Factors { a: factor(alpha, alpha_num, alpha_den), b: factor(beta, beta_num, beta_den) };
+    let a = factor(scalars, alpha, alpha_num, alpha_den);
+    let by = Factors { a, b: factor(scalars, beta, beta_num, beta_den) };
     let part = |group: usize, y: &mut [T::Accum], partial: &mut T::Accum| {
         // STEP 1
         let start = group * chunk as usize;

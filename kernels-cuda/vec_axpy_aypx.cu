@@ -1,0 +1,25 @@
+// kernel: vec_axpy_aypx
+// params: n chunk alpha alpha_num alpha_den beta beta_num beta_den scalars z x d
+// built:  T=32
+// steps:  1 a group takes `chunk` entries; 2 x <- a*d + x, where a is alpha times a quotient of scalars; a = 0 leaves x as it is;
+//         3 d <- z + b*d, by the old d and b as a; b = 0 does not read d
+
+KERNEL vec_axpy_aypx(uint n, uint chunk, accum_t alpha, uint alpha_num, uint alpha_den, accum_t beta, uint beta_num,
+                     uint beta_den, const accum_t *__restrict__ scalars, const accum_t *__restrict__ z,
+                     accum_t *__restrict__ x, accum_t *__restrict__ d)
+{
+    const accum_t a = factor(alpha, scalars[alpha_num], scalars[alpha_den]);
+    const accum_t b = factor(beta, scalars[beta_num], scalars[beta_den]);
+    // STEP 1
+    const uint start = blockIdx.x * chunk;
+    const uint stop = n - start < chunk ? n : start + chunk;
+#pragma unroll 4
+    for (uint i = start + threadIdx.x; i < stop; i += blockDim.x)
+    {
+        const accum_t old = a == 0 && b == 0 ? 0 : d[i];
+        // STEP 2
+        if (a != 0) x[i] = a * old + x[i];
+        // STEP 3
+        d[i] = b == 0 ? z[i] : z[i] + b * old;
+    }
+}
