@@ -19,8 +19,13 @@ const WORTH: Bound<f64> = Bound { is: 0.8, by: SOLVE };
 /// Diagonals up to which a lane has a whole row: as many as stencils have.
 const FEW: Bound<usize> = Bound { is: 32, by: SOLVE };
 
+/// Entries from which a CPU takes it without a prediction: it reads them from memory in every product.
+const LARGE: Bound<usize> = Bound { is: 1 << 20, by: ON_CORES };
+
 const SOLVE: &str =
     "cargo xtask solve --backend cuda --algorithm dia,csr_vector: docs/results/2026-11-23-h200-solve.txt";
+
+const ON_CORES: &str = "cargo xtask solve --backend cpu --algorithm dia,merge_path: docs/results/2026-11-23-cpu-pocl-solve.txt";
 
 pub(crate) struct Dia;
 
@@ -52,10 +57,13 @@ impl Method for Dia {
         // The widest values save least.
         let is_few = stats.diagonals.is_some_and(|n| (1..=FEW.is).contains(&n));
         let saves = is_few && cost(Dtype::F64).blow_up() <= WORTH.is;
-        // Measured with CUDA alone, which that is.
-        let is_cuda = caps.cross_block_reduction;
-        let fills = stats.rows.n_rows as u64 >= u64::from(caps.compute_units) * BUSY_LANES.is;
-        (saves && fills && is_cuda && caps.kind == DeviceKind::DiscreteGpu)
+        // Of GPUs, measured with CUDA alone, which that is.
+        let is_cuda = caps.cross_block_reduction && caps.kind == DeviceKind::DiscreteGpu;
+        let fills = match caps.tasks {
+            true => stats.rows.nnz >= LARGE.is,
+            false => stats.rows.n_rows as u64 >= u64::from(caps.compute_units) * BUSY_LANES.is,
+        };
+        (saves && fills && (is_cuda || caps.kind == DeviceKind::Cpu && caps.tasks))
             .then_some("all entries lie on a few diagonals: no column is read")
     }
 
