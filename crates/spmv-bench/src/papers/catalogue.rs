@@ -44,6 +44,7 @@ mod tests {
             for (package, name) in
                 tests.iter().filter(|(_, name)| name.parse::<spmv::plan::Algorithm>().is_err())
             {
+                let package = package.split(' ').next().unwrap_or_default();
                 let folder =
                     ["crates", ""].map(|f| root.join(f).join(package)).into_iter().find(|f| f.is_dir());
                 let folder = folder.unwrap_or_else(|| panic!("{paper} {}: no package {package}", item.id));

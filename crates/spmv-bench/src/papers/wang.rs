@@ -46,7 +46,7 @@ pub(super) const PAPER: Paper = Paper {
         tests(
             "equation-5",
             "the mean of executions after the first ones",
-            &[("spmv-bench", "the_mean_is_of_all_executions_that_count")],
+            &[("spmv --features fit", "mean_and_median_are_of_all_runs_that_count")],
         ),
         tests(
             "equation-6",
