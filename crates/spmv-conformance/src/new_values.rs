@@ -14,7 +14,7 @@ use crate::faults::{Fault, Faults, Verb};
 use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
-use crate::{MOST_BLOW_UP, REGULAR_WIDTHS, Variant, can, is_full, refusals, trial, with_memory};
+use crate::{MOST_BLOW_UP, REGULAR_WIDTHS, Share, Variant, can, is_full, refusals, trial, with_memory};
 
 /// Few enough for buffers of 600 bytes, and odd, so that 16-bit values end within a word.
 const N_ROWS: usize = 61;
@@ -23,7 +23,7 @@ const N_ROWS_OF_BOTH: usize = 8301;
 const BYTES_OF_BOTH: u64 = 1 << 20;
 const N_COLS: usize = 67;
 
-/// Trials of a variant: for each type of algorithms with a layout of their own, for one of others.
+/// Trials of a variant: for two types, in turn, of algorithms with a layout of their own, and for one of others; or for all.
 pub(crate) fn trials<B: Backend, F>(
     label: &str,
     device: &Device<B>,
@@ -32,9 +32,9 @@ pub(crate) fn trials<B: Backend, F>(
 ) -> Vec<Trial> {
     let tiling = variant.tilings.first().copied();
     let mut trials = Vec::new();
-    for &algorithm in with_memory(variant, at) {
-        let all = algorithm.has_own_layout() || is_full();
-        for &dtype in if all { &Dtype::ALL[..] } else { &[Dtype::F32] } {
+    for (turn, &algorithm) in with_memory(variant, at).iter().enumerate() {
+        let in_turn = algorithm.has_own_layout() || is_full();
+        for dtype in if in_turn { Share::of(turn).part(&Dtype::ALL, 2) } else { vec![Dtype::F32] } {
             let (name, device) = (format!("{label}/{algorithm}/{dtype}/new_values"), device.clone());
             let planned = Options { algorithm, max_blow_up: MOST_BLOW_UP, ..Options::default() };
             trials.push(match can(&device, dtype, &planned) {

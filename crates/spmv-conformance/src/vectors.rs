@@ -94,7 +94,7 @@ fn sums<B: Backend, A: Accum>(device: &Device<B>) -> Check {
         queue.copy(&on_d, &mut y).map_err(text)?;
         expect("copy", n, &y.to_vec().map_err(text)?, &d)?;
         queue.fill(two, &mut y).map_err(text)?;
-        expect("fill", n, &y.to_vec().map_err(text)?, &vec![two; n])?;
+        y.with(|y| expect("fill", n, y, &vec![two; n])).map_err(text)??;
         let mut direction = upload(&old)?;
         queue.axpy_aypx(two, &mut y, &on_x, three, &mut direction).map_err(text)?;
         let step: Vec<A> = old.iter().map(|old| two * *old + two).collect();
