@@ -13,7 +13,7 @@ use crate::algorithms::{Algorithm, Known};
 use crate::carries::lanes;
 use crate::choose::{Candidate, candidates, choose, takes};
 use crate::error::Result;
-use crate::method::{HALF, Launch, Limits, Repair, Sums, bits};
+use crate::method::{HALF, Launch, Limits, Repair, Storage, Sums, bits};
 use crate::options::{Fixup, Options};
 use crate::tilings::{Case, tiling};
 
@@ -50,6 +50,8 @@ pub struct Plan {
     /// statistics do not say.
     pub regular_width: Option<usize>,
     pub(crate) known: Known,
+    /// What its layout takes, as far as the statistics of the plan say.
+    pub(crate) storage: Storage,
     pub(crate) rows: RowStats,
     why: Vec<String>,
 }
@@ -158,8 +160,20 @@ pub(crate) fn planned(
     }
     why.extend(caps.notes.iter().map(|note| format!("the device: {note}")));
     let Limits { max_entries, max_rows } = limits(known, &kernel, rows, caps);
-    let (rows, regular_width) = (*rows, None);
-    Ok(Plan { algorithm, kernel, repair, max_entries, max_rows, candidates, regular_width, known, rows, why })
+    let storage = known.method().storage(stats, value, &kernel.tiling);
+    Ok(Plan {
+        algorithm,
+        kernel,
+        repair,
+        max_entries,
+        max_rows,
+        candidates,
+        regular_width: None,
+        known,
+        storage,
+        rows: *rows,
+        why,
+    })
 }
 
 /// Where an algorithm's sums are repaired.

@@ -167,8 +167,7 @@ impl<B: Backend> Device<B> {
 
 /// What the algorithm's layout of a matrix takes, if it has one of its own.
 fn storage_cost<T: Value, O: Offset>(a: CsrView<'_, T, O>, plan: &Plan) -> Option<Cost> {
-    let stats = MatrixStats::from(&plan.rows);
-    match plan.known.method().storage(&stats, T::DTYPE, &plan.kernel.tiling) {
+    match plan.storage {
         Storage::Csr => None,
         Storage::Own(cost) => Some(cost),
         Storage::Unknown => plan.known.cost(a, plan.regular_width.unwrap_or(0)),
