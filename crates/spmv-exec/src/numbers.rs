@@ -1,12 +1,13 @@
 //! What a queue has for vectors of one type: kernels, scalars, and how a vector is cut.
 
-use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, KernelSpec};
+use spmv_backend::arguments::VecReduce;
+use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, KernelSpec, Memory};
 use spmv_core::{Accum, Dtype, RowStats};
 
 use crate::carries::lanes;
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::Compiled;
+use crate::launch::{Compiled, launch};
 use crate::tilings::{B, Case, On, Row, S, T, W, tiling};
 
 /// Scalars of each type that a queue has, the first of which is 1.
@@ -87,6 +88,19 @@ impl<B: Backend> Numbers<B> {
             compute: None,
             programs: vec![],
         })
+    }
+
+    /// The second pass of a reduction: joins what `n` groups found.
+    pub(crate) fn finish_reduction(
+        &self,
+        device: &Device<B>,
+        stream: &B::Stream,
+        op: u32,
+        n: u32,
+        at: u32,
+    ) -> Result<()> {
+        let (partials, scalars) = (Memory::Device(&self.partials), Memory::Device(&self.scalars));
+        launch(device, stream, &self.reduce, 1, VecReduce { n, op, at, partials, scalars })
     }
 
     /// Compiles what programs need.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 
 use num_traits::Zero;
-use spmv_backend::arguments::{VecAxpyAypx, VecDot, VecReduce, VecUpdate};
+use spmv_backend::arguments::{VecAxpyAypx, VecDot, VecUpdate};
 use spmv_backend::{Backend, Memory};
 use spmv_core::{Accum, Dtype, Value};
 
@@ -222,10 +222,8 @@ impl<B: Backend> Queue<B> {
         let (alpha, beta) = (alpha.into(), beta.into());
         same_length(d.len(), [("x", x.len()), ("z", z.len())])?;
         self.reads("z", z)?;
-        let [alpha_num, alpha_den] = [self.index_of(alpha.num)?, self.index_of(alpha.den)?];
-        let [beta_num, beta_den] = [self.index_of(beta.num)?, self.index_of(beta.den)?];
-        self.numbers::<A>()?;
-        let Cut { n, groups, chunk } = Cut::of(&self.device, d.len(), self.parts::<A>().2)?;
+        let [[alpha_num, alpha_den], [beta_num, beta_den]] = self.indices_of([alpha, beta])?;
+        let Cut { n, groups, chunk } = self.cut::<A>(d.len())?;
         // Nothing is refused from here on, so that vectors count as written only if they are.
         for (what, vec) in [("x", &*x), ("d", &*d)] {
             vec.is_on(what, &self.device)?;
@@ -342,13 +340,12 @@ impl<B: Backend> Queue<B> {
         self.reads("x", x)?;
         self.reads("z", z)?;
         let to = self.index_of(Some(to))?;
-        self.numbers::<A>()?;
+        let Cut { n, groups, chunk } = self.cut::<A>(x.len())?;
         let (device, stream, numbers) = self.parts::<A>();
-        let Cut { n, groups, chunk } = Cut::of(device, x.len(), numbers)?;
         let (x, z) = (Memory::Device(&x.buffer), Memory::Device(&z.buffer));
         let partials = Memory::Device(&numbers.partials);
         launch(device, stream, &numbers.dot, groups, VecDot { n, chunk, op, x, z, partials })?;
-        finish_reduction(device, stream, numbers, op, groups, to)
+        numbers.finish_reduction(device, stream, op, groups, to)
     }
 
     fn update<A: Accum>(
@@ -370,11 +367,9 @@ impl<B: Backend> Queue<B> {
             same_length(y.len(), [(name, vec.len())])?;
             self.reads(name, vec)?;
         }
-        let [alpha_num, alpha_den] = [self.index_of(alpha.num)?, self.index_of(alpha.den)?];
-        let [beta_num, beta_den] = [self.index_of(beta.num)?, self.index_of(beta.den)?];
+        let [[alpha_num, alpha_den], [beta_num, beta_den]] = self.indices_of([alpha, beta])?;
         let to = self.index_of(dots.as_ref().map(|dots| dots.to))?;
-        self.numbers::<A>()?;
-        let Cut { n, groups, chunk } = Cut::of(&self.device, y.len(), self.parts::<A>().2)?;
+        let Cut { n, groups, chunk } = self.cut::<A>(y.len())?;
         // Nothing is refused from here on, so that a vector counts as written only if it is.
         self.writes("y", y, !beta.by.is_zero())?;
         let (device, stream, numbers) = self.parts::<A>();
@@ -404,7 +399,7 @@ impl<B: Backend> Queue<B> {
         };
         let launched = launch(device, stream, &numbers.update, groups, args);
         let done = launched.and_then(|()| match dots {
-            Some(_) => finish_reduction(device, stream, numbers, OP_SUM, groups, to),
+            Some(_) => numbers.finish_reduction(device, stream, OP_SUM, groups, to),
             None => Ok(()),
         });
         y.unrepaired = done.is_err();
@@ -418,6 +413,18 @@ impl<B: Backend> Queue<B> {
             Some(scalar) if scalar.queue == self.id => Ok(scalar.at),
             Some(_) => Err(Error::Foreign { what: "the scalar", to: "queue" }),
         }
+    }
+
+    /// The numbers of numerator and denominator of two factors.
+    fn indices_of<A>(&self, [alpha, beta]: [Factor<A>; 2]) -> Result<[[u32; 2]; 2]> {
+        let indices = |of: Factor<A>| -> Result<_> { Ok([self.index_of(of.num)?, self.index_of(of.den)?]) };
+        Ok([indices(alpha)?, indices(beta)?])
+    }
+
+    /// How vectors of a length are cut, by kernels that are there from now on.
+    fn cut<A: Accum>(&mut self, len: usize) -> Result<Cut> {
+        self.numbers::<A>()?;
+        Cut::of(&self.device, len, self.parts::<A>().2)
     }
 
     /// No other queue has the same.
@@ -528,19 +535,6 @@ enum U<'a, B: Backend, A> {
 struct Dots<'a, B: Backend, A> {
     z: Option<&'a DeviceVec<B, A>>,
     to: DeviceScalar<A>,
-}
-
-/// The second pass.
-fn finish_reduction<B: Backend>(
-    device: &Device<B>,
-    stream: &B::Stream,
-    numbers: &Numbers<B>,
-    op: u32,
-    n: u32,
-    at: u32,
-) -> Result<()> {
-    let (partials, scalars) = (Memory::Device(&numbers.partials), Memory::Device(&numbers.scalars));
-    launch(device, stream, &numbers.reduce, 1, VecReduce { n, op, at, partials, scalars })
 }
 
 pub(crate) fn same_length<const N: usize>(
