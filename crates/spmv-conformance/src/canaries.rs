@@ -12,7 +12,7 @@ use crate::faults::Faults;
 use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
-use crate::{MOST_BLOW_UP, Share, Variant, can, is_full, of_memory, refusals, trial, with_memory};
+use crate::{Share, Variant, can, is_full, of_memory, planned, refusals, trial, trial_where, with_memory};
 
 /// Groups of the corpus of which a few matrices are taken.
 const GROUPS: [&str; 3] = ["empty_rows", "row_starts_at_boundaries", "long_rows"];
@@ -39,19 +39,11 @@ pub(crate) fn trials<B: Backend, F>(
     {
         let name = format!("{label}/{algorithm}/{dtype}/canaries");
         let device = device.clone();
-        trials.push(match can(&device, dtype, &options_of(algorithm)) {
-            Err(e) => Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true),
-            Ok(()) => {
-                let check = move || by_dtype!(dtype, T => check::<B, T>(&device, algorithm));
-                trial(name, Box::new(check))
-            }
-        });
+        let can = can(&device, dtype, &planned(algorithm));
+        let check = move || by_dtype!(dtype, T => check::<B, T>(&device, algorithm));
+        trials.push(trial_where(can, name, Box::new(check)));
     }
     trials
-}
-
-fn options_of(algorithm: Algorithm) -> Options {
-    Options { algorithm, max_blow_up: MOST_BLOW_UP, ..Options::default() }
 }
 
 /// Multiplies a few matrices on the probed device.
@@ -59,7 +51,7 @@ fn options_of(algorithm: Algorithm) -> Options {
 /// # Errors
 /// The first fault, in words.
 fn check<B: Backend, T: Value>(device: &Device<B>, algorithm: Algorithm) -> Check {
-    let options = options_of(algorithm);
+    let options = planned(algorithm);
     let opened = Opened::new(device).map_err(|e| e.to_string())?;
     let watch = Watch::new(&opened, Faults::default());
     let probed = Device::new(Probe::new(&watch)).map_err(|e| e.to_string())?;
@@ -148,7 +140,7 @@ fn are_seen<B: Backend>(device: &Device<B>) -> Check {
     let watch = Watch::new(&opened, Faults::default());
     let probe = Probe::new(&watch);
     let rows = spmv_core::RowStats { n_rows: 1, n_cols: 1, nnz: 1, max: 1, ..Default::default() };
-    let options = options_of(of_memory()[0]);
+    let options = planned(of_memory()[0]);
     let plan = spmv_exec::plan(&rows, Dtype::F32, probe.caps(), None, &options).map_err(|e| e.to_string())?;
     let axpby = KernelSpec { id: KernelId::Axpby, ..plan.kernel };
     let expect = |what: &str, n_overwritten: u32, expected: Option<&str>| -> Result<(), String> {

@@ -317,6 +317,23 @@ fn group<B: Backend, T: Value>(
     Ok(dirty)
 }
 
+/// As [`trial`], or one that is ignored and says why the device cannot do it.
+fn trial_where<E: std::fmt::Display>(
+    can: Result<(), E>,
+    name: String,
+    f: Box<dyn Fn() -> Check + Send>,
+) -> Trial {
+    match can {
+        Err(e) => Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true),
+        Ok(()) => trial(name, f),
+    }
+}
+
+/// An algorithm as it is planned, on matrices that its layout pads much.
+fn planned(algorithm: Algorithm) -> Options {
+    Options { algorithm, max_blow_up: MOST_BLOW_UP, ..Options::default() }
+}
+
 fn trial(name: String, f: Box<dyn Fn() -> Check + Send>) -> Trial {
     let known = EXPECTED_FAILURES.iter().find(|(prefix, _)| name.starts_with(prefix));
     let f = Arc::new(std::sync::Mutex::new(f));

@@ -14,7 +14,9 @@ use crate::faults::{Fault, Faults, Verb};
 use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
-use crate::{MOST_BLOW_UP, REGULAR_WIDTHS, Share, Variant, can, is_full, refusals, trial, with_memory};
+use crate::{
+    REGULAR_WIDTHS, Share, Variant, can, is_full, planned, refusals, trial, trial_where, with_memory,
+};
 
 /// Few enough for buffers of 600 bytes, and odd, so that 16-bit values end within a word.
 const N_ROWS: usize = 61;
@@ -36,14 +38,10 @@ pub(crate) fn trials<B: Backend, F>(
         let in_turn = algorithm.has_own_layout() || is_full();
         for dtype in if in_turn { Share::of(turn).part(&Dtype::ALL, 2) } else { vec![Dtype::F32] } {
             let (name, device) = (format!("{label}/{algorithm}/{dtype}/new_values"), device.clone());
-            let planned = Options { algorithm, max_blow_up: MOST_BLOW_UP, ..Options::default() };
-            trials.push(match can(&device, dtype, &planned) {
-                Err(e) => Trial::test(format!("{name} [{e}]"), || Ok(())).with_ignored_flag(true),
-                Ok(()) => trial(
-                    name,
-                    Box::new(move || by_dtype!(dtype, T => each::<B, T>(&device, &planned, tiling))),
-                ),
-            });
+            let options = planned(algorithm);
+            let can = can(&device, dtype, &options);
+            let each = move || by_dtype!(dtype, T => each::<B, T>(&device, &options, tiling));
+            trials.push(trial_where(can, name, Box::new(each)));
         }
     }
     if at == 0 {
@@ -129,7 +127,7 @@ fn failing<B: Backend>(device: &Device<B>, algorithm: Algorithm) -> Check {
     let opened = Opened::new(device).map_err(|e| e.to_string())?;
     let a = matrix::<f32>(algorithm, N_ROWS);
     let x: Vec<f32> = (0..N_COLS).map(|i| input(i, true) as f32).collect();
-    let options = Options { algorithm, max_blow_up: MOST_BLOW_UP, ..Options::default() };
+    let options = planned(algorithm);
     let doubled: Vec<f32> = a.vals().iter().map(|v| 2.0 * v).collect();
     let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &[0.0f32; N_ROWS]);
     for nth in 0.. {
