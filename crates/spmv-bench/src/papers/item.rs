@@ -29,7 +29,7 @@ pub(crate) struct Item {
 pub(crate) enum How {
     /// By a measurement; what it needs, in words.
     Run { needs: &'static str, run: fn(&Scene<'_>) -> anyhow::Result<Outcome> },
-    /// By tests that hold it: crate, name.
+    /// By tests that hold it: crate, with the features that they need, and name.
     Tests(&'static [(&'static str, &'static str)]),
     /// Not here.
     Impossible(&'static str),
