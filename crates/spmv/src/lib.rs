@@ -19,6 +19,7 @@ pub mod interop;
 pub mod io;
 mod matrix;
 mod origin;
+pub mod parts;
 pub mod plan;
 mod profiles;
 mod queue;
