@@ -428,7 +428,8 @@ impl<B: Backend> Queue<B> {
     }
 
     /// No other queue has the same.
-    pub(crate) fn id(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn id(&self) -> u64 {
         self.id
     }
 

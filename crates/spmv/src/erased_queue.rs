@@ -10,6 +10,7 @@ use crate::erased_matrix::{AnyMatrix, AnyVector, Mismatch, own, own_mut};
 
 /// A queue of any backend, for every type.
 pub trait AnyQueue: ProductsOfEach + VectorsOf<f32> + VectorsOf<f64> + Debug + Send {
+    fn id(&self) -> u64;
     fn hold(&mut self) -> bool;
     fn release(&mut self) -> Result<()>;
     fn submit(&mut self) -> Result<()>;
@@ -87,6 +88,10 @@ pub trait VectorsOf<A: Accum> {
 }
 
 impl<B: Backend> AnyQueue for Queue<B> {
+    fn id(&self) -> u64 {
+        Queue::id(self)
+    }
+
     fn hold(&mut self) -> bool {
         Queue::hold(self)
     }
