@@ -20,6 +20,7 @@
 #![deny(unsafe_code)]
 
 pub mod auto;
+mod by_indices;
 mod canaries;
 mod captured;
 mod check;
@@ -135,6 +136,7 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.extend(sharing::trials(&label, &device, &variant, at));
                 trials.extend(new_values::trials(&label, &device, &variant, at));
                 trials.extend(vectors::trials(&label, &device));
+                trials.extend(by_indices::trials(&label, &device));
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),
             Err(e) => trials.push(absent(&label, B::NAME, &e.to_string())),

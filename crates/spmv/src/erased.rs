@@ -9,7 +9,7 @@ use spmv_core::{Accum, AnyCsr, Csr, Dtype, Offset, Value, for_each_value};
 use spmv_exec::{Device, DeviceScalar, Options, Plan, Profile, Result};
 use spmv_hetero::Steering;
 
-use crate::erased_matrix::{AnyMatrix, AnyVector};
+use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector};
 use crate::erased_queue::{AnyQueue, ProductsOf, VectorsOf};
 
 /// A type that vectors on a device hold: one of [`Dtype::ALL`].
@@ -114,6 +114,11 @@ pub trait AnyDevice: DeviceOfEach + Debug {
         None
     }
     fn queue(&self) -> Result<Box<dyn AnyQueue>>;
+    /// Positions in vectors of `len` values; none in co-execution, which has no queues.
+    fn indices(&self, _indices: &[u32], _len: usize) -> Result<Box<dyn AnyIndices>> {
+        let (name, what) = (&*self.caps().name, "indices of vectors in co-execution");
+        Err(spmv_backend::Error::unsupported(name, what, "use a context of one device").into())
+    }
     /// The same device together with the cores of the CPU.
     fn with_host_cores(&self) -> Opened;
     /// Those cores.
