@@ -32,6 +32,14 @@ impl<A> Clone for DeviceScalar<A> {
 
 impl<A> Copy for DeviceScalar<A> {}
 
+impl<A> PartialEq for DeviceScalar<A> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.queue) == (other.at, other.queue)
+    }
+}
+
+impl<A> Eq for DeviceScalar<A> {}
+
 impl<A: Accum> DeviceScalar<A> {
     /// This scalar over another one, as a factor. Zero if either is zero: an iteration that goes on after it has converged then
     /// changes nothing. A division by zero that matters must be seen in the scalars.

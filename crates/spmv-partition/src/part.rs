@@ -53,6 +53,8 @@ pub struct Pieces<T> {
     pub boundary_rows: Vec<u32>,
     /// Columns of the whole matrix that others own and the part needs, ascending.
     pub ghosts: Vec<u64>,
+    /// Which entries of the part, in the order in which its rows were given, are those of `remote`, ascending: how new values are split.
+    pub remote_entries: Vec<u64>,
     /// What is sent and received in every product.
     pub halo: Halo,
 }
@@ -61,7 +63,7 @@ impl<T: Value> Part<T> {
     /// Splits the rows of part `index`. What others need of it is added by [`with_sends`](Self::with_sends).
     ///
     /// Values of the local matrix stay in the array given. O(entries log ghosts) time; scratch memory of 8 bytes for each entry in
-    /// a column of others.
+    /// a column of others, and 8 that stay.
     ///
     /// # Errors
     /// [`PartitionError::Partitions`], [`PartitionError::NoSuchPart`], [`PartitionError::Shape`] and [`PartitionError::Rows`] where
@@ -89,8 +91,17 @@ impl<T: Value> Part<T> {
             split.remote_vals,
         )?;
         let halo = Halo { sends: vec![], receives: receives(&ghosts, cols) };
-        let boundary_rows = split.boundary_rows;
-        let pieces = Pieces { rows: own_rows, cols: own_cols, local, remote, boundary_rows, ghosts, halo };
+        let Split { boundary_rows, remote_entries, .. } = split;
+        let pieces = Pieces {
+            rows: own_rows,
+            cols: own_cols,
+            local,
+            remote,
+            boundary_rows,
+            ghosts,
+            remote_entries,
+            halo,
+        };
         Ok(Self { index, n_parts: rows.n_parts(), pieces })
     }
 
@@ -174,6 +185,11 @@ impl<T: Value> Part<T> {
         &self.pieces.boundary_rows
     }
 
+    /// The entries of the remote matrix, as the rows that were given count them, ascending.
+    pub fn remote_entries(&self) -> &[u64] {
+        &self.pieces.remote_entries
+    }
+
     /// The columns of others that it needs, as the whole matrix counts them, ascending.
     pub fn ghosts(&self) -> &[u64] {
         &self.pieces.ghosts
@@ -237,6 +253,7 @@ struct Split<T> {
     /// Still as the whole matrix counts them.
     remote_cols: Vec<u64>,
     remote_vals: Vec<T>,
+    remote_entries: Vec<u64>,
 }
 
 impl<T: Value> Split<T> {
@@ -248,6 +265,7 @@ impl<T: Value> Split<T> {
         let mut local_cols: Vec<u32> = Vec::with_capacity(n_local);
         let mut remote_cols = Vec::with_capacity(n_remote);
         let mut remote_vals = Vec::with_capacity(n_remote);
+        let mut remote_entries = Vec::with_capacity(n_remote);
         let (mut boundary_rows, mut remote_ptr) = (Vec::new(), vec![0]);
         let mut first = 0;
         for row in 0..row_ptr.len() - 1 {
@@ -261,6 +279,7 @@ impl<T: Value> Split<T> {
                 } else {
                     remote_cols.push(col);
                     remote_vals.push(val);
+                    remote_entries.push(entry as u64);
                 }
             }
             if remote_cols.len() > n_remote_before {
@@ -272,7 +291,16 @@ impl<T: Value> Split<T> {
         }
         vals.truncate(n_local);
         let (local_ptr, local_vals) = (row_ptr, vals);
-        Self { local_ptr, local_cols, local_vals, boundary_rows, remote_ptr, remote_cols, remote_vals }
+        Self {
+            local_ptr,
+            local_cols,
+            local_vals,
+            boundary_rows,
+            remote_ptr,
+            remote_cols,
+            remote_vals,
+            remote_entries,
+        }
     }
 }
 
