@@ -168,7 +168,7 @@ fn indices_in_order<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     let mut other = device.queue().map_err(text)?;
     let mut found = device.zeros::<A>(FEW).map_err(text)?;
     other.gather(&y, &reversed, &mut found).map_err(text)?;
-    y.write(&vec![A::nan(); FEW]).map_err(text)?;
+    y.write(&[A::nan(); FEW]).map_err(text)?;
     now.reverse();
     expect("what another queue gathers", FEW, &found.to_vec().map_err(text)?, &now)?;
     watch.check()?;

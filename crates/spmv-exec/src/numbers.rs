@@ -35,6 +35,21 @@ const TILINGS: &[Row] = &[
     Row { on: On::Workgroups, t: T::AtMost(64), w: W::Is(1), s: S::One, b: B::One, by: UNMEASURED },
 ];
 
+/// Of `gather_values`, whose groups take a value a lane and no more.
+const GATHER_TILINGS: &[Row] = &[
+    Row {
+        on: On::Tasks,
+        t: T::Is(1),
+        w: W::Is(1),
+        s: S::One,
+        b: B::Lanes(256),
+        by: "not archived: PoCL takes longer to begin a group than to copy a value",
+    },
+    TILINGS[1],
+    TILINGS[2],
+    TILINGS[3],
+];
+
 /// Scalars of one type, and partial results of a reduction.
 #[derive(Debug)]
 pub(crate) struct Numbers<B: Backend> {
@@ -134,9 +149,7 @@ impl<B: Backend> ByIndices<B> {
             let what = format!("{value} storage");
             return Err(DeviceError::unsupported(&*caps.name, what, "use f32 vectors").into());
         }
-        kept(&mut self.gather[value as usize], || {
-            device.compiled(&a_number_a_lane(KernelId::GatherValues, value, caps))
-        })
+        kept(&mut self.gather[value as usize], || device.compiled(&gather_values(value, caps)))
     }
 
     /// Adds sums.
@@ -164,12 +177,16 @@ fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -> Result<Ke
         let what = format!("{value} arithmetic");
         return Err(DeviceError::unsupported(&*caps.name, what, "use f32 vectors").into());
     }
-    Ok(a_number_a_lane(id, value, caps))
+    Ok(tiled(TILINGS, id, value, caps))
 }
 
-/// A kernel whose lanes take numbers of a vector, one after another.
-pub(crate) fn a_number_a_lane(id: KernelId, value: Dtype, caps: &DeviceCaps) -> KernelSpec {
-    let tiling = tiling(TILINGS, &Case { kernel: id, rows: &RowStats::default(), value, caps });
+/// The kernel that copies values of a type by indices.
+pub(crate) fn gather_values(value: Dtype, caps: &DeviceCaps) -> KernelSpec {
+    tiled(GATHER_TILINGS, KernelId::GatherValues, value, caps)
+}
+
+fn tiled(rows: &[Row], id: KernelId, value: Dtype, caps: &DeviceCaps) -> KernelSpec {
+    let tiling = tiling(rows, &Case { kernel: id, rows: &RowStats::default(), value, caps });
     KernelSpec::new(id, value, lanes(&tiling, caps), tiling)
 }
 
