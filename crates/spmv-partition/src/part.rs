@@ -6,6 +6,7 @@ use spmv_core::{Csr, Value};
 
 use crate::error::{PartitionError, Result};
 use crate::halo::{self, Halo, Receive};
+use crate::numbering::Numbering;
 use crate::ranges::Ranges;
 use crate::rows::LocalRows;
 
@@ -92,7 +93,8 @@ impl<T: Value> Part<T> {
             split.local_cols,
             split.local_vals,
         )?;
-        let numbered = split.remote_cols.iter().map(|col| ghosts.partition_point(|ghost| ghost < col) as u32);
+        let numbering = Numbering::of(&ghosts);
+        let numbered = split.remote_cols.iter().map(|col| numbering.number(*col));
         let remote = Csr::new(
             split.boundary_rows.len(),
             n_ghosts as usize,
