@@ -31,8 +31,8 @@ const BUDGET: Duration = Duration::from_secs(15 * 60);
 
 /// Features that are off by default, of the bench and of the facade: both use the same libraries. Tests with the facade's build
 /// them for minutes, so they run every night.
-const FEATURES: &str = "spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/fit,spmv/io,spmv/nalgebra-sparse,spmv/sprs,\
-    spmv-solvers/io";
+const FEATURES: &str = "spmv-bench/metis,spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/fit,spmv/io,spmv/nalgebra-sparse,\
+    spmv/sprs,spmv-partition/metis,spmv-solvers/io";
 
 /// Seconds of fuzzing.
 const FUZZ_S: u64 = 300;
@@ -77,6 +77,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let features = of_facade.collect::<Vec<_>>().join(",");
             let test = ["test", "-p", "spmv", "--no-default-features", "--features", &features];
             succeed(cargo_in_root()?.args(test))
+        })?;
+        sections.run("metis", || {
+            succeed(cargo_in_root()?.args(["test", "-p", "spmv-partition", "--features", "metis"]))
         })?;
         sections.run("fuzz", || fuzz::run(&fuzz::Args::of(FUZZ_S)))?;
     }

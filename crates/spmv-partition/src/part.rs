@@ -6,6 +6,7 @@ use spmv_core::{Csr, Value};
 
 use crate::error::{PartitionError, Result};
 use crate::halo::{self, Halo, Receive};
+use crate::numbering::Numbering;
 use crate::ranges::Ranges;
 use crate::rows::LocalRows;
 
@@ -39,6 +40,18 @@ pub struct Part<T> {
 }
 
 /// What a [`Part`] is made of, to be moved elsewhere.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_partition::{Pieces, Ranges, cut};
+/// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0)])?;
+/// let ranges = Ranges::even(2, 2);
+/// for part in cut(a.view(), &ranges, &ranges)? {
+///     let Pieces { local, remote, boundary_rows, .. } = part.into_pieces();
+///     assert_eq!((local.n_rows(), remote.n_rows()), (1, boundary_rows.len()));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pieces<T> {
     /// Rows of the whole matrix that the part owns.
@@ -82,7 +95,8 @@ impl<T: Value> Part<T> {
             split.local_cols,
             split.local_vals,
         )?;
-        let numbered = split.remote_cols.iter().map(|col| ghosts.partition_point(|ghost| ghost < col) as u32);
+        let numbering = Numbering::of(&ghosts);
+        let numbered = split.remote_cols.iter().map(|col| numbering.number(*col));
         let remote = Csr::new(
             split.boundary_rows.len(),
             n_ghosts as usize,
