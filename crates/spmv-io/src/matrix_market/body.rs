@@ -21,21 +21,31 @@ const ENTRIES_PER_BYTE: u64 = 4;
 /// Bytes below which a block is not worth cutting further.
 pub(super) const CHUNK_BYTES: usize = 64 << 10;
 
-/// Coordinates and values of entries, expanded to both triangles.
-struct Triplets<T> {
-    rows: Vec<u32>,
-    cols: Vec<u32>,
-    vals: Vec<T>,
+/// Entries of both triangles, rows and columns from 0 on: what a matrix is assembled of.
+///
+/// ```
+/// use spmv_io::matrix_market::Entries;
+/// let one = Entries { rows: vec![0], cols: vec![2], vals: vec![1.0f32] };
+/// assert_eq!(one.rows.len(), 1);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entries<T> {
+    /// The row of each.
+    pub rows: Vec<u32>,
+    /// The column of each.
+    pub cols: Vec<u32>,
+    /// The value of each.
+    pub vals: Vec<T>,
 }
 
 /// What a chunk of lines held, up to its first fault.
-struct Chunk<T> {
-    triplets: Triplets<T>,
+pub(super) struct Chunk<T> {
+    pub(super) entries: Entries<T>,
     /// Coordinate: entries stored. Array: values, to be given rows and columns once it is known how many came before.
-    stored: u64,
-    lines: u64,
+    pub(super) stored: u64,
+    pub(super) lines: u64,
     /// The line's number in the chunk, from 1 on.
-    fault: Option<(u64, ErrorKind)>,
+    pub(super) fault: Option<(u64, ErrorKind)>,
 }
 
 /// Reads the entries after the `line` lines of the header.
@@ -45,30 +55,16 @@ pub(super) fn read<T: Value, O: Offset>(
     mut blocks: Blocks<'_>,
     mut line: u64,
 ) -> Result<Csr<T, O>, Error> {
-    if header.field == Field::Complex && !reader.real_part {
-        return Err(Error::at(1, ErrorKind::Complex));
-    }
-    if let Some(max) = reader.max_entries
-        && header.entries > max
-    {
-        let entries = header.entries;
-        return Err(Error::at(line, ErrorKind::TooManyEntries { entries, max }));
-    }
+    check_header(reader, header, line)?;
     let size_line = line;
-    let mut all = Triplets { rows: Vec::new(), cols: Vec::new(), vals: Vec::new() };
+    let mut all = Entries::new();
     let mut stored = 0;
     loop {
         let block = blocks.next(line + 1)?;
         if block.is_empty() {
             break;
         }
-        let pieces = cut(block, reader.chunk_bytes);
-        let chunks: Vec<Chunk<T>> = match pieces[..] {
-            // Not worth waking a thread for.
-            [piece] => vec![parse(header, piece, u64::MAX)],
-            _ => pieces.par_iter().map(|piece| parse(header, piece, u64::MAX)).collect(),
-        };
-        for (chunk, piece) in chunks.into_iter().zip(pieces) {
+        for (chunk, piece) in parse_all::<T>(reader, header, block) {
             let left = header.entries - stored;
             if chunk.stored > left {
                 // Parsed again up to the first entry too many, to find its line.
@@ -78,14 +74,11 @@ pub(super) fn read<T: Value, O: Offset>(
             if let Some((number, kind)) = chunk.fault {
                 return Err(Error::at(line + number, kind));
             }
-            all.extend(header, chunk.triplets, stored)?;
+            all.extend(header, chunk.entries, stored);
             stored += chunk.stored;
             line += chunk.lines;
         }
-        let (entries, bytes) = (all.vals.len() as u64, blocks.source_bytes());
-        if reader.max_entries.is_none() && entries > plausible(PLAUSIBLE_ENTRIES, ENTRIES_PER_BYTE, bytes) {
-            return Err(Error::at(line, ErrorKind::ImplausibleEntries { entries, bytes }));
-        }
+        check_entries(reader, all.vals.len(), blocks.source_bytes()).map_err(|kind| Error::at(line, kind))?;
     }
     if stored < header.entries {
         return Err(Error::at(line, ErrorKind::TooFew { found: stored, expected: header.entries }));
@@ -98,7 +91,31 @@ pub(super) fn read<T: Value, O: Offset>(
     Ok(Csr::from_triplets(header.rows as usize, header.cols as usize, &all.rows, &all.cols, &all.vals)?)
 }
 
-fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), ErrorKind> {
+/// Refuses what no entry can make good.
+pub(super) fn check_header(reader: &Reader, header: &Header, line: u64) -> Result<(), Error> {
+    if header.field == Field::Complex && !reader.real_part {
+        return Err(Error::at(1, ErrorKind::Complex));
+    }
+    if let Some(max) = reader.max_entries
+        && header.entries > max
+    {
+        let entries = header.entries;
+        return Err(Error::at(line, ErrorKind::TooManyEntries { entries, max }));
+    }
+    Ok(())
+}
+
+/// Refuses more entries than so many bytes justify.
+pub(super) fn check_entries(reader: &Reader, entries: usize, bytes: u64) -> Result<(), ErrorKind> {
+    let entries = entries as u64;
+    if reader.max_entries.is_none() && entries > plausible(PLAUSIBLE_ENTRIES, ENTRIES_PER_BYTE, bytes) {
+        return Err(ErrorKind::ImplausibleEntries { entries, bytes });
+    }
+    Ok(())
+}
+
+/// Refuses more rows than so many bytes justify.
+pub(super) fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), ErrorKind> {
     let rows = header.rows;
     if rows > reader.max_rows.unwrap_or(plausible(PLAUSIBLE_ROWS, ROWS_PER_BYTE, bytes)) {
         return Err(ErrorKind::ImplausibleRows { rows, bytes });
@@ -109,6 +126,21 @@ fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), ErrorK
 /// How many rows or entries a file of so many bytes justifies.
 fn plausible(always: u64, per_byte: u64, bytes: u64) -> u64 {
     bytes.saturating_mul(per_byte).saturating_add(always)
+}
+
+/// The chunks of a block, parsed by all threads.
+pub(super) fn parse_all<'a, T: Value>(
+    reader: &Reader,
+    header: &Header,
+    block: &'a [u8],
+) -> impl Iterator<Item = (Chunk<T>, &'a [u8])> {
+    let pieces = cut(block, reader.chunk_bytes);
+    let chunks: Vec<Chunk<T>> = match pieces[..] {
+        // Not worth waking a thread for.
+        [piece] => vec![parse(header, piece, u64::MAX)],
+        _ => pieces.par_iter().map(|piece| parse(header, piece, u64::MAX)).collect(),
+    };
+    chunks.into_iter().zip(pieces)
 }
 
 /// Cuts a block into chunks of whole lines, several for each thread, of `least` bytes or more.
@@ -127,9 +159,8 @@ fn cut(block: &[u8], least: usize) -> Vec<&[u8]> {
 }
 
 /// Parses lines up to the first fault, or up to and including the line of the entry after `most`.
-fn parse<T: Value>(header: &Header, lines: &[u8], most: u64) -> Chunk<T> {
-    let triplets = Triplets { rows: Vec::new(), cols: Vec::new(), vals: Vec::new() };
-    let mut chunk = Chunk { triplets, stored: 0, lines: 0, fault: None };
+pub(super) fn parse<T: Value>(header: &Header, lines: &[u8], most: u64) -> Chunk<T> {
+    let mut chunk = Chunk { entries: Entries::new(), stored: 0, lines: 0, fault: None };
     for line in lines.split_inclusive(|b| *b == b'\n') {
         chunk.lines += 1;
         if line.len() > LINE_BYTES {
@@ -140,8 +171,8 @@ fn parse<T: Value>(header: &Header, lines: &[u8], most: u64) -> Chunk<T> {
             continue;
         }
         let parsed = match header.format {
-            Format::Coordinate => entry(header, line, &mut chunk.triplets),
-            Format::Array => value(header, Words::of(line), 0).map(|v| chunk.triplets.vals.push(v)),
+            Format::Coordinate => entry(header, line, &mut chunk.entries),
+            Format::Array => value(header, Words::of(line), 0).map(|v| chunk.entries.vals.push(v)),
         };
         if let Err(kind) = parsed {
             chunk.fault = Some((chunk.lines, kind));
@@ -156,7 +187,7 @@ fn parse<T: Value>(header: &Header, lines: &[u8], most: u64) -> Chunk<T> {
 }
 
 /// Row, column and value of a line, and of its mirror image.
-fn entry<T: Value>(header: &Header, line: &[u8], triplets: &mut Triplets<T>) -> Result<(), ErrorKind> {
+fn entry<T: Value>(header: &Header, line: &[u8], entries: &mut Entries<T>) -> Result<(), ErrorKind> {
     let mut words = Words::of(line);
     let missing = |found| ErrorKind::Missing {
         found,
@@ -186,7 +217,7 @@ fn entry<T: Value>(header: &Header, line: &[u8], triplets: &mut Triplets<T>) -> 
         return Err(ErrorKind::SkewDiagonal(row));
     }
     let value = value(header, words, 2)?;
-    triplets.push(symmetry, (row - 1) as u32, (column - 1) as u32, value);
+    entries.push(symmetry, (row - 1) as u32, (column - 1) as u32, value);
     Ok(())
 }
 
@@ -209,7 +240,18 @@ fn value<T: Value>(header: &Header, mut words: Words<'_>, before: usize) -> Resu
     Ok(value)
 }
 
-impl<T: Value> Triplets<T> {
+impl<T: Value> Entries<T> {
+    pub(super) fn new() -> Self {
+        Self { rows: Vec::new(), cols: Vec::new(), vals: Vec::new() }
+    }
+
+    /// Appends entries, or values of an array, as they are.
+    pub(super) fn append(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+        self.cols.extend(other.cols);
+        self.vals.extend(other.vals);
+    }
+
     fn push(&mut self, symmetry: Symmetry, row: u32, col: u32, value: T) {
         self.rows.push(row);
         self.cols.push(col);
@@ -224,21 +266,17 @@ impl<T: Value> Triplets<T> {
     }
 
     /// Appends a chunk; `before` values of an array came before it.
-    fn extend(&mut self, header: &Header, chunk: Self, before: u64) -> Result<(), Error> {
-        if header.format == Format::Array {
-            let mut position = Position::after(header, before);
-            for value in chunk.vals {
-                let (row, col) = position.next(header);
-                if value != T::default() {
-                    self.push(header.symmetry, row, col, value);
-                }
-            }
-            return Ok(());
+    pub(super) fn extend(&mut self, header: &Header, chunk: Self, before: u64) {
+        if header.format == Format::Coordinate {
+            return self.append(chunk);
         }
-        self.rows.extend(chunk.rows);
-        self.cols.extend(chunk.cols);
-        self.vals.extend(chunk.vals);
-        Ok(())
+        let mut position = Position::after(header, before);
+        for value in chunk.vals {
+            let (row, col) = position.next(header);
+            if value != T::default() {
+                self.push(header.symmetry, row, col, value);
+            }
+        }
     }
 
     /// Gives back what the arrays did not grow into.

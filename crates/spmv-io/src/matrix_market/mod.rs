@@ -42,6 +42,7 @@ mod blocks;
 mod body;
 mod error;
 mod header;
+mod part;
 mod token;
 mod write;
 
@@ -49,8 +50,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+pub use body::Entries;
 pub use error::{Error, ErrorKind};
 pub use header::{Field, Format, Header, Symmetry};
+pub use part::{Part, Summary};
 use spmv_core::{Csr, Offset, Value};
 pub use write::{Writer, write};
 
@@ -187,6 +190,42 @@ impl Reader {
         self.read_from(text)
     }
 
+    /// Reads one of several parts of a file: about as many bytes in each, with ends between lines. Together they are the file, in the
+    /// order of their indices, so that several processes can read it at once. Of a gzipped file, which can be inflated from its
+    /// beginning alone, part 0 has everything.
+    ///
+    /// What is wrong in the lines of the part is not an error yet: [`Part::check`] says it, with line numbers of the whole file.
+    ///
+    /// ```
+    /// use spmv_io::matrix_market::{Part, Reader};
+    /// let path = std::env::temp_dir().join(format!("parts-{}.mtx", std::process::id()));
+    /// std::fs::write(&path, "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 4.0\n2 1 0.5\n2 2 4.0\n")?;
+    /// let parts = [0, 1].map(|part| Reader::new().read_part::<f64>(&path, part, 2));
+    /// let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+    /// let summaries: Vec<_> = parts.iter().map(Part::summary).collect();
+    /// let mut nnz = 0;
+    /// for (i, part) in parts.into_iter().enumerate() {
+    ///     part.check(i, &summaries)?;
+    ///     nnz += part.into_entries(i, &summaries).vals.len();
+    /// }
+    /// assert_eq!(nnz, 3);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// O(bytes / (parts * threads)) time; memory of the part's entries, and of a block. Panics if there is no such part.
+    ///
+    /// # Errors
+    /// [`Error`] of the header, of limits, and of reading.
+    pub fn read_part<T: Value>(
+        &self,
+        path: impl AsRef<Path>,
+        part: usize,
+        parts: usize,
+    ) -> Result<Part<T>, Error> {
+        part::read(self, path.as_ref(), part, parts)
+    }
+
     fn read_all<T: Value, O: Offset>(&self, source: impl Read) -> Result<(Header, Csr<T, O>), Error> {
         let mut blocks = blocks::Blocks::open(source, self.block_bytes)?;
         let (header, line) = header::read(&mut blocks)?;
@@ -209,5 +248,7 @@ impl Reader {
     }
 }
 
+#[cfg(test)]
+mod parts_tests;
 #[cfg(test)]
 mod tests;
