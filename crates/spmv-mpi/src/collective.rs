@@ -30,10 +30,12 @@ pub(crate) fn all_to_all<T: Pod>(
 ) -> Result<(Vec<T>, Vec<usize>)> {
     let mine: Vec<u64> = counts.iter().map(|n| *n as u64).collect();
     let theirs: Vec<usize> = all_to_all_one(comm, &mine)?.iter().map(|n| *n as usize).collect();
-    let most = counts.iter().max().copied().unwrap_or(0) as u64;
-    // As many rounds everywhere, though some processes have nothing left to send.
-    let most = comm.all_gather(&[most])?.into_iter().max().unwrap_or(0) as usize;
+    let most = counts.iter().max().copied().unwrap_or(0);
     let each = (staged / comm.size() / size_of::<T>().max(1)).max(1);
+    // As many rounds of as many values everywhere, though some processes have nothing left to send.
+    let all = comm.all_gather(&[most as u64, each as u64])?;
+    let most = all.chunks(2).map(|of| of[0]).max().unwrap_or(0) as usize;
+    let each = all.chunks(2).map(|of| of[1]).min().unwrap_or(1) as usize;
     let (from, to) = (offsets(counts), offsets(&theirs));
     let mut received = vec![T::zeroed(); theirs.iter().sum()];
     for begin in (0..most).step_by(each) {
@@ -60,7 +62,7 @@ pub(crate) fn all_to_all<T: Pod>(
 }
 
 /// Where the values of each begin.
-fn offsets(counts: &[usize]) -> Vec<usize> {
+pub(crate) fn offsets(counts: &[usize]) -> Vec<usize> {
     let ends = counts.iter().scan(0, |end, n| {
         *end += n;
         Some(*end)

@@ -1,8 +1,9 @@
 //! What goes wrong between processes.
 
+use std::path::PathBuf;
+
 use spmv::parts::{PartitionError, PeersError};
 use spmv_core::CsrError;
-use spmv_io::matrix_market;
 
 /// The result of something that processes do together.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -90,23 +91,18 @@ pub enum Error {
         /// How many processes there are.
         size: usize,
     },
-    /// A process asks another for a value that it does not own.
-    #[error("rank {from} asks rank {owner} for column {column}, which owns {first}..{end}")]
-    NotOwned {
-        /// Who asks.
-        from: usize,
-        /// Who is asked.
-        owner: usize,
-        /// The column.
-        column: u64,
-        /// The first column of the one that is asked.
-        first: u64,
-        /// The column after its last.
-        end: u64,
+    /// A Matrix Market file, in the part that a process reads.
+    #[error("rank {rank}: {}: {}{message}", path.display(), at(.line))]
+    File {
+        /// The process: the first of those whose part is at fault.
+        rank: usize,
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1 in the whole file, if the fault lies in one.
+        line: Option<u64>,
+        /// What is wrong.
+        message: String,
     },
-    /// A Matrix Market file.
-    #[error(transparent)]
-    File(#[from] matrix_market::Error),
     /// Entries that are no matrix.
     #[error(transparent)]
     Matrix(#[from] CsrError),
@@ -119,4 +115,8 @@ impl From<Error> for PeersError {
     fn from(e: Error) -> Self {
         Self(e.to_string())
     }
+}
+
+fn at(line: &Option<u64>) -> String {
+    line.map_or(String::new(), |line| format!("line {line}: "))
 }

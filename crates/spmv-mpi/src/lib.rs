@@ -12,11 +12,15 @@ mod ffi;
 #[cfg(feature = "mpi")]
 mod peers;
 #[cfg(feature = "mpi")]
+mod rows;
+#[cfg(feature = "mpi")]
 mod session;
 
 #[cfg(feature = "mpi")]
 pub use error::{Error, Result};
 #[cfg(feature = "mpi")]
 pub use peers::MpiPeers;
+#[cfg(feature = "mpi")]
+pub use rows::{OwnRows, exchange_requests, read, scatter};
 #[cfg(feature = "mpi")]
 pub use session::{Session, end_all_on_error, init, run};

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use bytemuck::Pod;
 use mpi::ffi::MPI_Comm;
 use mpi::topology::Communicator;
 use mpi::traits::AsRaw;
@@ -33,6 +34,7 @@ const HEARD_BYTES: usize = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct MpiPeers {
     comm: Arc<Comm>,
+    staged_bytes: usize,
 }
 
 impl MpiPeers {
@@ -50,7 +52,29 @@ impl MpiPeers {
     /// # Errors
     /// [`Error::Threading`], [`Error::Thread`], [`Error::NotRunning`], [`Error::Transport`].
     pub fn new<C: Communicator + AsRaw<Raw = MPI_Comm>>(communicator: &C) -> Result<Self> {
-        Ok(Self { comm: Arc::new(Comm::duplicate(communicator.as_raw())?) })
+        let comm = Arc::new(Comm::duplicate(communicator.as_raw())?);
+        Ok(Self { comm, staged_bytes: collective::STAGED_BYTES })
+    }
+
+    /// How many bytes of each process are on their way at a time while rows are sent to their owners: this takes as much memory, twice.
+    /// 64 MiB unless set. The least of all processes counts.
+    ///
+    /// ```no_run
+    /// # let session = spmv_mpi::init()?;
+    /// let peers = session.peers()?.staged_bytes(1 << 20);
+    /// # Ok::<(), spmv_mpi::Error>(())
+    /// ```
+    #[must_use]
+    pub fn staged_bytes(mut self, bytes: usize) -> Self {
+        // Counts of MPI have 31 bits.
+        self.staged_bytes = bytes.min(1 << 30);
+        self
+    }
+
+    /// Sends each process the values meant for it, `counts` of them for each in the order of ranks. Returns those for this one, in the
+    /// order of ranks, and how many of each. Collective.
+    pub(crate) fn all_to_all<T: Pod>(&self, values: &[T], counts: &[usize]) -> Result<(Vec<T>, Vec<usize>)> {
+        collective::all_to_all(&self.comm, values, counts, self.staged_bytes)
     }
 
     /// A value if all processes have one, or else the error of the first that has none: the same error everywhere. Collective.
@@ -67,18 +91,34 @@ impl MpiPeers {
     /// # Errors
     /// [`Error::Rank`], [`Error::Transport`].
     pub fn agree<T, E: Display>(&self, result: Result<T, E>) -> Result<T> {
-        let message = result.as_ref().err().map(|e| e.to_string());
-        let mut bytes = message.map_or(Vec::new(), |text| text.into_bytes());
-        bytes.truncate(HEARD_BYTES);
-        let failed = u64::from(result.is_err());
-        let all = self.comm.all_gather(&[failed, bytes.len() as u64])?;
-        let Some(rank) = all.chunks(2).position(|of| of[0] != 0) else {
-            // No process failed, so this one did not.
-            return result.map_err(|e| Error::Rank { rank: self.comm.rank(), message: e.to_string() });
+        let heard = result.map_err(|e| (0, e.to_string()));
+        self.agree_with(heard, |rank, _, message| Error::Rank { rank, message })
+    }
+
+    /// A value if all processes have one, or else an error made of the first rank that has none, and of its number and words.
+    pub(crate) fn agree_with<T>(
+        &self,
+        result: Result<T, (u64, String)>,
+        error: impl FnOnce(usize, u64, String) -> Error,
+    ) -> Result<T> {
+        let (mine, mut bytes) = match &result {
+            Ok(_) => ([0; 3], vec![]),
+            Err((number, message)) => {
+                let mut bytes = message.clone().into_bytes();
+                bytes.truncate(HEARD_BYTES);
+                ([1, *number, bytes.len() as u64], bytes)
+            }
         };
-        bytes.resize(all[2 * rank + 1] as usize, 0);
+        let all = self.comm.all_gather(&mine)?;
+        let first = all.chunks(3).enumerate().find(|(_, of)| of[0] != 0);
+        let (rank, number, length) = match (first, result) {
+            (Some((rank, of)), _) => (rank, of[1], of[2]),
+            (None, Ok(value)) => return Ok(value),
+            (None, Err(_)) => unreachable!("this process is one of them"),
+        };
+        bytes.resize(length as usize, 0);
         self.comm.broadcast(rank, &mut bytes)?;
-        Err(Error::Rank { rank, message: String::from_utf8_lossy(&bytes).into_owned() })
+        Err(error(rank, number, String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Checks that a number is the same in all processes. Collective.

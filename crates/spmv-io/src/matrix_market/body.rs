@@ -3,10 +3,11 @@
 use rayon::prelude::*;
 use spmv_core::{Csr, Offset, Value};
 
-use super::Reader;
 use super::blocks::{Blocks, LINE_BYTES};
+use super::entries::Entries;
 use super::error::{Error, ErrorKind};
 use super::header::{Field, Format, Header, Symmetry};
+use super::options::Options;
 use super::token::{Words, count, integer, is_blank, quoted, real};
 
 /// Rows that any file may have: they take 24 MiB while the matrix is assembled.
@@ -18,25 +19,6 @@ const ROWS_PER_BYTE: u64 = 1;
 const PLAUSIBLE_ENTRIES: u64 = 1 << 20;
 /// Entries more for each byte of the file as stored. Plain files have one at most, gzipped ones of real matrices too.
 const ENTRIES_PER_BYTE: u64 = 4;
-/// Bytes below which a block is not worth cutting further.
-pub(super) const CHUNK_BYTES: usize = 64 << 10;
-
-/// Entries of both triangles, rows and columns from 0 on: what a matrix is assembled of.
-///
-/// ```
-/// use spmv_io::matrix_market::Entries;
-/// let one = Entries { rows: vec![0], cols: vec![2], vals: vec![1.0f32] };
-/// assert_eq!(one.rows.len(), 1);
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Entries<T> {
-    /// The row of each.
-    pub rows: Vec<u32>,
-    /// The column of each.
-    pub cols: Vec<u32>,
-    /// The value of each.
-    pub vals: Vec<T>,
-}
 
 /// What a chunk of lines held, up to its first fault.
 pub(super) struct Chunk<T> {
@@ -50,12 +32,12 @@ pub(super) struct Chunk<T> {
 
 /// Reads the entries after the `line` lines of the header.
 pub(super) fn read<T: Value, O: Offset>(
-    reader: &Reader,
+    options: &Options,
     header: &Header,
     mut blocks: Blocks<'_>,
     mut line: u64,
 ) -> Result<Csr<T, O>, Error> {
-    check_header(reader, header, line)?;
+    check_header(options, header, line)?;
     let size_line = line;
     let mut all = Entries::new();
     let mut stored = 0;
@@ -64,7 +46,7 @@ pub(super) fn read<T: Value, O: Offset>(
         if block.is_empty() {
             break;
         }
-        for (chunk, piece) in parse_all::<T>(reader, header, block) {
+        for (chunk, piece) in parse_all::<T>(options, header, block) {
             let left = header.entries - stored;
             if chunk.stored > left {
                 // Parsed again up to the first entry too many, to find its line.
@@ -78,13 +60,14 @@ pub(super) fn read<T: Value, O: Offset>(
             stored += chunk.stored;
             line += chunk.lines;
         }
-        check_entries(reader, all.vals.len(), blocks.source_bytes()).map_err(|kind| Error::at(line, kind))?;
+        check_entries(options, all.vals.len(), blocks.source_bytes())
+            .map_err(|kind| Error::at(line, kind))?;
     }
     if stored < header.entries {
         return Err(Error::at(line, ErrorKind::TooFew { found: stored, expected: header.entries }));
     }
     // Not before: how long a pipe is, its end alone says.
-    check_rows(reader, header, blocks.source_bytes()).map_err(|kind| Error::at(size_line, kind))?;
+    check_rows(options, header, blocks.source_bytes()).map_err(|kind| Error::at(size_line, kind))?;
     // Assembly takes as much memory as the entries themselves, so that nothing else may be left by then.
     drop(blocks);
     all.shrink();
@@ -92,11 +75,11 @@ pub(super) fn read<T: Value, O: Offset>(
 }
 
 /// Refuses what no entry can make good.
-pub(super) fn check_header(reader: &Reader, header: &Header, line: u64) -> Result<(), Error> {
-    if header.field == Field::Complex && !reader.real_part {
+pub(super) fn check_header(options: &Options, header: &Header, line: u64) -> Result<(), Error> {
+    if header.field == Field::Complex && !options.real_part {
         return Err(Error::at(1, ErrorKind::Complex));
     }
-    if let Some(max) = reader.max_entries
+    if let Some(max) = options.max_entries
         && header.entries > max
     {
         let entries = header.entries;
@@ -106,18 +89,18 @@ pub(super) fn check_header(reader: &Reader, header: &Header, line: u64) -> Resul
 }
 
 /// Refuses more entries than so many bytes justify.
-pub(super) fn check_entries(reader: &Reader, entries: usize, bytes: u64) -> Result<(), ErrorKind> {
+pub(super) fn check_entries(options: &Options, entries: usize, bytes: u64) -> Result<(), ErrorKind> {
     let entries = entries as u64;
-    if reader.max_entries.is_none() && entries > plausible(PLAUSIBLE_ENTRIES, ENTRIES_PER_BYTE, bytes) {
+    if options.max_entries.is_none() && entries > plausible(PLAUSIBLE_ENTRIES, ENTRIES_PER_BYTE, bytes) {
         return Err(ErrorKind::ImplausibleEntries { entries, bytes });
     }
     Ok(())
 }
 
 /// Refuses more rows than so many bytes justify.
-pub(super) fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), ErrorKind> {
+pub(super) fn check_rows(options: &Options, header: &Header, bytes: u64) -> Result<(), ErrorKind> {
     let rows = header.rows;
-    if rows > reader.max_rows.unwrap_or(plausible(PLAUSIBLE_ROWS, ROWS_PER_BYTE, bytes)) {
+    if rows > options.max_rows.unwrap_or(plausible(PLAUSIBLE_ROWS, ROWS_PER_BYTE, bytes)) {
         return Err(ErrorKind::ImplausibleRows { rows, bytes });
     }
     Ok(())
@@ -130,11 +113,11 @@ fn plausible(always: u64, per_byte: u64, bytes: u64) -> u64 {
 
 /// The chunks of a block, parsed by all threads.
 pub(super) fn parse_all<'a, T: Value>(
-    reader: &Reader,
+    options: &Options,
     header: &Header,
     block: &'a [u8],
 ) -> impl Iterator<Item = (Chunk<T>, &'a [u8])> {
-    let pieces = cut(block, reader.chunk_bytes);
+    let pieces = cut(block, options.chunk_bytes);
     let chunks: Vec<Chunk<T>> = match pieces[..] {
         // Not worth waking a thread for.
         [piece] => vec![parse(header, piece, u64::MAX)],
@@ -238,97 +221,4 @@ fn value<T: Value>(header: &Header, mut words: Words<'_>, before: usize) -> Resu
     };
     words.expect_end()?;
     Ok(value)
-}
-
-impl<T: Value> Entries<T> {
-    pub(super) fn new() -> Self {
-        Self { rows: Vec::new(), cols: Vec::new(), vals: Vec::new() }
-    }
-
-    /// Appends entries, or values of an array, as they are.
-    pub(super) fn append(&mut self, other: Self) {
-        self.rows.extend(other.rows);
-        self.cols.extend(other.cols);
-        self.vals.extend(other.vals);
-    }
-
-    fn push(&mut self, symmetry: Symmetry, row: u32, col: u32, value: T) {
-        self.rows.push(row);
-        self.cols.push(col);
-        self.vals.push(value);
-        if symmetry != Symmetry::General && row != col {
-            self.rows.push(col);
-            self.cols.push(row);
-            // The conjugate has the same real part.
-            let negate = symmetry == Symmetry::SkewSymmetric;
-            self.vals.push(if negate { T::from_f64(-value.as_f64()) } else { value });
-        }
-    }
-
-    /// Appends a chunk; `before` values of an array came before it.
-    pub(super) fn extend(&mut self, header: &Header, chunk: Self, before: u64) {
-        if header.format == Format::Coordinate {
-            return self.append(chunk);
-        }
-        let mut position = Position::after(header, before);
-        for value in chunk.vals {
-            let (row, col) = position.next(header);
-            if value != T::default() {
-                self.push(header.symmetry, row, col, value);
-            }
-        }
-    }
-
-    /// Gives back what the arrays did not grow into.
-    fn shrink(&mut self) {
-        self.rows.shrink_to_fit();
-        self.cols.shrink_to_fit();
-        self.vals.shrink_to_fit();
-    }
-}
-
-/// The row and column of an array's next value: down the columns, of the lower triangle where that alone is stored.
-struct Position {
-    row: u64,
-    col: u64,
-}
-
-impl Position {
-    fn after(header: &Header, values: u64) -> Self {
-        if header.symmetry == Symmetry::General {
-            let rows = header.rows.max(1);
-            return Self { row: values % rows, col: values / rows };
-        }
-        let mut position = Self { row: Self::top(header, 0), col: 0 };
-        let mut left = values;
-        while left > 0 {
-            let step = left.min(header.rows - position.row);
-            position.row += step;
-            left -= step;
-            position.wrap(header);
-        }
-        position
-    }
-
-    fn next(&mut self, header: &Header) -> (u32, u32) {
-        let here = (self.row as u32, self.col as u32);
-        self.row += 1;
-        self.wrap(header);
-        here
-    }
-
-    fn wrap(&mut self, header: &Header) {
-        if self.row >= header.rows {
-            self.col += 1;
-            self.row = Self::top(header, self.col);
-        }
-    }
-
-    fn top(header: &Header, col: u64) -> u64 {
-        match header.symmetry {
-            Symmetry::General => 0,
-            Symmetry::SkewSymmetric => col + 1,
-            Symmetry::Symmetric | Symmetry::Hermitian => col,
-        }
-    }
 }

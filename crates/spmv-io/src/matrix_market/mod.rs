@@ -40,8 +40,10 @@
 
 mod blocks;
 mod body;
+mod entries;
 mod error;
 mod header;
+mod options;
 mod part;
 mod token;
 mod write;
@@ -50,7 +52,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-pub use body::Entries;
+pub use entries::Entries;
 pub use error::{Error, ErrorKind};
 pub use header::{Field, Format, Header, Symmetry};
 pub use part::{Part, Summary};
@@ -93,11 +95,7 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header, Error> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader {
-    real_part: bool,
-    max_entries: Option<u64>,
-    max_rows: Option<u64>,
-    block_bytes: usize,
-    chunk_bytes: usize,
+    options: options::Options,
 }
 
 impl Default for Reader {
@@ -109,19 +107,13 @@ impl Default for Reader {
 impl Reader {
     /// Refuses complex matrices, and implausibly many rows and entries.
     pub const fn new() -> Self {
-        Self {
-            real_part: false,
-            max_entries: None,
-            max_rows: None,
-            block_bytes: blocks::BLOCK_BYTES,
-            chunk_bytes: body::CHUNK_BYTES,
-        }
+        Self { options: options::Options::new() }
     }
 
     /// Whether to take the real part of a complex matrix. [`read_with_header`](Self::read_with_header) says whether one was.
     #[must_use]
     pub const fn real_part(mut self, yes: bool) -> Self {
-        self.real_part = yes;
+        self.options.real_part = yes;
         self
     }
 
@@ -130,7 +122,7 @@ impl Reader {
     /// have even one.
     #[must_use]
     pub const fn max_entries(mut self, entries: u64) -> Self {
-        self.max_entries = Some(entries);
+        self.options.max_entries = Some(entries);
         self
     }
 
@@ -138,7 +130,7 @@ impl Reader {
     /// it is): row offsets take memory that a header of a few bytes does not justify.
     #[must_use]
     pub const fn max_rows(mut self, rows: u64) -> Self {
-        self.max_rows = Some(rows);
+        self.options.max_rows = Some(rows);
         self
     }
 
@@ -223,27 +215,27 @@ impl Reader {
         part: usize,
         parts: usize,
     ) -> Result<Part<T>, Error> {
-        part::read(self, path.as_ref(), part, parts)
+        part::read(&self.options, path.as_ref(), part, parts)
     }
 
     fn read_all<T: Value, O: Offset>(&self, source: impl Read) -> Result<(Header, Csr<T, O>), Error> {
-        let mut blocks = blocks::Blocks::open(source, self.block_bytes)?;
+        let mut blocks = blocks::Blocks::open(source, self.options.block_bytes)?;
         let (header, line) = header::read(&mut blocks)?;
-        let matrix = body::read(self, &header, blocks, line)?;
+        let matrix = body::read(&self.options, &header, blocks, line)?;
         Ok((header, matrix))
     }
 
     /// Bytes of a block, to put its end anywhere in tests.
     #[cfg(test)]
     const fn block_bytes(mut self, bytes: usize) -> Self {
-        self.block_bytes = bytes;
+        self.options.block_bytes = bytes;
         self
     }
 
     /// Least bytes of a chunk, to put its end anywhere in tests.
     #[cfg(test)]
     const fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.chunk_bytes = bytes;
+        self.options.chunk_bytes = bytes;
         self
     }
 }

@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 
 use spmv_core::Value;
 
-use super::Reader;
 use super::blocks::{Blocks, HEADER_BYTES, LINE_BYTES};
-use super::body::{self, Entries};
+use super::body;
+use super::entries::Entries;
 use super::error::{Error, ErrorKind};
 use super::header::{self, Format, Header};
+use super::options::Options;
 
 /// Some lines of a file, parsed up to the first that is at fault: [`Reader::read_part`].
 #[derive(Debug)]
 pub struct Part<T> {
-    reader: Reader,
+    options: Options,
     header: Header,
     /// Lines up to and including the size line.
     header_lines: u64,
@@ -54,7 +55,7 @@ struct Source {
 }
 
 pub(super) fn read<T: Value>(
-    reader: &Reader,
+    options: &Options,
     path: &Path,
     part: usize,
     parts: usize,
@@ -66,8 +67,8 @@ pub(super) fn read<T: Value>(
     let (header, header_lines) = header::read(&mut blocks)?;
     let (body, is_gzip) = (blocks.given_bytes(), blocks.is_gzip());
     drop(blocks);
-    body::check_header(reader, &header, header_lines)?;
-    body::check_rows(reader, &header, file_bytes).map_err(|kind| Error::at(header_lines, kind))?;
+    body::check_header(options, &header, header_lines)?;
+    body::check_rows(options, &header, file_bytes).map_err(|kind| Error::at(header_lines, kind))?;
     let path = path.to_owned();
     let bytes = match is_gzip {
         true if part == 0 => None,
@@ -84,7 +85,7 @@ pub(super) fn read<T: Value>(
     let (entries, source) = (Entries::new(), Source { path, bytes });
     let (stored, lines, fault) = (0, 0, None);
     let mut part =
-        Part { reader: *reader, header, header_lines, file_bytes, source, entries, stored, lines, fault };
+        Part { options: *options, header, header_lines, file_bytes, source, entries, stored, lines, fault };
     part.parse()?;
     Ok(part)
 }
@@ -111,22 +112,22 @@ fn line_start(file: &mut File, body: u64, at: u64, end: u64) -> io::Result<u64> 
 }
 
 impl Source {
-    fn open(&self, reader: &Reader) -> Result<Blocks<'static>, Error> {
+    fn open(&self, options: &Options) -> Result<Blocks<'static>, Error> {
         let mut file = File::open(&self.path)?;
         let Some(bytes) = &self.bytes else {
-            let mut blocks = Blocks::open(file, reader.block_bytes)?;
+            let mut blocks = Blocks::open(file, options.block_bytes)?;
             header::read(&mut blocks)?;
             return Ok(blocks);
         };
         file.seek(SeekFrom::Start(bytes.start))?;
-        Ok(Blocks::plain(file.take(bytes.end - bytes.start), reader.block_bytes))
+        Ok(Blocks::plain(file.take(bytes.end - bytes.start), options.block_bytes))
     }
 }
 
 impl<T: Value> Part<T> {
     fn parse(&mut self) -> Result<(), Error> {
-        let reader = self.reader;
-        let mut blocks = self.source.open(&reader)?;
+        let options = self.options;
+        let mut blocks = self.source.open(&options)?;
         while self.fault.is_none() {
             let block = match blocks.next(self.lines + 1) {
                 Ok([]) => break,
@@ -138,7 +139,7 @@ impl<T: Value> Part<T> {
                     break;
                 }
             };
-            for (chunk, _) in body::parse_all::<T>(&reader, &self.header, block) {
+            for (chunk, _) in body::parse_all::<T>(&options, &self.header, block) {
                 let fault = chunk.fault.map(|(line, kind)| (self.lines + line, kind));
                 self.entries.append(chunk.entries);
                 self.stored += chunk.stored;
@@ -148,7 +149,7 @@ impl<T: Value> Part<T> {
                     break;
                 }
             }
-            body::check_entries(&reader, self.entries.vals.len(), self.file_bytes)?;
+            body::check_entries(&options, self.entries.vals.len(), self.file_bytes)?;
         }
         Ok(())
     }
@@ -193,7 +194,7 @@ impl<T: Value> Part<T> {
 
     /// The number in the part of the line with the entry after so many: read again, since nobody counts them for a good file.
     fn line_after(&self, most: u64) -> Result<u64, Error> {
-        let mut blocks = self.source.open(&self.reader)?;
+        let mut blocks = self.source.open(&self.options)?;
         let (mut stored, mut lines) = (0, 0);
         loop {
             let block = blocks.next(lines + 1)?;

@@ -28,7 +28,7 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
 }
 
 fn ends(case: &str) -> Result<(), String> {
-    let end = world(case, 4)?;
+    let end = world(&[case], 4)?;
     if end.succeeded {
         return Err(format!("all processes ended well\n{}", end.output));
     }

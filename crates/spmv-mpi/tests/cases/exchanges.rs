@@ -97,7 +97,7 @@ pub(crate) fn work_is_done_once(peers: &MpiPeers) {
 
 /// A process that works for long still sends what the others wait for.
 pub(crate) fn progress(peers: &MpiPeers) {
-    const WORK: Duration = Duration::from_millis(1500);
+    const WORK: Duration = Duration::from_secs(1);
     let mut exchange = peers.exchange(&ring(peers, 1 << 20), 8).expect("a halo");
     peers.agree_on("a start", 0).expect("all together");
     let begin = Instant::now();

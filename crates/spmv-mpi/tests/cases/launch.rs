@@ -9,33 +9,41 @@ use spmv::parts::Peers;
 
 use crate::Case;
 
-const CASE: &str = "SPMV_MPI_CASE";
+/// Names of cases, with commas between.
+const CASES: &str = "SPMV_MPI_CASES";
+/// A folder for files of a world, which all its processes see.
+pub(crate) const FOLDER: &str = "SPMV_MPI_FOLDER";
 const SIZE: &str = "SPMV_MPI_SIZE";
 /// What any case may take. Machines that are busy with other tests take long to start processes.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A process of a world.
 pub(crate) struct Child {
-    pub(crate) case: String,
+    cases: String,
     size: usize,
 }
 
 impl Child {
     pub(crate) fn of_environment() -> Option<Self> {
-        let case = env::var(CASE).ok()?;
-        Some(Self { case, size: env::var(SIZE).ok()?.parse().ok()? })
+        let cases = env::var(CASES).ok()?;
+        Some(Self { cases, size: env::var(SIZE).ok()?.parse().ok()? })
     }
 
-    pub(crate) fn run(self, case: Case) {
+    pub(crate) fn run(self, case: impl Fn(&str) -> Case) {
         spmv_mpi::run(|peers| {
-            if peers.size() != self.size {
-                let found = peers.size();
+            let (found, size) = (peers.size(), self.size);
+            if found != size {
                 return Err(format!(
-                    "a world of {found} processes instead of {}: is mpiexec of another library?",
-                    self.size
+                    "a world of {found} processes instead of {size}; is mpiexec that of the library?"
                 ));
             }
-            case(peers);
+            for name in self.cases.split(',') {
+                if peers.rank() == 0 {
+                    // Shown where a case fails: it is the last.
+                    eprintln!("{name}");
+                }
+                case(name)(peers);
+            }
             Ok(())
         });
     }
@@ -48,15 +56,17 @@ pub(crate) struct End {
     pub(crate) took: Duration,
 }
 
-/// Starts `n` processes that run a case, and waits until all have ended.
-pub(crate) fn world(case: &str, n: usize) -> Result<End, String> {
+/// Starts `n` processes that run cases, and waits until all have ended.
+pub(crate) fn world(cases: &[&str], n: usize) -> Result<End, String> {
     let program = env::current_exe().map_err(|e| e.to_string())?;
     let launcher = env::var("MPIEXEC").unwrap_or_else(|_| "mpiexec".into());
     let mut output = tempfile::tempfile().map_err(|e| e.to_string())?;
     let sink = || output.try_clone().map(Stdio::from).map_err(|e| e.to_string());
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut command = Command::new(&launcher);
     command.args(["-n", &n.to_string()]).arg(program).stdin(Stdio::null()).stdout(sink()?).stderr(sink()?);
-    command.env(CASE, case).env(SIZE, n.to_string()).env("RAYON_NUM_THREADS", "1");
+    command.env(CASES, cases.join(",")).env(SIZE, n.to_string()).env("RAYON_NUM_THREADS", "1");
+    command.env(FOLDER, folder.path());
     // Open MPI refuses root and more processes than cores, and binds the few processes of a small world to one core each.
     for name in
         ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"]
@@ -87,7 +97,7 @@ pub(crate) fn world(case: &str, n: usize) -> Result<End, String> {
 }
 
 /// Fails unless all processes of a world end well.
-pub(crate) fn passes(case: &str, n: usize) -> Result<(), String> {
-    let end = world(case, n)?;
+pub(crate) fn passes(cases: &[&str], n: usize) -> Result<(), String> {
+    let end = world(cases, n)?;
     if end.succeeded { Ok(()) } else { Err(end.output) }
 }
