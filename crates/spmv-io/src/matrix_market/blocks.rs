@@ -28,6 +28,9 @@ pub(super) struct Blocks<'a> {
     buffer: Vec<u8>,
     /// Bytes of `buffer` that were given out.
     used: usize,
+    /// Bytes that were given out.
+    given: u64,
+    is_gzip: bool,
     ended: bool,
 }
 
@@ -45,12 +48,31 @@ impl<'a> Blocks<'a> {
         } else {
             Box::new(whole)
         };
-        Ok(Self { source, source_bytes, block_bytes, buffer: Vec::new(), used: 0, ended: false })
+        let buffer = Vec::new();
+        Ok(Self { source, source_bytes, block_bytes, buffer, used: 0, given: 0, is_gzip, ended: false })
+    }
+
+    /// Opens what is not compressed, whatever its first bytes are.
+    pub(super) fn plain(source: impl Read + 'a, block_bytes: usize) -> Self {
+        let source_bytes = Rc::new(Cell::new(0));
+        let source = Box::new(Counted { source, bytes: Rc::clone(&source_bytes) });
+        let buffer = Vec::new();
+        Self { source, source_bytes, block_bytes, buffer, used: 0, given: 0, is_gzip: false, ended: false }
     }
 
     /// Bytes read so far, before any inflating: a few of them inflate to as many as one likes.
     pub(super) fn source_bytes(&self) -> u64 {
         self.source_bytes.get()
+    }
+
+    /// Bytes that were given out, inflated if the source is compressed.
+    pub(super) fn given_bytes(&self) -> u64 {
+        self.given
+    }
+
+    /// Whether the source is compressed.
+    pub(super) fn is_gzip(&self) -> bool {
+        self.is_gzip
     }
 
     /// The next block of whole lines; empty at the end. `line` is the block's first, for errors.
@@ -93,6 +115,7 @@ impl<'a> Blocks<'a> {
     fn give(&mut self, n: usize) -> &[u8] {
         let start = self.used;
         self.used += n;
+        self.given += n as u64;
         &self.buffer[start..self.used]
     }
 }

@@ -3,10 +3,11 @@
 use rayon::prelude::*;
 use spmv_core::{Csr, Offset, Value};
 
-use super::Reader;
 use super::blocks::{Blocks, LINE_BYTES};
+use super::entries::Entries;
 use super::error::{Error, ErrorKind};
 use super::header::{Field, Format, Header, Symmetry};
+use super::options::Options;
 use super::token::{Words, count, integer, is_blank, quoted, real};
 
 /// Rows that any file may have: they take 24 MiB while the matrix is assembled.
@@ -18,57 +19,34 @@ const ROWS_PER_BYTE: u64 = 1;
 const PLAUSIBLE_ENTRIES: u64 = 1 << 20;
 /// Entries more for each byte of the file as stored. Plain files have one at most, gzipped ones of real matrices too.
 const ENTRIES_PER_BYTE: u64 = 4;
-/// Bytes below which a block is not worth cutting further.
-pub(super) const CHUNK_BYTES: usize = 64 << 10;
-
-/// Coordinates and values of entries, expanded to both triangles.
-struct Triplets<T> {
-    rows: Vec<u32>,
-    cols: Vec<u32>,
-    vals: Vec<T>,
-}
 
 /// What a chunk of lines held, up to its first fault.
-struct Chunk<T> {
-    triplets: Triplets<T>,
+pub(super) struct Chunk<T> {
+    pub(super) entries: Entries<T>,
     /// Coordinate: entries stored. Array: values, to be given rows and columns once it is known how many came before.
-    stored: u64,
-    lines: u64,
+    pub(super) stored: u64,
+    pub(super) lines: u64,
     /// The line's number in the chunk, from 1 on.
-    fault: Option<(u64, ErrorKind)>,
+    pub(super) fault: Option<(u64, ErrorKind)>,
 }
 
 /// Reads the entries after the `line` lines of the header.
 pub(super) fn read<T: Value, O: Offset>(
-    reader: &Reader,
+    options: &Options,
     header: &Header,
     mut blocks: Blocks<'_>,
     mut line: u64,
 ) -> Result<Csr<T, O>, Error> {
-    if header.field == Field::Complex && !reader.real_part {
-        return Err(Error::at(1, ErrorKind::Complex));
-    }
-    if let Some(max) = reader.max_entries
-        && header.entries > max
-    {
-        let entries = header.entries;
-        return Err(Error::at(line, ErrorKind::TooManyEntries { entries, max }));
-    }
+    check_header(options, header, line)?;
     let size_line = line;
-    let mut all = Triplets { rows: Vec::new(), cols: Vec::new(), vals: Vec::new() };
+    let mut all = Entries::new();
     let mut stored = 0;
     loop {
         let block = blocks.next(line + 1)?;
         if block.is_empty() {
             break;
         }
-        let pieces = cut(block, reader.chunk_bytes);
-        let chunks: Vec<Chunk<T>> = match pieces[..] {
-            // Not worth waking a thread for.
-            [piece] => vec![parse(header, piece, u64::MAX)],
-            _ => pieces.par_iter().map(|piece| parse(header, piece, u64::MAX)).collect(),
-        };
-        for (chunk, piece) in chunks.into_iter().zip(pieces) {
+        for (chunk, piece) in parse_all::<T>(options, header, block) {
             let left = header.entries - stored;
             if chunk.stored > left {
                 // Parsed again up to the first entry too many, to find its line.
@@ -78,29 +56,51 @@ pub(super) fn read<T: Value, O: Offset>(
             if let Some((number, kind)) = chunk.fault {
                 return Err(Error::at(line + number, kind));
             }
-            all.extend(header, chunk.triplets, stored)?;
+            all.extend(header, chunk.entries, stored);
             stored += chunk.stored;
             line += chunk.lines;
         }
-        let (entries, bytes) = (all.vals.len() as u64, blocks.source_bytes());
-        if reader.max_entries.is_none() && entries > plausible(PLAUSIBLE_ENTRIES, ENTRIES_PER_BYTE, bytes) {
-            return Err(Error::at(line, ErrorKind::ImplausibleEntries { entries, bytes }));
-        }
+        check_entries(options, all.vals.len(), blocks.source_bytes())
+            .map_err(|kind| Error::at(line, kind))?;
     }
     if stored < header.entries {
         return Err(Error::at(line, ErrorKind::TooFew { found: stored, expected: header.entries }));
     }
     // Not before: how long a pipe is, its end alone says.
-    check_rows(reader, header, blocks.source_bytes()).map_err(|kind| Error::at(size_line, kind))?;
+    check_rows(options, header, blocks.source_bytes()).map_err(|kind| Error::at(size_line, kind))?;
     // Assembly takes as much memory as the entries themselves, so that nothing else may be left by then.
     drop(blocks);
     all.shrink();
     Ok(Csr::from_triplets(header.rows as usize, header.cols as usize, &all.rows, &all.cols, &all.vals)?)
 }
 
-fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), ErrorKind> {
+/// Refuses what no entry can make good.
+pub(super) fn check_header(options: &Options, header: &Header, line: u64) -> Result<(), Error> {
+    if header.field == Field::Complex && !options.real_part {
+        return Err(Error::at(1, ErrorKind::Complex));
+    }
+    if let Some(max) = options.max_entries
+        && header.entries > max
+    {
+        let entries = header.entries;
+        return Err(Error::at(line, ErrorKind::TooManyEntries { entries, max }));
+    }
+    Ok(())
+}
+
+/// Refuses more entries than so many bytes justify.
+pub(super) fn check_entries(options: &Options, entries: usize, bytes: u64) -> Result<(), ErrorKind> {
+    let entries = entries as u64;
+    if options.max_entries.is_none() && entries > plausible(PLAUSIBLE_ENTRIES, ENTRIES_PER_BYTE, bytes) {
+        return Err(ErrorKind::ImplausibleEntries { entries, bytes });
+    }
+    Ok(())
+}
+
+/// Refuses more rows than so many bytes justify.
+pub(super) fn check_rows(options: &Options, header: &Header, bytes: u64) -> Result<(), ErrorKind> {
     let rows = header.rows;
-    if rows > reader.max_rows.unwrap_or(plausible(PLAUSIBLE_ROWS, ROWS_PER_BYTE, bytes)) {
+    if rows > options.max_rows.unwrap_or(plausible(PLAUSIBLE_ROWS, ROWS_PER_BYTE, bytes)) {
         return Err(ErrorKind::ImplausibleRows { rows, bytes });
     }
     Ok(())
@@ -109,6 +109,21 @@ fn check_rows(reader: &Reader, header: &Header, bytes: u64) -> Result<(), ErrorK
 /// How many rows or entries a file of so many bytes justifies.
 fn plausible(always: u64, per_byte: u64, bytes: u64) -> u64 {
     bytes.saturating_mul(per_byte).saturating_add(always)
+}
+
+/// The chunks of a block, parsed by all threads.
+pub(super) fn parse_all<'a, T: Value>(
+    options: &Options,
+    header: &Header,
+    block: &'a [u8],
+) -> impl Iterator<Item = (Chunk<T>, &'a [u8])> {
+    let pieces = cut(block, options.chunk_bytes);
+    let chunks: Vec<Chunk<T>> = match pieces[..] {
+        // Not worth waking a thread for.
+        [piece] => vec![parse(header, piece, u64::MAX)],
+        _ => pieces.par_iter().map(|piece| parse(header, piece, u64::MAX)).collect(),
+    };
+    chunks.into_iter().zip(pieces)
 }
 
 /// Cuts a block into chunks of whole lines, several for each thread, of `least` bytes or more.
@@ -127,9 +142,8 @@ fn cut(block: &[u8], least: usize) -> Vec<&[u8]> {
 }
 
 /// Parses lines up to the first fault, or up to and including the line of the entry after `most`.
-fn parse<T: Value>(header: &Header, lines: &[u8], most: u64) -> Chunk<T> {
-    let triplets = Triplets { rows: Vec::new(), cols: Vec::new(), vals: Vec::new() };
-    let mut chunk = Chunk { triplets, stored: 0, lines: 0, fault: None };
+pub(super) fn parse<T: Value>(header: &Header, lines: &[u8], most: u64) -> Chunk<T> {
+    let mut chunk = Chunk { entries: Entries::new(), stored: 0, lines: 0, fault: None };
     for line in lines.split_inclusive(|b| *b == b'\n') {
         chunk.lines += 1;
         if line.len() > LINE_BYTES {
@@ -140,8 +154,8 @@ fn parse<T: Value>(header: &Header, lines: &[u8], most: u64) -> Chunk<T> {
             continue;
         }
         let parsed = match header.format {
-            Format::Coordinate => entry(header, line, &mut chunk.triplets),
-            Format::Array => value(header, Words::of(line), 0).map(|v| chunk.triplets.vals.push(v)),
+            Format::Coordinate => entry(header, line, &mut chunk.entries),
+            Format::Array => value(header, Words::of(line), 0).map(|v| chunk.entries.vals.push(v)),
         };
         if let Err(kind) = parsed {
             chunk.fault = Some((chunk.lines, kind));
@@ -156,7 +170,7 @@ fn parse<T: Value>(header: &Header, lines: &[u8], most: u64) -> Chunk<T> {
 }
 
 /// Row, column and value of a line, and of its mirror image.
-fn entry<T: Value>(header: &Header, line: &[u8], triplets: &mut Triplets<T>) -> Result<(), ErrorKind> {
+fn entry<T: Value>(header: &Header, line: &[u8], entries: &mut Entries<T>) -> Result<(), ErrorKind> {
     let mut words = Words::of(line);
     let missing = |found| ErrorKind::Missing {
         found,
@@ -186,7 +200,7 @@ fn entry<T: Value>(header: &Header, line: &[u8], triplets: &mut Triplets<T>) -> 
         return Err(ErrorKind::SkewDiagonal(row));
     }
     let value = value(header, words, 2)?;
-    triplets.push(symmetry, (row - 1) as u32, (column - 1) as u32, value);
+    entries.push(symmetry, (row - 1) as u32, (column - 1) as u32, value);
     Ok(())
 }
 
@@ -207,90 +221,4 @@ fn value<T: Value>(header: &Header, mut words: Words<'_>, before: usize) -> Resu
     };
     words.expect_end()?;
     Ok(value)
-}
-
-impl<T: Value> Triplets<T> {
-    fn push(&mut self, symmetry: Symmetry, row: u32, col: u32, value: T) {
-        self.rows.push(row);
-        self.cols.push(col);
-        self.vals.push(value);
-        if symmetry != Symmetry::General && row != col {
-            self.rows.push(col);
-            self.cols.push(row);
-            // The conjugate has the same real part.
-            let negate = symmetry == Symmetry::SkewSymmetric;
-            self.vals.push(if negate { T::from_f64(-value.as_f64()) } else { value });
-        }
-    }
-
-    /// Appends a chunk; `before` values of an array came before it.
-    fn extend(&mut self, header: &Header, chunk: Self, before: u64) -> Result<(), Error> {
-        if header.format == Format::Array {
-            let mut position = Position::after(header, before);
-            for value in chunk.vals {
-                let (row, col) = position.next(header);
-                if value != T::default() {
-                    self.push(header.symmetry, row, col, value);
-                }
-            }
-            return Ok(());
-        }
-        self.rows.extend(chunk.rows);
-        self.cols.extend(chunk.cols);
-        self.vals.extend(chunk.vals);
-        Ok(())
-    }
-
-    /// Gives back what the arrays did not grow into.
-    fn shrink(&mut self) {
-        self.rows.shrink_to_fit();
-        self.cols.shrink_to_fit();
-        self.vals.shrink_to_fit();
-    }
-}
-
-/// The row and column of an array's next value: down the columns, of the lower triangle where that alone is stored.
-struct Position {
-    row: u64,
-    col: u64,
-}
-
-impl Position {
-    fn after(header: &Header, values: u64) -> Self {
-        if header.symmetry == Symmetry::General {
-            let rows = header.rows.max(1);
-            return Self { row: values % rows, col: values / rows };
-        }
-        let mut position = Self { row: Self::top(header, 0), col: 0 };
-        let mut left = values;
-        while left > 0 {
-            let step = left.min(header.rows - position.row);
-            position.row += step;
-            left -= step;
-            position.wrap(header);
-        }
-        position
-    }
-
-    fn next(&mut self, header: &Header) -> (u32, u32) {
-        let here = (self.row as u32, self.col as u32);
-        self.row += 1;
-        self.wrap(header);
-        here
-    }
-
-    fn wrap(&mut self, header: &Header) {
-        if self.row >= header.rows {
-            self.col += 1;
-            self.row = Self::top(header, self.col);
-        }
-    }
-
-    fn top(header: &Header, col: u64) -> u64 {
-        match header.symmetry {
-            Symmetry::General => 0,
-            Symmetry::SkewSymmetric => col + 1,
-            Symmetry::Symmetric | Symmetry::Hermitian => col,
-        }
-    }
 }

@@ -40,8 +40,11 @@
 
 mod blocks;
 mod body;
+mod entries;
 mod error;
 mod header;
+mod options;
+mod part;
 mod token;
 mod write;
 
@@ -49,8 +52,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+pub use entries::Entries;
 pub use error::{Error, ErrorKind};
 pub use header::{Field, Format, Header, Symmetry};
+pub use part::{Part, Summary};
 use spmv_core::{Csr, Offset, Value};
 pub use write::{Writer, write};
 
@@ -90,11 +95,7 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header, Error> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader {
-    real_part: bool,
-    max_entries: Option<u64>,
-    max_rows: Option<u64>,
-    block_bytes: usize,
-    chunk_bytes: usize,
+    options: options::Options,
 }
 
 impl Default for Reader {
@@ -106,19 +107,13 @@ impl Default for Reader {
 impl Reader {
     /// Refuses complex matrices, and implausibly many rows and entries.
     pub const fn new() -> Self {
-        Self {
-            real_part: false,
-            max_entries: None,
-            max_rows: None,
-            block_bytes: blocks::BLOCK_BYTES,
-            chunk_bytes: body::CHUNK_BYTES,
-        }
+        Self { options: options::Options::new() }
     }
 
     /// Whether to take the real part of a complex matrix. [`read_with_header`](Self::read_with_header) says whether one was.
     #[must_use]
     pub const fn real_part(mut self, yes: bool) -> Self {
-        self.real_part = yes;
+        self.options.real_part = yes;
         self
     }
 
@@ -127,7 +122,7 @@ impl Reader {
     /// have even one.
     #[must_use]
     pub const fn max_entries(mut self, entries: u64) -> Self {
-        self.max_entries = Some(entries);
+        self.options.max_entries = Some(entries);
         self
     }
 
@@ -135,7 +130,7 @@ impl Reader {
     /// it is): row offsets take memory that a header of a few bytes does not justify.
     #[must_use]
     pub const fn max_rows(mut self, rows: u64) -> Self {
-        self.max_rows = Some(rows);
+        self.options.max_rows = Some(rows);
         self
     }
 
@@ -187,27 +182,65 @@ impl Reader {
         self.read_from(text)
     }
 
+    /// Reads one of several parts of a file: about as many bytes in each, with ends between lines. Together they are the file, in the
+    /// order of their indices, so that several processes can read it at once. Of a gzipped file, which can be inflated from its
+    /// beginning alone, part 0 has everything.
+    ///
+    /// What is wrong in the lines of the part is not an error yet: [`Part::check`] says it, with line numbers of the whole file.
+    ///
+    /// ```
+    /// use spmv_io::matrix_market::{Part, Reader};
+    /// let path = std::env::temp_dir().join(format!("parts-{}.mtx", std::process::id()));
+    /// std::fs::write(&path, "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 4.0\n2 1 0.5\n2 2 4.0\n")?;
+    /// let parts = [0, 1].map(|part| Reader::new().read_part::<f64>(&path, part, 2));
+    /// let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+    /// let summaries: Vec<_> = parts.iter().map(Part::summary).collect();
+    /// let mut nnz = 0;
+    /// for (i, part) in parts.into_iter().enumerate() {
+    ///     part.check(i, &summaries)?;
+    ///     nnz += part.into_entries(i, &summaries).vals.len();
+    /// }
+    /// assert_eq!(nnz, 3);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// O(bytes / (parts * threads)) time; memory of the part's entries, and of a block. Panics if there is no such part.
+    ///
+    /// # Errors
+    /// [`Error`] of the header, of limits, and of reading.
+    pub fn read_part<T: Value>(
+        &self,
+        path: impl AsRef<Path>,
+        part: usize,
+        parts: usize,
+    ) -> Result<Part<T>, Error> {
+        part::read(&self.options, path.as_ref(), part, parts)
+    }
+
     fn read_all<T: Value, O: Offset>(&self, source: impl Read) -> Result<(Header, Csr<T, O>), Error> {
-        let mut blocks = blocks::Blocks::open(source, self.block_bytes)?;
+        let mut blocks = blocks::Blocks::open(source, self.options.block_bytes)?;
         let (header, line) = header::read(&mut blocks)?;
-        let matrix = body::read(self, &header, blocks, line)?;
+        let matrix = body::read(&self.options, &header, blocks, line)?;
         Ok((header, matrix))
     }
 
     /// Bytes of a block, to put its end anywhere in tests.
     #[cfg(test)]
     const fn block_bytes(mut self, bytes: usize) -> Self {
-        self.block_bytes = bytes;
+        self.options.block_bytes = bytes;
         self
     }
 
     /// Least bytes of a chunk, to put its end anywhere in tests.
     #[cfg(test)]
     const fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.chunk_bytes = bytes;
+        self.options.chunk_bytes = bytes;
         self
     }
 }
 
+#[cfg(test)]
+mod parts_tests;
 #[cfg(test)]
 mod tests;
