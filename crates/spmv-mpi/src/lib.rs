@@ -10,6 +10,8 @@ mod exchange;
 #[cfg(feature = "mpi")]
 mod ffi;
 #[cfg(feature = "mpi")]
+mod matrix;
+#[cfg(feature = "mpi")]
 mod peers;
 #[cfg(feature = "mpi")]
 mod rows;
@@ -18,6 +20,8 @@ mod session;
 
 #[cfg(feature = "mpi")]
 pub use error::{Error, Result};
+#[cfg(feature = "mpi")]
+pub use matrix::DistMatrix;
 #[cfg(feature = "mpi")]
 pub use peers::MpiPeers;
 #[cfg(feature = "mpi")]
