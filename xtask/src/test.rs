@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     rest: Vec<String>,
 }
 
-/// What a backend needs of the machine. A new backend is a new row in [`BACKENDS`].
+/// What a backend needs of the machine, or `spmv-mpi`. A new backend is a new row in [`BACKENDS`].
 struct Needs {
     backend: &'static str,
     /// What was found, or what is missing.
@@ -33,7 +33,7 @@ struct Needs {
     otherwise: &'static str,
 }
 
-const BACKENDS: [Needs; 4] = [
+const BACKENDS: [Needs; 5] = [
     Needs { backend: "cpu", probe: cpu, packages: &[], otherwise: "" },
     Needs { backend: "cuda", probe: cuda, packages: &[], otherwise: "needs an NVIDIA GPU and its driver" },
     Needs {
@@ -48,7 +48,18 @@ const BACKENDS: [Needs; 4] = [
         packages: &["mesa-vulkan-drivers", "libvulkan1"],
         otherwise: "install a Vulkan driver",
     },
+    Needs {
+        backend: MPI,
+        probe: mpi,
+        packages: &["libopenmpi-dev", "openmpi-bin", "libclang-dev"],
+        otherwise: "install an MPI library with its mpicc and mpiexec, and libclang",
+    },
 ];
+
+/// No backend, but tested where it is found, as they are: the feature of `spmv-mpi` that its tests need.
+const MPI: &str = "mpi";
+/// The same, for a build of the workspace.
+const MPI_FEATURE: &str = "spmv-mpi/mpi";
 
 fn cpu() -> Result<String, &'static str> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -84,6 +95,42 @@ fn wgpu() -> Result<String, &'static str> {
     }
 }
 
+/// What building against MPI and starting processes take.
+fn mpi() -> Result<String, &'static str> {
+    if std::env::consts::OS != "linux" {
+        return Err("tested on Linux alone");
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let program = |variable: &str, name: &str| {
+        let name = std::env::var(variable).unwrap_or_else(|_| name.into());
+        std::env::split_paths(&path).map(|folder| folder.join(&name)).find(|path| path.is_file())
+    };
+    program("MPICC", "mpicc").ok_or("no compiler (mpicc)")?;
+    let mpiexec = program("MPIEXEC", "mpiexec").ok_or("no launcher (mpiexec)")?;
+    let folders = std::env::var_os("LIBCLANG_PATH").map(PathBuf::from).into_iter();
+    let folders = folders.chain(LIBRARIES.iter().map(PathBuf::from)).chain(llvm_folders());
+    folders.into_iter().find(|folder| has_libclang(folder)).ok_or("no libclang, which reads mpi.h")?;
+    Ok(mpiexec.display().to_string())
+}
+
+/// Where Debian has its versions of libclang.
+fn llvm_folders() -> impl Iterator<Item = PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let versions = versions.filter(|entry| entry.file_name().to_string_lossy().starts_with("llvm-"));
+    versions.map(|entry| entry.path().join("lib"))
+}
+
+fn has_libclang(folder: &Path) -> bool {
+    let mut files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.any(|entry| entry.file_name().to_str().is_some_and(is_libclang))
+}
+
+/// `libclang.so`, `libclang-14.so.1` and their like, but not `libclang-cpp.so`.
+fn is_libclang(name: &str) -> bool {
+    let version = name.strip_prefix("libclang").and_then(|rest| rest.split_once(".so"));
+    version.is_some_and(|(version, _)| version.chars().all(|c| c == '-' || c == '.' || c.is_ascii_digit()))
+}
+
 /// Where loaders are on Linux.
 const LIBRARIES: [&str; 6] = [
     "/usr/lib/x86_64-linux-gnu",
@@ -116,6 +163,12 @@ enum State {
 }
 
 impl Needs {
+    /// The state after what is missing was installed, where that needs no question.
+    fn found_or_installed(&self) -> anyhow::Result<State> {
+        let state = self.state();
+        Ok(if install(&state)? { self.state() } else { state })
+    }
+
     fn state(&self) -> State {
         match (self.probe)() {
             Ok(found) => State::Ok(found),
@@ -186,10 +239,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut states = Vec::new();
     for needs in &BACKENDS {
         let used = is_member(needs.backend);
-        let mut state = needs.state();
-        if used && install(&state)? {
-            state = needs.state();
-        }
+        let state = if used { needs.found_or_installed()? } else { needs.state() };
         println!("{}", row(needs.backend, &state, used));
         states.push((needs.backend, state, used));
     }
@@ -198,36 +248,75 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         bail!("{}", unmet.join("; "));
     }
     let root = metadata.workspace_root.as_std_path();
+    let has_mpi = states.iter().any(|(name, state, _)| *name == MPI && matches!(state, State::Ok(_)));
+    let run = Run { args, root, has_mpi };
     match args.rest[..] {
-        [] => every(args, root, &metadata),
-        _ => crate::command::succeed(args.cargo(root).args(&args.rest)),
+        [] => run.every(&metadata),
+        _ => crate::command::succeed(run.cargo().args(&args.rest)),
     }
+}
+
+/// The feature of `spmv-mpi`, where the machine has MPI or it can be installed.
+///
+/// # Errors
+/// If it cannot be installed where that needs no question.
+pub(crate) fn mpi_feature() -> anyhow::Result<Option<&'static str>> {
+    let needs = BACKENDS.iter().find(|needs| needs.backend == MPI).expect("a row");
+    Ok(matches!(needs.found_or_installed()?, State::Ok(_)).then_some(MPI_FEATURE))
 }
 
 /// The conformance suites whose drivers compile kernels, each on one core: these two run side by side.
 const SUITES: [&str; 2] = ["conformance-opencl", "conformance-wgpu"];
 
-/// Builds every test; then runs all but [`SUITES`], one after the other, then those, then doc-tests.
-fn every(args: &Args, root: &Path, metadata: &Metadata) -> anyhow::Result<()> {
-    // Not nextest, which starts a process for each of the suites' thousands of cases, and has no doc-tests.
-    let tests = metadata.packages.iter().flat_map(|package| &package.targets).filter(|target| {
-        // Those of features that are off are not built.
-        target.kind.contains(&TargetKind::Test) && target.required_features.is_empty()
-    });
-    let others: BTreeSet<&str> =
-        tests.map(|target| &*target.name).filter(|name| !SUITES.contains(name)).collect();
-    let others = ["--lib", "--bins"].into_iter().chain(others.iter().flat_map(|name| ["--test", name]));
-    let others: Vec<&str> = others.collect();
-    let suites = SUITES.map(|suite| ["--test", suite]);
-    crate::command::succeed(args.cargo(root).arg("--no-run").args(&others).args(suites.as_flattened()))?;
-    crate::command::succeed(args.cargo(root).args(&others))?;
-    let [first, second] = suites.map(|suite| {
-        let mut cargo = args.cargo(root);
-        cargo.args(suite);
+/// Tests of the workspace on this machine.
+struct Run<'a> {
+    args: &'a Args,
+    root: &'a Path,
+    /// Whether the tests of `spmv-mpi` are built and run. With the others, since a build of that crate by itself would build most of
+    /// the workspace again, with the features that it has by itself.
+    has_mpi: bool,
+}
+
+impl Run<'_> {
+    /// Builds every test; then runs all but [`SUITES`], one after the other, then those, then doc-tests.
+    fn every(&self, metadata: &Metadata) -> anyhow::Result<()> {
+        // Not nextest, which starts a process for each of the suites' thousands of cases, and has no doc-tests.
+        let tests = metadata.packages.iter().flat_map(|package| &package.targets).filter(|target| {
+            // Those of features that are off are not built.
+            let is_on = |feature: &String| self.has_mpi && feature == MPI;
+            target.kind.contains(&TargetKind::Test) && target.required_features.iter().all(is_on)
+        });
+        let others: BTreeSet<&str> =
+            tests.map(|target| &*target.name).filter(|name| !SUITES.contains(name)).collect();
+        let others = ["--lib", "--bins"].into_iter().chain(others.iter().flat_map(|name| ["--test", name]));
+        let others: Vec<&str> = others.collect();
+        let suites = SUITES.map(|suite| ["--test", suite]);
+        crate::command::succeed(self.cargo().arg("--no-run").args(&others).args(suites.as_flattened()))?;
+        crate::command::succeed(self.cargo().args(&others))?;
+        let [first, second] = suites.map(|suite| {
+            let mut cargo = self.cargo();
+            cargo.args(suite);
+            cargo
+        });
+        at_once(first, second)?;
+        crate::command::succeed(self.cargo().arg("--doc"))
+    }
+
+    /// `cargo test` of the workspace.
+    fn cargo(&self) -> Command {
+        let mut cargo = Command::new(crate::command::cargo());
+        cargo.args(["test", "--workspace"]).current_dir(self.root);
+        if self.has_mpi {
+            cargo.args(["--features", MPI_FEATURE]);
+        }
+        if self.args.release {
+            cargo.arg("--release");
+        }
+        if self.args.full {
+            cargo.env("SPMV_FULL", "1");
+        }
         cargo
-    });
-    at_once(first, second)?;
-    crate::command::succeed(args.cargo(root).arg("--doc"))
+    }
 }
 
 /// Runs both at once, and prints what the first says when both have ended.
@@ -246,19 +335,6 @@ impl Args {
     /// All tests, exhaustively or not.
     pub(crate) fn of(full: bool) -> Self {
         Self { full, ..Self::default() }
-    }
-
-    /// `cargo test` of the workspace.
-    fn cargo(&self, root: &Path) -> Command {
-        let mut cargo = Command::new(crate::command::cargo());
-        cargo.args(["test", "--workspace"]).current_dir(root);
-        if self.release {
-            cargo.arg("--release");
-        }
-        if self.full {
-            cargo.env("SPMV_FULL", "1");
-        }
-        cargo
     }
 }
 
@@ -319,6 +395,14 @@ mod tests {
         assert!(found(&["nowhere", root], "Cargo.toml").is_some());
         assert!(found(&[&format!("{root}/Cargo.toml")], ".toml").is_some());
         assert_eq!(found(&[root], "Cargo.nothing"), None);
+    }
+
+    #[test]
+    fn libclang_is_found_by_its_names() {
+        assert!(["libclang.so", "libclang.so.1", "libclang-14.so.14.0.6"].into_iter().all(is_libclang));
+        let others = ["libclang-cpp.so.14", "libclang_rt.asan.so", "libclang.a", "clang.so"];
+        assert!(!others.into_iter().any(is_libclang));
+        assert!(!has_libclang(Path::new("nowhere")));
     }
 
     #[test]

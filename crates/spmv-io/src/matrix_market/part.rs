@@ -14,7 +14,7 @@ use super::error::{Error, ErrorKind};
 use super::header::{self, Format, Header};
 use super::options::Options;
 
-/// Some lines of a file, parsed up to the first that is at fault: [`Reader::read_part`].
+/// Some lines of a file, parsed up to the first that is at fault: [`Reader::read_part`](super::Reader::read_part).
 #[derive(Debug)]
 pub struct Part<T> {
     options: Options,
