@@ -17,6 +17,8 @@ mod peers;
 mod rows;
 #[cfg(feature = "mpi")]
 mod session;
+#[cfg(feature = "mpi")]
+mod transpose;
 
 #[cfg(feature = "mpi")]
 pub use error::{Error, Result};
@@ -28,3 +30,5 @@ pub use peers::MpiPeers;
 pub use rows::{OwnRows, exchange_requests, read, scatter};
 #[cfg(feature = "mpi")]
 pub use session::{Session, end_all_on_error, init, run};
+#[cfg(feature = "mpi")]
+pub use transpose::transpose;

@@ -160,3 +160,46 @@ pub(crate) fn pages(peers: &MpiPeers) {
         assert!((found - expected).abs() < 1e-9, "{found} {expected}");
     }
 }
+
+/// The transpose is that of one process, and least squares of both solve what they solve there.
+pub(crate) fn transposed(peers: &MpiPeers) {
+    let context = peers.context(&device()).expect("one device");
+    let a = poisson(9, 0.2);
+    let given = (peers.rank() == 0).then(|| (a.view(), ranges(&a, 1, peers.size())));
+    let own = spmv_mpi::scatter(peers, 0, given).expect("rows");
+    let columns = ranges(&a, 0, peers.size());
+    let transposed = spmv_mpi::transpose(peers, &own, columns.clone()).expect("a transpose");
+    let expected = a.view().transpose();
+    let here = columns.range(peers.rank());
+    assert_eq!(transposed.rows.n_rows() as u64, here.end - here.start);
+    for (at, row) in here.clone().enumerate() {
+        let ends = &transposed.rows.row_ptr()[at..at + 2];
+        let entries = (ends[0] as usize..ends[1] as usize)
+            .map(|e| (transposed.rows.cols()[e], transposed.rows.vals()[e]));
+        let expected = expected.row(row as usize).map(|(col, val)| (u64::from(col), val));
+        assert!(entries.eq(expected), "row {row}");
+    }
+    let strange = Ranges::even(3, peers.size());
+    let e = spmv_mpi::transpose(peers, &own, strange).expect_err("other ranges").to_string();
+    assert!(e.contains("ranges of 3 columns"), "{e}");
+    let plan = spmv::Options::default();
+    let back = spmv_mpi::transpose(peers, &transposed, own.ranges.clone()).expect("a transpose");
+    assert_eq!(back, own);
+    let exact: Vec<f64> = (0..a.n_cols()).map(|i| input(i, false)).collect();
+    let b = oracle::multiply(a.view(), 1.0, &exact, 0.0, &vec![0.0; a.n_rows()]).y;
+    // Both cut alike, as vectors are.
+    let even = own.ranges.clone();
+    let transposed = spmv_mpi::transpose(peers, &own, even).expect("a transpose");
+    let of =
+        |rows| DistMatrix::from_local_rows(&context, peers, rows, &plan).expect("a matrix").into_matrix();
+    let rows = own.ranges.range(peers.rank());
+    let (a, transposed) = (of(own), of(transposed));
+    let b = context.upload(&self::own(&b, rows.clone())).expect("memory");
+    let mut x = a.zeros_x().expect("memory");
+    let mut options = Options { relative: 1e-12, ..Options::default() };
+    let report = spmv_solvers::lsmr(&a, &transposed, &b, &mut x, &mut options).expect("a solution");
+    assert!(report.has_converged(), "{report:?}");
+    for (found, exact) in x.to_vec().expect("values").iter().zip(self::own(&exact, rows)) {
+        assert!((found - exact).abs() < 1e-5, "{found} {exact}");
+    }
+}
