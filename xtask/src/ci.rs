@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Ok(())
     })?;
     sections.run("test", || test::run(&test::Args::of(args.full)))?;
-    sections.run("reproduce", reproduce)?;
+    sections.run("reproduce", || reproduce(args.full))?;
     if args.full {
         sections.run("facade", || {
             let of_facade = FEATURES.split(',').filter(|feature| feature.starts_with("spmv/"));
@@ -108,13 +108,13 @@ fn features(alone: bool, has_mpi: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Previews of every table and figure of the papers, on the CPU and on the OpenCL device if one is required. Side by side:
+/// Previews of every table and figure of the papers on the CPU, with `all` also on the OpenCL device if one is required. Side by side:
 /// nothing follows from their times.
-fn reproduce() -> anyhow::Result<()> {
+fn reproduce(all: bool) -> anyhow::Result<()> {
     // The section `test` built it, for one of its tests. Cargo would build it again, with the features that it has by itself.
     let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
     let bench = metadata.target_directory.join("debug").join(format!("spmv-bench{EXE_SUFFIX}"));
-    let backends = if env::lists("SPMV_REQUIRE", "opencl") { "cpu,opencl" } else { "cpu" };
+    let backends = if all && env::lists("SPMV_REQUIRE", "opencl") { "cpu,opencl" } else { "cpu" };
     let start = |paper: &'static str| {
         let mut bench = Command::new(&bench);
         bench.args(["reproduce", paper, "all", "--quick", "--backend", backends]).stdout(Stdio::null());
