@@ -20,7 +20,7 @@ const HEARD_BYTES: usize = 64 << 10;
 /// The processes of an MPI communicator: [`Peers`] of devices of parts.
 ///
 /// Only the thread that initialized MPI may use it; on others every method is an error ([`Error::Thread`]), and what is dropped there
-/// is left to `MPI_Finalize`. Clones share a communicator.
+/// is left to `MPI_Finalize`. Clones share a communicator, which all processes drop: MPI frees it together.
 ///
 /// ```no_run
 /// use spmv::parts::{Peers, Reduction};

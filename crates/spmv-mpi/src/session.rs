@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 use std::panic;
+use std::thread;
+use std::time::Duration;
 
 use mpi::environment::{self, Threading, Universe};
 use mpi::topology::{Communicator, SimpleCommunicator};
@@ -12,6 +14,8 @@ use crate::peers::MpiPeers;
 
 /// Code with which a process ends all others, that of a Rust program that panics.
 const FAILED: i32 = 101;
+/// What launchers may take to forward what a process printed. MPICH's drops what it has not forwarded when all are to end.
+const FORWARDED: Duration = Duration::from_millis(100);
 
 /// MPI, until it is dropped: then it is finalized. Drop it last, on the thread that made it.
 ///
@@ -110,18 +114,19 @@ fn end_all_on_panic() {
     let name = name();
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        before(info);
         // Without MPI there is nobody to end: it was finalized already.
         if environment::is_finalized() {
-            return;
+            return before(info);
         }
         eprintln!("{name} panicked; all processes end");
+        before(info);
         end_all();
     }));
 }
 
 /// Ends all processes.
 fn end_all() -> ! {
+    thread::sleep(FORWARDED);
     match ffi::check() {
         Ok(()) => SimpleCommunicator::world().abort(FAILED),
         // This thread may not call MPI. A process that ends without MPI_Finalize ends the others too: whoever started them sees to

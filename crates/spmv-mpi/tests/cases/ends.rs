@@ -8,7 +8,7 @@ use spmv_mpi::{Error, MpiPeers};
 
 use crate::Case;
 use crate::exchanges::ring;
-use crate::launch::world;
+use crate::launch::{passes, world};
 
 /// Each waits for ever unless the failure of one ends all.
 pub(crate) const CASES: [(&str, Case); 5] = [
@@ -23,8 +23,30 @@ pub(crate) const CASES: [(&str, Case); 5] = [
 const FAILING: usize = 2;
 const WITHIN: Duration = Duration::from_secs(10);
 
+/// A case that initializes MPI itself.
+pub(crate) const AFTER_THE_END: &str = "what_outlives_mpi_is_an_error_to_use_and_none_to_drop";
+
 pub(crate) fn trials() -> impl Iterator<Item = Trial> {
-    CASES.iter().map(|(name, _)| Trial::test(format!("4/{name}"), move || Ok(ends(name)?)))
+    let after = Trial::test(format!("2/{AFTER_THE_END}"), || Ok(passes(&[AFTER_THE_END], 2)?));
+    let ends = |(name, _): &(&'static str, Case)| {
+        let name = *name;
+        Trial::test(format!("4/{name}"), move || Ok(ends(name)?))
+    };
+    CASES.iter().map(ends).chain([after])
+}
+
+pub(crate) fn after_the_end() {
+    let session = spmv_mpi::init().expect("MPI");
+    assert_eq!(spmv_mpi::init().err(), Some(Error::Initialized));
+    let peers = session.peers().expect("the world");
+    assert_eq!(peers.size(), 2, "is mpiexec that of the library?");
+    let mut exchange = peers.exchange(&ring(&peers, 3), 8).expect("a halo");
+    exchange.run(&mut || ()).expect("an exchange");
+    drop(session);
+    assert_eq!(peers.agree(Ok::<(), Error>(())), Err(Error::NotRunning));
+    let mut times = 0;
+    let refused = exchange.run(&mut || times += 1).expect_err("MPI has ended");
+    assert_eq!((refused.to_string(), times), (Error::NotRunning.to_string(), 1));
 }
 
 fn ends(case: &str) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use spmv::parts::{Halo, Peers, Receive, Send};
+use spmv::parts::{Halo, Peers, Receive, Reduction, Send};
 use spmv_mpi::MpiPeers;
 
 /// Each process sends `n` values to the next and receives as many of the one before.
@@ -95,15 +95,58 @@ pub(crate) fn work_is_done_once(peers: &MpiPeers) {
     }
 }
 
-/// A process that works for long still sends what the others wait for.
+/// Messages of which MPI is given several pieces.
+pub(crate) fn long_messages(peers: &MpiPeers) {
+    let (n, before) = (2_500_000, (peers.rank() + peers.size() - 1) % peers.size());
+    let number = |rank: usize, i: usize| (1 + rank * n + i) as f64;
+    let mut exchange = peers.exchange(&ring(peers, n), 8).expect("a halo");
+    for (i, bytes) in exchange.sent().chunks_exact_mut(8).enumerate() {
+        bytes.copy_from_slice(&number(peers.rank(), i).to_le_bytes());
+    }
+    exchange.run(&mut || ()).expect("an exchange");
+    let arrived = exchange.ghosts().chunks_exact(8).enumerate();
+    let wrong = arrived.filter(|(i, bytes)| **bytes != number(before, *i).to_le_bytes()).count();
+    assert_eq!(wrong, 0);
+}
+
+/// MPI was initialized for one thread. Others are refused, and what they drop does no harm.
+pub(crate) fn other_threads(peers: &MpiPeers) {
+    let mut exchange = peers.exchange(&ring(peers, 5000), 8).expect("a halo");
+    let dropped = peers.exchange(&ring(peers, 5000), 8).expect("a halo");
+    let on_another = std::thread::spawn({
+        let peers = peers.clone();
+        move || {
+            drop(dropped);
+            let mut times = 0;
+            let refused = [
+                peers.reduce(Reduction::Sum, &mut [0.0]).expect_err("another thread"),
+                exchange.run(&mut || times += 1).expect_err("another thread"),
+                peers.exchange(&Halo::default(), 8).expect_err("another thread"),
+            ];
+            for e in refused {
+                assert!(e.to_string().starts_with("only the thread that initialized MPI"), "{e}");
+            }
+            assert_eq!(times, 1);
+            exchange
+        }
+    });
+    let mut exchange = on_another.join().expect("no panic");
+    exchange.run(&mut || ()).expect("back where MPI may be called");
+}
+
+/// A process that works for long still takes what others send, though they send it after its work began: a library that makes progress
+/// within calls alone would have them wait for the work's end.
 pub(crate) fn progress(peers: &MpiPeers) {
     const WORK: Duration = Duration::from_secs(1);
     let mut exchange = peers.exchange(&ring(peers, 1 << 20), 8).expect("a halo");
     peers.agree_on("a start", 0).expect("all together");
+    if peers.rank() == 0 {
+        return exchange.run(&mut || std::thread::sleep(WORK)).expect("an exchange");
+    }
+    std::thread::sleep(WORK / 10);
     let begin = Instant::now();
-    let works = peers.rank() == 0;
-    exchange.run(&mut || std::thread::sleep(if works { WORK } else { Duration::ZERO })).expect("an exchange");
-    assert!(works || begin.elapsed() < WORK / 2, "{:?}", begin.elapsed());
+    exchange.run(&mut || ()).expect("an exchange");
+    assert!(begin.elapsed() < WORK / 2, "{:?}", begin.elapsed());
 }
 
 pub(crate) fn unexpected(peers: &MpiPeers) {

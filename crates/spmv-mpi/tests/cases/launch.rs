@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// A process of a world.
 pub(crate) struct Child {
-    cases: String,
+    pub(crate) cases: String,
     size: usize,
 }
 
