@@ -31,8 +31,8 @@ const BUDGET: Duration = Duration::from_secs(15 * 60);
 
 /// Features that are off by default, of the bench and of the facade: both use the same libraries. Tests with the facade's build
 /// them for minutes, so they run every night.
-const FEATURES: &str = "spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/fit,spmv/io,spmv/nalgebra-sparse,spmv/sprs,\
-    spmv-solvers/io";
+const FEATURES: &str = "spmv-bench/metis,spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/fit,spmv/io,spmv/nalgebra-sparse,\
+    spmv/sprs,spmv-partition/metis,spmv-solvers/io";
 
 /// Seconds of fuzzing.
 const FUZZ_S: u64 = 300;
@@ -73,13 +73,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Ok(())
     })?;
     sections.run("test", || test::run(&test::Args::of(args.full)))?;
-    sections.run("reproduce", reproduce)?;
+    sections.run("reproduce", || reproduce(args.full))?;
     if args.full {
         sections.run("facade", || {
             let of_facade = FEATURES.split(',').filter(|feature| feature.starts_with("spmv/"));
             let features = of_facade.collect::<Vec<_>>().join(",");
             let test = ["test", "-p", "spmv", "--no-default-features", "--features", &features];
             succeed(cargo_in_root()?.args(test))
+        })?;
+        sections.run("metis", || {
+            succeed(cargo_in_root()?.args(["test", "-p", "spmv-partition", "--features", "metis"]))
         })?;
         sections.run("fuzz", || fuzz::run(&fuzz::Args::of(FUZZ_S)))?;
     }
@@ -105,13 +108,13 @@ fn features(alone: bool, has_mpi: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Previews of every table and figure of the papers, on the CPU and on the OpenCL device if one is required. Side by side:
+/// Previews of every table and figure of the papers on the CPU, with `all` also on the OpenCL device if one is required. Side by side:
 /// nothing follows from their times.
-fn reproduce() -> anyhow::Result<()> {
+fn reproduce(all: bool) -> anyhow::Result<()> {
     // The section `test` built it, for one of its tests. Cargo would build it again, with the features that it has by itself.
     let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
     let bench = metadata.target_directory.join("debug").join(format!("spmv-bench{EXE_SUFFIX}"));
-    let backends = if env::lists("SPMV_REQUIRE", "opencl") { "cpu,opencl" } else { "cpu" };
+    let backends = if all && env::lists("SPMV_REQUIRE", "opencl") { "cpu,opencl" } else { "cpu" };
     let start = |paper: &'static str| {
         let mut bench = Command::new(&bench);
         bench.args(["reproduce", paper, "all", "--quick", "--backend", backends]).stdout(Stdio::null());

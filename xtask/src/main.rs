@@ -1,4 +1,4 @@
-//! Commands of the workspace: `cargo xtask bench | fit | predict | reproduce | solve | train | test | ci | fuzz | tidy | kernels | weight`.
+//! Commands of the workspace: `cargo xtask bench | fit | partition | predict | reproduce | solve | train | test | ci | fuzz | tidy | kernels | weight`.
 // Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
@@ -35,6 +35,9 @@ enum Command {
     /// Shows tables and figures of the papers, their numbers next to ours.
     #[command(disable_help_flag = true)]
     Reproduce(workshop::Args),
+    /// Counts what the parts of a matrix hold and exchange, by several ways to choose them.
+    #[command(disable_help_flag = true)]
+    Partition(workshop::Args),
     /// Times handing matrices over, in products of them, on every device found.
     #[command(disable_help_flag = true)]
     Prepare(workshop::Args),
@@ -64,6 +67,7 @@ fn main() -> anyhow::Result<()> {
         Command::Fit(args) => workshop::run("fit", &args),
         Command::Predict(args) => workshop::run("predict", &args),
         Command::Reproduce(args) => workshop::run("reproduce", &args),
+        Command::Partition(args) => workshop::run("partition", &args),
         Command::Prepare(args) => workshop::run("prepare", &args),
         Command::Solve(args) => workshop::run("solve", &args),
         Command::Train(args) => workshop::run("train", &args),

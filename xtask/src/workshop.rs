@@ -5,8 +5,8 @@ use std::process::Command;
 
 use cargo_metadata::MetadataCommand;
 
-/// Features that take minutes to build: the argument that needs one, and its name.
-const FEATURES: [(&str, &str); 2] = [("--peers", "peers"), ("train", "train")];
+/// Features that take minutes or a C compiler to build: the argument that needs one, and its name.
+const FEATURES: [(&str, &str); 3] = [("--peers", "peers"), ("train", "train"), ("metis", "metis")];
 
 /// What follows the command's name.
 #[derive(Debug, clap::Args)]
@@ -46,8 +46,14 @@ fn become_command(command: &mut Command) -> anyhow::Result<()> {
 }
 
 fn features(command: &str, rest: &[OsString]) -> impl Iterator<Item = &'static str> {
-    let needed = FEATURES.iter().filter(move |(by, _)| command == *by || rest.iter().any(|arg| arg == by));
+    let needed =
+        FEATURES.iter().filter(move |(by, _)| command == *by || rest.iter().any(|arg| names(arg, by)));
     needed.map(|(_, feature)| *feature)
+}
+
+/// Whether an argument is the one, or names it: `--by=rows,metis`.
+fn names(arg: &OsString, by: &str) -> bool {
+    arg.to_str().is_some_and(|arg| arg.split(['=', ',']).any(|word| word == by))
 }
 
 #[cfg(test)]
@@ -78,5 +84,8 @@ mod tests {
         assert_eq!(of("bench", &["--suite"]), [""; 0]);
         assert_eq!(of("bench", &["--suite", "--peers"]), ["peers"]);
         assert_eq!(of("train", &["--quick"]), ["train"]);
+        assert_eq!(of("partition", &["a.mtx", "--by", "rows,rcm"]), [""; 0]);
+        assert_eq!(of("partition", &["metis.mtx", "--by", "rows,metis"]), ["metis"]);
+        assert_eq!(of("partition", &["a.mtx", "--by=metis"]), ["metis"]);
     }
 }

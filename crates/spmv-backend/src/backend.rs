@@ -316,7 +316,8 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// - Indices in buffers that the kernel reads are in range: `row_ptr`, `jag_ptr` and `chunk_ptr` are those of a valid
     ///   matrix or layout; columns are below the length of `x`, but for the padding of `ell`, `ell_csr` and `sell`; `perm` holds each
     ///   row once; `rows` of `coo` are below `n_rows`, those of entries in order; an entry of `dia` or `dia_csr` whose value is not
-    ///   zero has a column there; `entries` of `gather_values` are below the number of values, but for padding.
+    ///   zero has a column there; `entries` of `gather_values` are below the number of values, but for padding; `at` of
+    ///   `vec_scatter_add` is below the length of `y`, and holds no number twice.
     /// - A buffer that is written is no other argument and is not used elsewhere until the stream's work is done; host
     ///   memory outlives that work.
     ///

@@ -18,7 +18,7 @@ use crate::params::{Elem, Param, ParamKind};
 /// | `[u32]` | indices | `&[u32]` |
 /// | `[column]` | indices below the length of `x` | columns that need no check |
 /// | `[slot]` | the same, or the greatest number for a slot without an entry, after a row's others | padded columns |
-/// | `[row]` | every row once | a permutation |
+/// | `[row]` | rows, none of them twice | a permutation of some rows |
 /// | `[value]` | values of the matrix | `&[T]` |
 /// | `[vector]` | values of `x` | `&[T]` |
 /// | `[accum]` | sums | `&[T::Accum]` |
@@ -207,6 +207,9 @@ macro_rules! for_each_kernel {
                 beta_den: u32, scalars: [accum], z: [accum], x: [mut accum], d: [mut accum],
             ) local |_| 0;
 
+            /// Adds each number of `x` to the one of `y` at the position that `at` has for it; no position is there twice.
+            VecScatterAdd vec_scatter_add(n: u32, chunk: u32, at: [row], x: [accum], y: [mut accum]) local |_| 0;
+
             /// Sums of products of two vectors by group (`op` 0), or greatest absolute values of `x` (`op` 1).
             VecDot vec_dot(n: u32, chunk: u32, op: u32, x: [accum], z: [accum], partials: [mut accum])
                 local |g| g.lanes * g.sum;
@@ -222,7 +225,7 @@ macro_rules! for_each_kernel {
             /// value (6) of the first, the greater (7) or the lesser (8). A quotient with a zero is zero, as in `vec_update`.
             VecScalars vec_scalars(n_steps: u32, program: [u32], scalars: [mut accum]) local |_| 0;
 
-            /// Values of the matrix, brought to the slots of a layout.
+            /// Values of the matrix, brought to the slots of a layout, or numbers of a vector at some positions.
             ///
             /// `entries`: the entry whose value each slot takes, or the greatest number for a slot of padding, which takes zero.
             GatherValues gather_values(n_slots: u32, entries: [u32], vals: [value], slots: [mut value]) local |_| 0;

@@ -1,4 +1,4 @@
-//! Measures the library: `cargo xtask bench | fit | predict | reproduce | solve | train`.
+//! Measures the library: `cargo xtask bench | fit | partition | predict | reproduce | solve | train`.
 // Not `forbid`: the vendors' libraries that are compared with are called by their C interfaces.
 #![deny(unsafe_code)]
 
@@ -24,6 +24,8 @@ enum Command {
     Predict(model::PredictArgs),
     /// Shows tables and figures of the papers, their numbers next to ours.
     Reproduce(papers::Args),
+    /// Counts what the parts of a matrix hold and exchange, by several ways to choose them.
+    Partition(bench::partition::Args),
     /// Times handing matrices over, in products of them, on every device found.
     Prepare(bench::prepare::Args),
     /// Times conjugate gradients on every device found.
@@ -39,6 +41,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Reproduce(args) => return Ok(code(papers::run(&args)?)),
         Command::Fit(args) => model::fit(&args)?,
         Command::Predict(args) => model::predict(&args)?,
+        Command::Partition(args) => bench::partition::run(&args)?,
         Command::Prepare(args) => bench::prepare::run(&args)?,
         Command::Solve(args) => bench::solve::run(&args)?,
         #[cfg(feature = "train")]

@@ -289,7 +289,8 @@ fn special_factors(tiling: &Tiling, share: Share) -> Group {
         spread.vals_mut()[entry] = value;
     }
     let spread = Case::new("NaN and infinity", spread, false);
-    let cases = share.part(&[whole, plain, spread], 3);
+    let none = Case::new("no entries", Csr::from_coo(3, 67, &[]).expect("valid"), false);
+    let cases = share.part(&[whole, plain, spread, none], 4);
     Group { scalings: Some(&SPECIAL_SCALINGS), ..clean(cases) }
 }
 

@@ -14,12 +14,13 @@
 //! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
 //! By default every algorithm runs in every value type on the first variant, as planned. Every other combination (a
-//! forced tiling, where sums are repaired, another variant) runs in one value type, and trials take turns with types, scalings
-//! and real matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
+//! forced tiling, where sums are repaired, another variant) runs in one value type on half of the groups, and trials take turns with
+//! types, groups, scalings and real matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
 
 pub mod auto;
+mod by_indices;
 mod canaries;
 mod captured;
 mod check;
@@ -135,6 +136,7 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.extend(sharing::trials(&label, &device, &variant, at));
                 trials.extend(new_values::trials(&label, &device, &variant, at));
                 trials.extend(vectors::trials(&label, &device));
+                trials.extend(by_indices::trials(&label, &device));
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),
             Err(e) => trials.push(absent(&label, B::NAME, &e.to_string())),
@@ -231,8 +233,12 @@ fn of_device<B: Backend, F>(
                 (0, 0) => share.part(&Dtype::ALL, 2),
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
+            // What is planned on the first variant runs on all groups, everything else on every other one in turn.
+            let every = if (at, way) == (0, 0) { 1 } else { 2 };
             for (i, dtype) in dtypes.into_iter().enumerate() {
-                of_options(label, device, dtype, options, variant, Share::of(at + turn + way + i), trials);
+                let combination =
+                    Combination { dtype, options, share: Share::of(at + turn + way + i), every };
+                of_combination(label, device, combination, variant, trials);
             }
         }
     }
@@ -244,15 +250,22 @@ fn can<B: Backend>(device: &Device<B>, dtype: Dtype, options: &Options) -> spmv_
     spmv_exec::plan(&one, dtype, device.caps(), None, options).map(drop)
 }
 
-fn of_options<B: Backend, F>(
-    label: &str,
-    device: &Device<B>,
+/// Values and options, and what is tried with them: every so many groups of the corpus by default.
+struct Combination {
     dtype: Dtype,
     options: Options,
-    variant: &Variant<F>,
     share: Share,
+    every: usize,
+}
+
+fn of_combination<B: Backend, F>(
+    label: &str,
+    device: &Device<B>,
+    combination: Combination,
+    variant: &Variant<F>,
     trials: &mut Vec<Trial>,
 ) {
+    let Combination { dtype, options, share, every } = combination;
     let tiling = options.tiling.map_or_else(|| "planned".to_owned(), |t| t.to_string());
     let fixup = match options.fixup {
         Fixup::Auto => "",
@@ -275,7 +288,9 @@ fn of_options<B: Backend, F>(
             trials.push(trial(format!("{name}/{case}"), f));
         }
     };
-    for (case, matrices) in corpus::groups() {
+    // A variant that tries few groups tries each.
+    let every = if variant.only.is_empty() { every } else { 1 };
+    for (case, matrices) in share.part(&corpus::groups(), every) {
         let device = device.clone();
         push(
             case,

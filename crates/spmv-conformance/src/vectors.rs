@@ -34,7 +34,7 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> 
     trials
 }
 
-fn text(e: Error) -> String {
+pub(crate) fn text(e: Error) -> String {
     e.to_string()
 }
 
@@ -43,7 +43,7 @@ fn int<A: Accum>(value: i64) -> A {
 }
 
 /// Small integers, so that sums are exact in any order.
-fn numbers<A: Accum>(n: usize, seed: usize) -> Vec<A> {
+pub(crate) fn numbers<A: Accum>(n: usize, seed: usize) -> Vec<A> {
     (0..n).map(|i| int(((i * 7 + seed * 3) % 11) as i64 - 5)).collect()
 }
 
@@ -52,7 +52,7 @@ fn lengths<B: Backend, A: Accum>(device: &Device<B>) -> impl Iterator<Item = usi
     LENGTHS.into_iter().filter(move |n| *n as u64 <= most)
 }
 
-fn expect<A: PartialEq + std::fmt::Debug>(
+pub(crate) fn expect<A: PartialEq + std::fmt::Debug>(
     what: &str,
     n: usize,
     found: &[A],

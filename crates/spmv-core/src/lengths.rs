@@ -20,7 +20,7 @@ pub(crate) struct Lengths {
 impl Lengths {
     /// O(rows), by several threads where there are many.
     pub(crate) fn of<O: Offset>(row_ptr: &[O]) -> Self {
-        let n_rows = row_ptr.len() - 1;
+        let n_rows = row_ptr.len().saturating_sub(1);
         let rows = parts::cut(n_rows, parts::threads(n_rows, OF_A_THREAD));
         let counted = parts::map(rows, |rows| Self::of_part(&row_ptr[rows.start..=rows.end]));
         let mut all = counted.into_iter().fold(Self::of_part::<O>(&[]), |mut all, part| {

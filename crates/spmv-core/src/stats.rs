@@ -40,22 +40,33 @@ pub struct RowStats {
 impl RowStats {
     /// Reads the row offsets. O(rows).
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        Self::of_lengths(a, &Lengths::of(a.row_ptr()))
+        Self::of_offsets(a.n_cols(), a.row_ptr())
     }
 
-    fn of_lengths<T: Value, O: Offset>(a: CsrView<'_, T, O>, lengths: &Lengths) -> Self {
-        let n_rows = a.n_rows();
+    /// As [`of`](Self::of), of a matrix that is known by its row offsets. O(rows).
+    ///
+    /// ```
+    /// use spmv_core::RowStats;
+    /// assert_eq!(RowStats::of_offsets(5, &[0u64, 2, 2, 6]).max, 4);
+    /// ```
+    pub fn of_offsets<O: Offset>(n_cols: usize, row_ptr: &[O]) -> Self {
+        let ends = row_ptr.first().zip(row_ptr.last());
+        let nnz = ends.map_or(0, |(first, last)| last.to_usize() - first.to_usize());
+        Self::of_lengths(row_ptr.len().saturating_sub(1), n_cols, nnz, &Lengths::of(row_ptr))
+    }
+
+    fn of_lengths(n_rows: usize, n_cols: usize, nnz: usize, lengths: &Lengths) -> Self {
         if n_rows == 0 {
-            return Self { n_cols: a.n_cols(), ..Self::default() };
+            return Self { n_cols, ..Self::default() };
         }
-        let mean = a.nnz() as f64 / n_rows as f64;
+        let mean = nnz as f64 / n_rows as f64;
         let all = || lengths.iter();
         let (min, max) =
             (all().next().map_or(0, |(len, _)| len), all().next_back().map_or(0, |(len, _)| len));
         let empty = all().next().filter(|(len, _)| *len == 0).map_or(0, |(_, n)| n);
         let squares: f64 = all().map(|(len, n)| n as f64 * (len as f64 - mean).powi(2)).sum();
         let std_dev = (squares / n_rows as f64).sqrt();
-        Self { n_rows, n_cols: a.n_cols(), nnz: a.nnz(), min, mean, max, std_dev, empty }
+        Self { n_rows, n_cols, nnz, min, mean, max, std_dev, empty }
     }
 }
 
@@ -180,7 +191,7 @@ impl MatrixStats {
     pub fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
         let held = diagonals(a, a.nnz().saturating_mul(MOST_SLOTS));
         let lengths = Lengths::of(a.row_ptr());
-        let rows = RowStats::of_lengths(a, &lengths);
+        let rows = RowStats::of_lengths(a.n_rows(), a.n_cols(), a.nnz(), &lengths);
         let diagonals = held.as_ref().map(|(_, n_diags)| *n_diags);
         let band = held.map(|(held, _)| band(&held, &rows));
         let slots = Some(slots_of(a, &lengths, SHARE));

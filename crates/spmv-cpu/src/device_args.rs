@@ -33,7 +33,7 @@ unsafe impl Sync for List {}
 // SAFETY: as above.
 unsafe impl Send for List {}
 
-/// Rows, each of which is there once.
+/// Rows, none of which is there twice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permutation<'a>(&'a [u32]);
 
@@ -185,7 +185,7 @@ macro_rules! views {
                     enum At { $($name),* }
                     let x = id.params().iter().position(|param| param.name == "x").unwrap_or(0);
                     // SAFETY: this function's contract: each argument is what the declaration says; columns are below the
-                    // length of x, `perm` holds every row once, and written memory is no other argument's.
+                    // length of x, no row is twice in `perm` or `at`, and written memory is no other argument's.
                     let view = unsafe {
                         let _ = x;
                         view::$id::<T> {
@@ -244,7 +244,7 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
         let row = self.perm[position - self.base] as usize;
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
         // SAFETY: `new` was given `n_rows` rows for the whole of 'a, and none of this value's rows is another's, since a
-        // `Permutation` holds each once.
+        // `Permutation` holds none twice.
         unsafe {
             let y = self.y.add(row);
             *y = f(*y);

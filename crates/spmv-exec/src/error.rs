@@ -48,6 +48,28 @@ pub enum Error {
     /// A vector that operations use which a queue holds back, so that nobody can wait for them.
     #[error("the vector is used by operations that a queue still records; use it when the recording is over")]
     Recorded,
+    /// An index that is none of the vectors it is to be for.
+    #[error("index {at} is {index}, but the vectors have {len} values, from 0 on")]
+    Index {
+        /// Its position among the indices.
+        at: usize,
+        /// What it is.
+        index: u32,
+        /// The length of the vectors.
+        len: usize,
+    },
+    /// Indices that are not all different, where each value is to be written once.
+    #[error(
+        "index {at} is {index}, as is index {first}; give each index once, with the sum of what is to be added"
+    )]
+    RepeatedIndex {
+        /// The later position among the indices.
+        at: usize,
+        /// The earlier one.
+        first: usize,
+        /// What both are.
+        index: u32,
+    },
     /// A workspace, vector or matrix of another device or matrix.
     #[error("{what} belongs to another {to}; make it from the one it is used with")]
     Foreign {

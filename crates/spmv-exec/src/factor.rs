@@ -32,11 +32,41 @@ impl<A> Clone for DeviceScalar<A> {
 
 impl<A> Copy for DeviceScalar<A> {}
 
+impl<A> PartialEq for DeviceScalar<A> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.queue) == (other.at, other.queue)
+    }
+}
+
+impl<A> Eq for DeviceScalar<A> {}
+
 impl<A: Accum> DeviceScalar<A> {
     /// This scalar over another one, as a factor. Zero if either is zero: an iteration that goes on after it has converged then
     /// changes nothing. A division by zero that matters must be seen in the scalars.
     pub fn over(self, other: Self) -> Factor<A> {
         Factor { by: num_traits::one(), num: Some(self), den: Some(other) }
+    }
+}
+
+/// For a queue that is made of several: scalars are numbered in the order in which they are made, so that a number means the same scalar
+/// in queues that made the same ones.
+impl<A> DeviceScalar<A> {
+    /// The scalar of the same number in another queue.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_queue(self, id: u64) -> Self {
+        Self { queue: id, ..self }
+    }
+
+    /// The number of the queue it is of.
+    #[doc(hidden)]
+    pub fn queue(&self) -> u64 {
+        self.queue
+    }
+
+    /// As [`in_queue`](Self::in_queue), unless it is of a third queue: that stays wrong, and is refused where it is used.
+    pub(crate) fn moved(self, from: u64, to: u64) -> Self {
+        if self.queue == from { self.in_queue(to) } else { self }
     }
 }
 
@@ -83,6 +113,14 @@ impl<A: Accum> Factor<A> {
     pub fn times(self, by: A) -> Self {
         Self { by: by * self.by, ..self }
     }
+
+    /// The same factor of the scalars of another queue. Scalars of a third one stay.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_queue(self, from: u64, to: u64) -> Self {
+        let moved = |scalar: Option<DeviceScalar<A>>| scalar.map(|scalar| scalar.moved(from, to));
+        Self { by: self.by, num: moved(self.num), den: moved(self.den) }
+    }
 }
 
 impl<A: Accum> Neg for Factor<A> {
@@ -90,5 +128,56 @@ impl<A: Accum> Neg for Factor<A> {
 
     fn neg(self) -> Self {
         Self { by: -self.by, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_cpu::{Cpu, Options};
+
+    use crate::{Device, Error};
+
+    #[test]
+    fn scalars_and_programs_have_their_numbers_in_queues_that_made_the_same() {
+        let device = Device::new(Cpu::open(Options::default()).unwrap()).unwrap();
+        let mut queues = [device.queue().unwrap(), device.queue().unwrap()];
+        let [first, second] = [queues[0].id(), queues[1].id()];
+        let made = queues.each_mut().map(|queue| [(); 3].map(|()| queue.scalar::<f64>().unwrap()));
+        let [a, b, c] = made[0];
+        let steps = [c.set(a + b), c.set(c.sqrt())];
+        let programs = queues.each_mut().map(|queue| {
+            let id = queue.id();
+            queue.program(&steps.map(|step| step.in_queue(first, id))).unwrap()
+        });
+        assert_eq!(made[0].map(|s| s.in_queue(second).at), made[1].map(|s| s.at));
+        assert_eq!((a.queue(), a.in_queue(second).queue()), (first, second));
+
+        let [_, queue] = &mut queues;
+        for (value, to) in [(9.0, a), (7.0, b)] {
+            queue.write_scalar(value, to.in_queue(second)).unwrap();
+        }
+        queue.compute(programs[0].in_queue(first, second)).unwrap();
+        assert_eq!(queue.read_scalar(c.in_queue(second)).unwrap(), 4.0);
+        let mut y = device.upload(&[1.0f64]).unwrap();
+        queue.scale(a.over(c).times(4.0).in_queue(first, second), &mut y).unwrap();
+        assert_eq!(y.to_vec().unwrap(), [9.0]);
+    }
+
+    #[test]
+    fn what_is_of_a_third_queue_stays_foreign() {
+        let device = Device::new(Cpu::open(Options::default()).unwrap()).unwrap();
+        let mut queues = [(); 3].map(|()| device.queue().unwrap());
+        let ids = queues.each_ref().map(|queue| queue.id());
+        let [of_first, of_third] = [0, 2].map(|i| queues[i].scalar::<f64>().unwrap());
+        let program = queues[2].program(&[of_third.set(of_third)]).unwrap();
+        let queue = &mut queues[1];
+        queue.scalar::<f64>().unwrap();
+        let mut y = device.upload(&[1.0f64]).unwrap();
+        let factor = of_first.over(of_third).in_queue(ids[0], ids[1]);
+        assert!(matches!(queue.scale(factor, &mut y), Err(Error::Foreign { .. })));
+        let step = of_first.set(of_third).in_queue(ids[0], ids[1]);
+        assert!(matches!(queue.program(&[step]), Err(Error::Foreign { .. })));
+        let program = program.in_queue(ids[0], ids[1]);
+        assert!(matches!(queue.compute(program), Err(Error::Foreign { .. })));
     }
 }

@@ -1,12 +1,12 @@
 //! New values of a part, brought to their slots by the device.
 
-use spmv_backend::{Backend, HostSlice, KernelId, Memory};
+use spmv_backend::{Backend, HostSlice, Memory};
 use spmv_core::Value;
 
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::Compiled;
-use crate::numbers::a_number_a_lane;
+use crate::numbers::gather_values;
 use crate::part::Layout;
 use crate::values::Values;
 
@@ -22,7 +22,7 @@ impl<B: Backend> Gather<B> {
     /// For parts of at most so many entries.
     pub(crate) fn new<T: Value>(device: &Device<B>, most_entries: usize) -> Result<Self> {
         let caps = device.caps();
-        let kernel = device.compiled(&a_number_a_lane(KernelId::GatherValues, T::DTYPE, caps))?;
+        let kernel = device.compiled(&gather_values(T::DTYPE, caps))?;
         let staging = (!caps.host_pointers).then(|| device.scratch::<T>(most_entries)).transpose()?;
         Ok(Self { kernel, staging })
     }

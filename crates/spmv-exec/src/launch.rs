@@ -72,7 +72,8 @@ pub(crate) fn launch<'s, B: Backend, K: Arguments<'s, B>>(
     // padding; `perm` is a sorted list of all rows. Written buffers are the workspace's or `y`, which is borrowed
     // mutably; one run at a time borrows the workspace. Host memory is borrowed until `finish` has waited. Of a queue:
     // `Queue` compared the lengths of all vectors, and it alone has scalars, programs of its own scalars, and partial sums, one for
-    // each group; `Uses` makes whoever touches a vector later wait. Of new values: `Values` listed entries of the part that they are
+    // each group; `Uses` makes whoever touches a vector later wait; `Device::indices` saw that indices are below the length that the
+    // queue compares, `scatter_add` that all differ. Of new values: `Values` listed entries of the part that they are
     // given for, one for each slot of a buffer that it has locked, and `copies` waits before the host's slice is given back.
     unsafe { device.backend().launch(stream, &compiled.kernel, groups, &args)? };
     Ok(())

@@ -34,6 +34,7 @@ mod factor;
 mod faults;
 mod gather;
 mod graph;
+mod indices;
 #[cfg(test)]
 mod integrated;
 #[allow(unsafe_code)]
@@ -60,6 +61,7 @@ pub use device::{Device, DeviceVec};
 pub use error::{Error, Result};
 pub use factor::{DeviceScalar, Factor};
 pub use graph::Graph;
+pub use indices::Indices;
 pub use method::{Facts, Repair, Sums};
 pub use options::{Fixup, Options};
 pub use plan::{Plan, plan};

@@ -35,6 +35,21 @@ const TILINGS: &[Row] = &[
     Row { on: On::Workgroups, t: T::AtMost(64), w: W::Is(1), s: S::One, b: B::One, by: UNMEASURED },
 ];
 
+/// Of `gather_values`, whose groups take a value a lane and no more.
+const GATHER_TILINGS: &[Row] = &[
+    Row {
+        on: On::Tasks,
+        t: T::Is(1),
+        w: W::Is(1),
+        s: S::One,
+        b: B::Lanes(256),
+        by: "not archived: PoCL takes longer to begin a group than to copy a value",
+    },
+    TILINGS[1],
+    TILINGS[2],
+    TILINGS[3],
+];
+
 /// Scalars of one type, and partial results of a reduction.
 #[derive(Debug)]
 pub(crate) struct Numbers<B: Backend> {
@@ -52,6 +67,13 @@ pub(crate) struct Numbers<B: Backend> {
     pub(crate) compute: Option<Compiled<B>>,
     /// Steps of each.
     pub(crate) programs: Vec<B::Buffer>,
+}
+
+/// Kernels that go by indices, by type; compiled when first asked for.
+#[derive(Debug)]
+pub(crate) struct ByIndices<B: Backend> {
+    gather: [Option<Compiled<B>>; Dtype::ALL.len()],
+    scatter: [Option<Compiled<B>>; Dtype::ALL.len()],
 }
 
 /// How a vector is cut.
@@ -112,6 +134,42 @@ impl<B: Backend> Numbers<B> {
     }
 }
 
+// Not derived: kernels have no default.
+impl<B: Backend> Default for ByIndices<B> {
+    fn default() -> Self {
+        Self { gather: [const { None }; _], scatter: [const { None }; _] }
+    }
+}
+
+impl<B: Backend> ByIndices<B> {
+    /// Copies values of any type that the device stores.
+    pub(crate) fn gather(&mut self, device: &Device<B>, value: Dtype) -> Result<&Compiled<B>> {
+        let caps = device.caps();
+        if !caps.storage.contains(value) {
+            let what = format!("{value} storage");
+            return Err(DeviceError::unsupported(&*caps.name, what, "use f32 vectors").into());
+        }
+        kept(&mut self.gather[value as usize], || device.compiled(&gather_values(value, caps)))
+    }
+
+    /// Adds sums.
+    pub(crate) fn scatter(&mut self, device: &Device<B>, sum: Dtype) -> Result<&Compiled<B>> {
+        kept(&mut self.scatter[sum as usize], || {
+            device.compiled(&spec(device, KernelId::VecScatterAdd, sum)?)
+        })
+    }
+}
+
+fn kept<B: Backend>(
+    slot: &mut Option<Compiled<B>>,
+    compile: impl FnOnce() -> Result<Compiled<B>>,
+) -> Result<&Compiled<B>> {
+    match slot {
+        Some(kernel) => Ok(kernel),
+        none => Ok(none.insert(compile()?)),
+    }
+}
+
 /// The kernel as this device takes it.
 fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -> Result<KernelSpec> {
     let caps = device.caps();
@@ -119,23 +177,32 @@ fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -> Result<Ke
         let what = format!("{value} arithmetic");
         return Err(DeviceError::unsupported(&*caps.name, what, "use f32 vectors").into());
     }
-    Ok(a_number_a_lane(id, value, caps))
+    Ok(tiled(TILINGS, id, value, caps))
 }
 
-/// A kernel whose lanes take numbers of a vector, one after another.
-pub(crate) fn a_number_a_lane(id: KernelId, value: Dtype, caps: &DeviceCaps) -> KernelSpec {
-    let tiling = tiling(TILINGS, &Case { kernel: id, rows: &RowStats::default(), value, caps });
+/// The kernel that copies values of a type by indices.
+pub(crate) fn gather_values(value: Dtype, caps: &DeviceCaps) -> KernelSpec {
+    tiled(GATHER_TILINGS, KernelId::GatherValues, value, caps)
+}
+
+fn tiled(rows: &[Row], id: KernelId, value: Dtype, caps: &DeviceCaps) -> KernelSpec {
+    let tiling = tiling(rows, &Case { kernel: id, rows: &RowStats::default(), value, caps });
     KernelSpec::new(id, value, lanes(&tiling, caps), tiling)
+}
+
+/// A number of values, as kernels count them.
+pub(crate) fn counted<B: Backend>(device: &Device<B>, n: usize) -> Result<u32> {
+    // Lanes count a little beyond the end.
+    let most = u32::MAX - (1 << 16);
+    Ok(u32::try_from(n).ok().filter(|n| *n <= most).ok_or_else(|| {
+        let what = format!("an operation on {n} values at a time");
+        DeviceError::unsupported(&*device.caps().name, what, "use shorter vectors")
+    })?)
 }
 
 impl Cut {
     pub(crate) fn of<B: Backend>(device: &Device<B>, n: usize, numbers: &Numbers<B>) -> Result<Self> {
-        // Lanes count a little beyond the end.
-        let most = u32::MAX - (1 << 16);
-        let n = u32::try_from(n).ok().filter(|n| *n <= most).ok_or_else(|| {
-            let what = format!("an operation on {n} values at a time");
-            DeviceError::unsupported(&*device.caps().name, what, "use shorter vectors")
-        })?;
+        let n = counted(device, n)?;
         let (caps, most) = (device.caps(), numbers.n_partials);
         let group_lanes = numbers.update.spec.tiling.group_lanes();
         let chunk = if caps.tasks {

@@ -147,6 +147,27 @@ impl<A> DeviceScalar<A> {
     }
 }
 
+impl<A> Assignment<A> {
+    /// The same step on the scalars of another queue. Scalars of a third one stay.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_queue(&self, from: u64, to: u64) -> Self {
+        let Operation { op, a, b } = self.operation;
+        let operation = Operation { op, a: a.moved(from, to), b: b.moved(from, to) };
+        Self { operation, to: self.to.moved(from, to) }
+    }
+}
+
+/// Programs are numbered as scalars are, in the order in which a queue copies them.
+impl<A> Program<A> {
+    /// The program of the same number in another queue; one of a third queue stays.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn in_queue(self, from: u64, to: u64) -> Self {
+        Self { queue: if self.queue == from { to } else { self.queue }, ..self }
+    }
+}
+
 impl<B: Backend> Queue<B> {
     /// Copies the steps of a program to the device, with the queue's other memory: once, before an iteration. The first program of each
     /// type compiles a kernel.

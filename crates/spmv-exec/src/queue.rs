@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::factor::{DeviceScalar, Factor};
 use crate::launch::{Scaling, launch, scalar};
 use crate::method::Repair;
-use crate::numbers::{Cut, Numbers};
+use crate::numbers::{ByIndices, Cut, Numbers};
 use crate::prepared::Prepared;
 use crate::workspace::Workspace;
 
@@ -62,6 +62,7 @@ pub struct Queue<B: Backend> {
     /// Of either type of sums, made when first asked for.
     f32: Option<Numbers<B>>,
     f64: Option<Numbers<B>>,
+    pub(crate) by_indices: ByIndices<B>,
     /// One for each matrix that was multiplied, and whether that is still there: a workspace keeps the matrix's arrays.
     workspaces: HashMap<u64, (Weak<()>, Box<dyn Any + Send>)>,
     id: u64,
@@ -84,6 +85,7 @@ impl<B: Backend> Device<B> {
             stream,
             f32: None,
             f64: None,
+            by_indices: ByIndices::default(),
             workspaces: HashMap::new(),
             id: next_id(),
             stretch: next_id(),
@@ -422,13 +424,14 @@ impl<B: Backend> Queue<B> {
     }
 
     /// How vectors of a length are cut, by kernels that are there from now on.
-    fn cut<A: Accum>(&mut self, len: usize) -> Result<Cut> {
+    pub(crate) fn cut<A: Accum>(&mut self, len: usize) -> Result<Cut> {
         self.numbers::<A>()?;
         Cut::of(&self.device, len, self.parts::<A>().2)
     }
 
     /// No other queue has the same.
-    pub(crate) fn id(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn id(&self) -> u64 {
         self.id
     }
 
@@ -442,14 +445,14 @@ impl<B: Backend> Queue<B> {
         (&self.device, &self.stream, numbers.as_mut().expect("made before"))
     }
 
-    fn reads<V: Value>(&mut self, what: &'static str, vec: &DeviceVec<B, V>) -> Result<()> {
+    pub(crate) fn reads<V: Value>(&mut self, what: &'static str, vec: &DeviceVec<B, V>) -> Result<()> {
         vec.is_on(what, &self.device)?;
         vec.check_repaired()?;
         self.begin();
         vec.read_by(self.use_now())
     }
 
-    fn writes<V: Value>(
+    pub(crate) fn writes<V: Value>(
         &mut self,
         what: &'static str,
         vec: &mut DeviceVec<B, V>,

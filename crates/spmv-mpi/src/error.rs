@@ -109,6 +109,9 @@ pub enum Error {
     /// Ranges that are no partition.
     #[error(transparent)]
     Partition(#[from] PartitionError),
+    /// What this process alone fails with: its device, for example.
+    #[error(transparent)]
+    Spmv(#[from] spmv::Error),
 }
 
 impl From<Error> for PeersError {

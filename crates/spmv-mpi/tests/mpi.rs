@@ -9,6 +9,8 @@ mod ends;
 mod exchanges;
 #[path = "cases/launch.rs"]
 mod launch;
+#[path = "cases/products.rs"]
+mod products;
 #[path = "cases/reductions.rs"]
 mod reductions;
 #[path = "cases/rows.rs"]
@@ -21,7 +23,7 @@ use spmv_mpi::MpiPeers;
 type Case = fn(&MpiPeers);
 
 /// Cases that pass in worlds of any size.
-const CASES: [(&str, Case); 16] = [
+const CASES: [(&str, Case); 20] = [
     ("sums_have_the_same_bits_everywhere_and_in_each_run", reductions::sums),
     ("the_greatest_is_nan_where_one_is", reductions::greatest),
     ("all_have_the_error_of_the_first_that_fails", reductions::agreement),
@@ -37,6 +39,10 @@ const CASES: [(&str, Case); 16] = [
     ("files_that_are_not_the_same_are_an_error_everywhere", rows::files_that_differ),
     ("scattered_rows_are_those_of_the_matrix", rows::scattered),
     ("requests_make_the_halos_of_a_matrix_that_is_cut", rows::requests),
+    ("products_of_the_corpus_are_those_of_the_oracle", products::corpus),
+    ("solvers_find_what_they_find_in_one_process", products::solvers),
+    ("pages_rank_as_they_do_in_one_process", products::pages),
+    ("transposes_are_those_of_one_process", products::transposed),
     ("requests_of_what_others_do_not_own_are_an_error_everywhere", rows::strange_requests),
 ];
 

@@ -8,6 +8,7 @@ mod graph;
 mod halo;
 #[cfg(feature = "metis")]
 mod metis;
+mod numbering;
 mod part;
 mod permutation;
 mod ranges;

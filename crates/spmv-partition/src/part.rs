@@ -6,6 +6,7 @@ use spmv_core::{Csr, Value};
 
 use crate::error::{PartitionError, Result};
 use crate::halo::{self, Halo, Receive};
+use crate::numbering::Numbering;
 use crate::ranges::Ranges;
 use crate::rows::LocalRows;
 
@@ -39,6 +40,18 @@ pub struct Part<T> {
 }
 
 /// What a [`Part`] is made of, to be moved elsewhere.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_partition::{Pieces, Ranges, cut};
+/// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0)])?;
+/// let ranges = Ranges::even(2, 2);
+/// for part in cut(a.view(), &ranges, &ranges)? {
+///     let Pieces { local, remote, boundary_rows, .. } = part.into_pieces();
+///     assert_eq!((local.n_rows(), remote.n_rows()), (1, boundary_rows.len()));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pieces<T> {
     /// Rows of the whole matrix that the part owns.
@@ -53,6 +66,8 @@ pub struct Pieces<T> {
     pub boundary_rows: Vec<u32>,
     /// Columns of the whole matrix that others own and the part needs, ascending.
     pub ghosts: Vec<u64>,
+    /// Which entries of the part, in the order in which its rows were given, are those of `remote`, ascending: how new values are split.
+    pub remote_entries: Vec<u64>,
     /// What is sent and received in every product.
     pub halo: Halo,
 }
@@ -61,7 +76,7 @@ impl<T: Value> Part<T> {
     /// Splits the rows of part `index`. What others need of it is added by [`with_sends`](Self::with_sends).
     ///
     /// Values of the local matrix stay in the array given. O(entries log ghosts) time; scratch memory of 8 bytes for each entry in
-    /// a column of others.
+    /// a column of others, and 8 that stay.
     ///
     /// # Errors
     /// [`PartitionError::Partitions`], [`PartitionError::NoSuchPart`], [`PartitionError::Shape`] and [`PartitionError::Rows`] where
@@ -80,7 +95,8 @@ impl<T: Value> Part<T> {
             split.local_cols,
             split.local_vals,
         )?;
-        let numbered = split.remote_cols.iter().map(|col| ghosts.partition_point(|ghost| ghost < col) as u32);
+        let numbering = Numbering::of(&ghosts);
+        let numbered = split.remote_cols.iter().map(|col| numbering.number(*col));
         let remote = Csr::new(
             split.boundary_rows.len(),
             n_ghosts as usize,
@@ -89,8 +105,17 @@ impl<T: Value> Part<T> {
             split.remote_vals,
         )?;
         let halo = Halo { sends: vec![], receives: receives(&ghosts, cols) };
-        let boundary_rows = split.boundary_rows;
-        let pieces = Pieces { rows: own_rows, cols: own_cols, local, remote, boundary_rows, ghosts, halo };
+        let Split { boundary_rows, remote_entries, .. } = split;
+        let pieces = Pieces {
+            rows: own_rows,
+            cols: own_cols,
+            local,
+            remote,
+            boundary_rows,
+            ghosts,
+            remote_entries,
+            halo,
+        };
         Ok(Self { index, n_parts: rows.n_parts(), pieces })
     }
 
@@ -174,6 +199,11 @@ impl<T: Value> Part<T> {
         &self.pieces.boundary_rows
     }
 
+    /// The entries of the remote matrix, as the rows that were given count them, ascending.
+    pub fn remote_entries(&self) -> &[u64] {
+        &self.pieces.remote_entries
+    }
+
     /// The columns of others that it needs, as the whole matrix counts them, ascending.
     pub fn ghosts(&self) -> &[u64] {
         &self.pieces.ghosts
@@ -237,6 +267,7 @@ struct Split<T> {
     /// Still as the whole matrix counts them.
     remote_cols: Vec<u64>,
     remote_vals: Vec<T>,
+    remote_entries: Vec<u64>,
 }
 
 impl<T: Value> Split<T> {
@@ -248,6 +279,7 @@ impl<T: Value> Split<T> {
         let mut local_cols: Vec<u32> = Vec::with_capacity(n_local);
         let mut remote_cols = Vec::with_capacity(n_remote);
         let mut remote_vals = Vec::with_capacity(n_remote);
+        let mut remote_entries = Vec::with_capacity(n_remote);
         let (mut boundary_rows, mut remote_ptr) = (Vec::new(), vec![0]);
         let mut first = 0;
         for row in 0..row_ptr.len() - 1 {
@@ -261,6 +293,7 @@ impl<T: Value> Split<T> {
                 } else {
                     remote_cols.push(col);
                     remote_vals.push(val);
+                    remote_entries.push(entry as u64);
                 }
             }
             if remote_cols.len() > n_remote_before {
@@ -272,7 +305,16 @@ impl<T: Value> Split<T> {
         }
         vals.truncate(n_local);
         let (local_ptr, local_vals) = (row_ptr, vals);
-        Self { local_ptr, local_cols, local_vals, boundary_rows, remote_ptr, remote_cols, remote_vals }
+        Self {
+            local_ptr,
+            local_cols,
+            local_vals,
+            boundary_rows,
+            remote_ptr,
+            remote_cols,
+            remote_vals,
+            remote_entries,
+        }
     }
 }
 

@@ -86,6 +86,15 @@ impl Permutation {
 
 /// The matrix with rows and columns in a new order. Entries of a row keep theirs, so its sum has the same bits. O(rows + entries).
 ///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_partition::{Permutation, permute};
+/// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0)])?;
+/// let swapped = permute(a.view(), &Permutation::new(vec![1, 0])?)?;
+/// assert_eq!(swapped.row(1).collect::<Vec<_>>(), [(1, 1.0), (0, 2.0)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`PartitionError::NotSquare`], [`PartitionError::Length`].
 pub fn permute<T: Value, O: Offset>(a: CsrView<'_, T, O>, order: &Permutation) -> Result<Csr<T, O>> {

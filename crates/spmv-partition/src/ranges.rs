@@ -36,7 +36,11 @@ impl Ranges {
     }
 
     /// As many rows for each part, the first ones taking what is left over.
+    ///
+    /// # Panics
+    /// If there are rows and no parts.
     pub fn even(n: u64, parts: usize) -> Self {
+        assert!(parts > 0 || n == 0, "{n} rows and no part to own them");
         let parts = parts as u64;
         let offset = |part: u64| part * (n / parts.max(1)) + part.min(n % parts.max(1));
         Self { offsets: (0..=parts).map(offset).collect() }

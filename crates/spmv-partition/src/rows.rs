@@ -55,6 +55,21 @@ impl<T: Value> LocalRows<T> {
         self.n_cols
     }
 
+    /// Where each row begins, and the last one ends.
+    pub fn row_ptr(&self) -> &[u64] {
+        &self.row_ptr
+    }
+
+    /// Columns of the entries, as the whole matrix counts them.
+    pub fn cols(&self) -> &[u64] {
+        &self.cols
+    }
+
+    /// Values of the entries.
+    pub fn vals(&self) -> &[T] {
+        &self.vals
+    }
+
     /// Number of stored entries of the part.
     pub fn nnz(&self) -> usize {
         self.cols.len()

@@ -7,6 +7,16 @@ use spmv_core::Value;
 use crate::part::Part;
 
 /// What one part holds, and what it exchanges in every product.
+///
+/// ```
+/// use spmv_core::Csr;
+/// use spmv_partition::{PartTraffic, Ranges, cut};
+/// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0)])?;
+/// let ranges = Ranges::even(2, 2);
+/// let first = PartTraffic::of(&cut(a.view(), &ranges, &ranges)?[0]);
+/// assert_eq!((first.nonzeros, first.ghosts, first.sent, first.bytes()), (2, 1, 0, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartTraffic {
     /// Rows that it owns.

@@ -22,6 +22,8 @@ pub struct Links<A: Real + Scalar<Accum = A>> {
     /// 1 for a page without links.
     dangling: Vector<A>,
     ones: Vector<A>,
+    /// How many there are, with those of other processes.
+    pages: A,
 }
 
 impl<A: Real + Scalar<Accum = A>> Links<A> {
@@ -42,13 +44,31 @@ impl<A: Real + Scalar<Accum = A>> Links<A> {
         let share = |page: usize| std::iter::repeat_n(A::from_f64(1.0 / n_links(page) as f64), n_links(page));
         let shares: Vec<A> = (0..n).flat_map(share).collect();
         let transition = CsrView::new(n, n, links.row_ptr(), links.cols(), &shares)?.transpose();
-        let mut ones = context.zeros(n)?;
+        Self::of_transition(context.prepare(transition.view())?, &dangling)
+    }
+
+    /// Of `P` itself, and 1 for each page without links, 0 for the others: for matrices that are in parts already.
+    ///
+    /// ```
+    /// use spmv::{Context, Csr};
+    /// use spmv_solvers::Links;
+    /// // Page 0 links to 1, which has no links.
+    /// let p = Context::auto()?.prepare(&Csr::from_coo(2, 2, &[(1, 0, 1.0f64)])?)?;
+    /// let links = Links::of_transition(p, &[0.0, 1.0])?;
+    /// # Ok::<(), spmv_solvers::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for a matrix that is not square and another number of pages, and failures of the device.
+    pub fn of_transition(transition: Matrix<A>, dangling: &[A]) -> Result<Self> {
+        let n = transition.n_rows();
+        expect("the number of columns", transition.n_cols(), n)?;
+        expect("the number of pages", dangling.len(), n)?;
+        let dangling = transition.context().upload(dangling)?;
+        let mut ones = transition.zeros_y()?;
         ones.fill(A::one())?;
-        Ok(Self {
-            transition: context.prepare(transition.view())?,
-            dangling: context.upload(&dangling)?,
-            ones,
-        })
+        let pages = ones.dot(&ones)?;
+        Ok(Self { transition, dangling, ones, pages })
     }
 }
 
@@ -79,14 +99,14 @@ pub fn page_rank<A: Real + Scalar<Accum = A>>(
     options: &mut Options<'_, A>,
 ) -> Result<Report<A>> {
     options.validate()?;
-    let Links { transition, dangling, ones } = links;
+    let Links { transition, dangling, ones, pages } = links;
     let (n, one, zero) = (transition.n_rows(), A::one(), A::zero());
     expect("the length of x", x.len(), n)?;
     if !(zero..=one).contains(&damping) {
         let (what, found) = ("the damping factor", damping.as_f64());
         return Err(Error::Option { what, found, need: "it must be from 0 to 1" });
     }
-    let share = A::from_f64(1.0 / n.max(1) as f64);
+    let share = A::from_f64(1.0 / pages.as_f64().max(1.0));
     let mut queue = transition.context().queue()?;
     let [lost, change] = [queue.scalar()?, queue.scalar()?];
     let mut y = transition.zeros_y()?;

@@ -43,6 +43,11 @@ impl Context {
         Self { origin: Origin::of(backend, device), profile_problem, profiles, tried }
     }
 
+    /// The same on another device of the backend.
+    pub(crate) fn on(&self, device: Arc<dyn AnyDevice>) -> Self {
+        Self { origin: Origin::of(self.backend(), device), ..self.clone() }
+    }
+
     pub(crate) fn with_tried(self, tried: Vec<Tried>) -> Self {
         Self { tried, ..self }
     }

@@ -8,6 +8,7 @@ use spmv_core::Dtype;
 use spmv_exec::{Device, Profile};
 
 use crate::erased::{AnyDevice, Opened};
+use crate::erased_matrix::AnyIndices;
 use crate::erased_queue::AnyQueue;
 use crate::hetero::Hetero;
 use crate::profiles::{all, with_profiles};
@@ -29,6 +30,10 @@ impl<B: Backend> AnyDevice for Device<B> {
 
     fn queue(&self) -> spmv_exec::Result<Box<dyn AnyQueue>> {
         Ok(Box::new(Device::queue(self)?))
+    }
+
+    fn indices(&self, indices: &[u32], len: usize) -> spmv_exec::Result<Box<dyn AnyIndices>> {
+        Ok(Box::new(Device::indices(self, indices, len)?))
     }
 
     fn following(&self, profile: Profile) -> Option<Arc<dyn AnyDevice>> {

@@ -9,8 +9,9 @@ use spmv_core::{Accum, AnyCsr, Csr, Dtype, Offset, Value, for_each_value};
 use spmv_exec::{Device, DeviceScalar, Options, Plan, Profile, Result};
 use spmv_hetero::Steering;
 
-use crate::erased_matrix::{AnyMatrix, AnyVector};
+use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector};
 use crate::erased_queue::{AnyQueue, ProductsOf, VectorsOf};
+use crate::parts::{Part, Reduction};
 
 /// A type that vectors on a device hold: one of [`Dtype::ALL`].
 ///
@@ -56,6 +57,8 @@ pub trait Real: Accum + Element {
     fn vectors(queue: &mut dyn AnyQueue) -> &mut dyn VectorsOf<Self>;
     #[doc(hidden)]
     fn kept(kept: &mut Kept) -> &mut Option<DeviceScalar<Self>>;
+    #[doc(hidden)]
+    fn partial(partial: &mut Partial) -> &mut Vec<(Reduction, DeviceScalar<Self>)>;
 }
 
 /// A scalar of each type.
@@ -63,6 +66,13 @@ pub trait Real: Accum + Element {
 pub struct Kept {
     f32: Option<DeviceScalar<f32>>,
     f64: Option<DeviceScalar<f64>>,
+}
+
+/// Scalars that hold the result of one part, of each type.
+#[derive(Debug, Default)]
+pub struct Partial {
+    f32: Vec<(Reduction, DeviceScalar<f32>)>,
+    f64: Vec<(Reduction, DeviceScalar<f64>)>,
 }
 
 macro_rules! reals {
@@ -74,6 +84,10 @@ macro_rules! reals {
 
             fn kept(kept: &mut Kept) -> &mut Option<DeviceScalar<Self>> {
                 &mut kept.$t
+            }
+
+            fn partial(partial: &mut Partial) -> &mut Vec<(Reduction, DeviceScalar<Self>)> {
+                &mut partial.$t
             }
         }
     )*};
@@ -114,6 +128,11 @@ pub trait AnyDevice: DeviceOfEach + Debug {
         None
     }
     fn queue(&self) -> Result<Box<dyn AnyQueue>>;
+    /// Positions in vectors of `len` values; none in co-execution, which has no queues.
+    fn indices(&self, _indices: &[u32], _len: usize) -> Result<Box<dyn AnyIndices>> {
+        let (name, what) = (&*self.caps().name, "indices of vectors in co-execution");
+        Err(spmv_backend::Error::unsupported(name, what, "use a context of one device").into())
+    }
     /// The same device together with the cores of the CPU.
     fn with_host_cores(&self) -> Opened;
     /// Those cores.
@@ -126,6 +145,10 @@ pub trait AnyDevice: DeviceOfEach + Debug {
     }
     fn steered(&self, _: Steering) -> Option<Arc<dyn AnyDevice>> {
         None
+    }
+    /// Whether it is several, or one with its peers.
+    fn is_parts(&self) -> bool {
+        false
     }
 }
 
@@ -158,6 +181,15 @@ pub trait DeviceOf<T: Value>: Send + Sync {
             OwnedCsr::U32(a) => self.prepare(a.view().erase(), options),
             OwnedCsr::U64(a) => self.prepare(a.view().erase(), options),
         }
+    }
+    /// The part of this process, of a matrix that its peers have the other parts of.
+    fn prepare_part(&self, _: Part<T>, _: &Options) -> Result<Box<dyn AnyMatrix<T>>> {
+        Err(spmv_backend::Error::unsupported(
+            "a context of one device",
+            "peers",
+            "call Context::with_peers first",
+        )
+        .into())
     }
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>>;
 }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use spmv_backend::Backend;
 use spmv_core::{RowStats, Value};
-use spmv_exec::{DeviceVec, Graph, Pending, Plan, Prepared, Result, RunStats, Workspace};
+use spmv_exec::{DeviceVec, Graph, Indices, Pending, Plan, Prepared, Result, RunStats, Workspace};
 use spmv_hetero::Partition;
 
 /// A prepared matrix of any backend.
@@ -64,6 +64,11 @@ pub trait AnyVector<T>: Any + Debug + Send + Sync {
     fn read(&self, values: &mut [T]) -> Result<()>;
     fn with(&self, f: &mut dyn FnMut(&[T])) -> Result<()>;
     fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()>;
+}
+
+/// Positions in vectors of any backend.
+pub trait AnyIndices: Any + Debug + Send + Sync {
+    fn len(&self) -> usize;
 }
 
 /// A workspace of any backend.
@@ -212,6 +217,12 @@ impl<B: Backend, T: Value> AnyVector<T> for DeviceVec<B, T> {
 
     fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()> {
         DeviceVec::map(self, f)
+    }
+}
+
+impl<B: Backend> AnyIndices for Indices<B> {
+    fn len(&self) -> usize {
+        Indices::len(self)
     }
 }
 

@@ -4,12 +4,13 @@ use std::fmt::Debug;
 
 use spmv_backend::Backend;
 use spmv_core::{Accum, Value};
-use spmv_exec::{Assignment, DeviceScalar, DeviceVec, Factor, Prepared, Program, Queue, Result};
+use spmv_exec::{Assignment, DeviceScalar, DeviceVec, Factor, Indices, Prepared, Program, Queue, Result};
 
-use crate::erased_matrix::{AnyMatrix, AnyVector, Mismatch, own, own_mut};
+use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector, Mismatch, own, own_mut};
 
 /// A queue of any backend, for every type.
 pub trait AnyQueue: ProductsOfEach + VectorsOf<f32> + VectorsOf<f64> + Debug + Send {
+    fn id(&self) -> u64;
     fn hold(&mut self) -> bool;
     fn release(&mut self) -> Result<()>;
     fn submit(&mut self) -> Result<()>;
@@ -26,7 +27,7 @@ macro_rules! each {
 
 spmv_core::for_each_value!(each);
 
-/// Products of one value type.
+/// Products of one value type, and vectors of it.
 pub trait ProductsOf<T: Value> {
     fn apply(
         &mut self,
@@ -35,6 +36,13 @@ pub trait ProductsOf<T: Value> {
         x: &dyn AnyVector<T>,
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<(), Mismatch>;
+    /// `to[i] <- from[at[i]]`.
+    fn gather(
+        &mut self,
+        from: &dyn AnyVector<T>,
+        at: &dyn AnyIndices,
+        to: &mut dyn AnyVector<T>,
     ) -> Result<(), Mismatch>;
 }
 
@@ -75,6 +83,13 @@ pub trait VectorsOf<A: Accum> {
         beta: Factor<A>,
         d: &mut dyn AnyVector<A>,
     ) -> Result<(), Mismatch>;
+    /// `y[at[i]] <- y[at[i]] + x[i]`.
+    fn scatter_add(
+        &mut self,
+        x: &dyn AnyVector<A>,
+        at: &dyn AnyIndices,
+        y: &mut dyn AnyVector<A>,
+    ) -> Result<(), Mismatch>;
     fn scale(&mut self, beta: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
     fn fill(&mut self, value: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
     fn dot(
@@ -87,6 +102,10 @@ pub trait VectorsOf<A: Accum> {
 }
 
 impl<B: Backend> AnyQueue for Queue<B> {
+    fn id(&self) -> u64 {
+        Queue::id(self)
+    }
+
     fn hold(&mut self) -> bool {
         Queue::hold(self)
     }
@@ -116,6 +135,17 @@ impl<B: Backend, T: Value> ProductsOf<T> for Queue<B> {
         let a = own::<Prepared<B, T>>(a, "the matrix")?;
         let (x, y) = (own(x, "x")?, own_mut(y, "y")?);
         Ok(Queue::apply(self, a, alpha, x, beta, y)?)
+    }
+
+    fn gather(
+        &mut self,
+        from: &dyn AnyVector<T>,
+        at: &dyn AnyIndices,
+        to: &mut dyn AnyVector<T>,
+    ) -> Result<(), Mismatch> {
+        let at = own::<Indices<B>>(at, "the indices")?;
+        let (from, to) = (own::<DeviceVec<B, T>>(from, "from")?, own_mut(to, "to")?);
+        Ok(Queue::gather(self, from, at, to)?)
     }
 }
 
@@ -185,6 +215,17 @@ impl<B: Backend, A: Accum> VectorsOf<A> for Queue<B> {
         Ok(Queue::axpy_aypx(self, alpha, x, own::<Vector<B, A>>(z, "z")?, beta, d)?)
     }
 
+    fn scatter_add(
+        &mut self,
+        x: &dyn AnyVector<A>,
+        at: &dyn AnyIndices,
+        y: &mut dyn AnyVector<A>,
+    ) -> Result<(), Mismatch> {
+        let at = own::<Indices<B>>(at, "the indices")?;
+        let (x, y) = (own::<DeviceVec<B, A>>(x, "x")?, own_mut(y, "y")?);
+        Ok(Queue::scatter_add(self, x, at, y)?)
+    }
+
     fn scale(&mut self, beta: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch> {
         Ok(Queue::scale(self, beta, own_mut::<DeviceVec<B, A>>(y, "y")?)?)
     }
@@ -205,5 +246,44 @@ impl<B: Backend, A: Accum> VectorsOf<A> for Queue<B> {
 
     fn norm_inf(&mut self, x: &dyn AnyVector<A>, to: DeviceScalar<A>) -> Result<(), Mismatch> {
         Ok(Queue::norm_inf(self, own::<DeviceVec<B, A>>(x, "x")?, to)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_cpu::{Cpu, Options};
+    use spmv_exec::{Device, Error};
+
+    use super::*;
+    use crate::erased::{AnyDevice, DeviceOf};
+
+    fn device() -> Device<Cpu> {
+        Device::new(Cpu::open(Options::default()).unwrap()).unwrap()
+    }
+
+    fn vector(device: &dyn AnyDevice, values: &[f64]) -> Box<dyn AnyVector<f64>> {
+        let mut vector = DeviceOf::<f64>::zeros(device, values.len()).unwrap();
+        vector.write(values).unwrap();
+        vector
+    }
+
+    #[test]
+    fn vectors_of_any_backend_go_by_indices() {
+        let device: &dyn AnyDevice = &device();
+        let mut queue = device.queue().unwrap();
+        let at = device.indices(&[2, 0], 3).unwrap();
+        let (mut x, mut packed) = (vector(device, &[1.0, 2.0, 3.0]), vector(device, &[0.0; 2]));
+        ProductsOf::<f64>::gather(&mut *queue, &*x, &*at, &mut *packed).unwrap();
+        VectorsOf::<f64>::scatter_add(&mut *queue, &*packed, &*at, &mut *x).unwrap();
+        let mut values = [0.0; 3];
+        x.read(&mut values).unwrap();
+        assert_eq!((values, at.len()), ([2.0, 2.0, 6.0], 2));
+    }
+
+    #[test]
+    fn co_execution_has_no_indices() {
+        let (of_both, _) = AnyDevice::with_host_cores(&device()).unwrap();
+        let refused = of_both.indices(&[0], 1).unwrap_err();
+        assert!(matches!(refused, Error::Device(spmv_backend::Error::Unsupported { .. })), "{refused}");
     }
 }

@@ -36,7 +36,7 @@ const GRAPH: [(&str, &[&str]); 21] = [
 
 /// What tests, examples and benches of a crate may name beyond that, and what is below it: the suite,
 /// and a device for code that is generic over devices.
-const DEV: [(&str, &[&str]); 7] = [
+const DEV: [(&str, &[&str]); 8] = [
     ("spmv-cpu", &["spmv-conformance"]),
     ("spmv-cuda", &["spmv-conformance"]),
     ("spmv-opencl", &["spmv-conformance"]),
@@ -44,6 +44,7 @@ const DEV: [(&str, &[&str]); 7] = [
     ("spmv-exec", &["spmv-cpu"]),
     ("spmv-hetero", &["spmv-cpu"]),
     ("spmv", &["spmv-conformance"]),
+    ("spmv-mpi", &["spmv-conformance", "spmv-solvers"]),
 ];
 
 const BACKENDS: [&str; 4] = ["spmv-cpu", "spmv-cuda", "spmv-opencl", "spmv-wgpu"];

@@ -11,6 +11,7 @@ pub(crate) mod html;
 pub(crate) mod inputs;
 pub(crate) mod live;
 pub(crate) mod measure;
+pub(crate) mod partition;
 mod peers;
 pub(crate) mod prepare;
 pub(crate) mod regular;

@@ -326,14 +326,13 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
         if self.writes_y_directly(run.scaling) && span.nnz > 0 {
             return Ok(false);
         }
-        // A part without entries has no sums.
-        let alpha = if span.nnz == 0 { Zero::zero() } else { run.scaling.alpha };
         let groups = span.n_rows.div_ceil(axpby.spec.tiling.group_lanes());
         let args = Axpby {
             n_rows: span.n_rows,
             row_base: span.row_base,
-            alpha: scalar(alpha),
+            alpha: scalar(run.scaling.alpha),
             beta: scalar(span.beta(run)),
+            // Of a part without entries they are the zeros of `reset`.
             t: Memory::Device(&self.sums),
             y: run.y,
         };

@@ -13,6 +13,17 @@ pub enum Reduction {
     Greatest,
 }
 
+impl Reduction {
+    /// Of two numbers.
+    pub(crate) fn of(self, a: f64, b: f64) -> f64 {
+        match self {
+            Self::Sum => a + b,
+            Self::Greatest if a.is_nan() || b <= a => a,
+            Self::Greatest => b,
+        }
+    }
+}
+
 /// A fault between processes, in words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -56,4 +67,9 @@ pub trait Exchange: Debug + Send {
     /// # Errors
     /// What the transport says. The work was done all the same.
     fn run(&mut self, meanwhile: &mut (dyn FnMut() + Send)) -> Result<(), PeersError>;
+
+    /// Which way the values take, for [`Matrix::explain`](crate::Matrix::explain).
+    fn explain(&self) -> String {
+        "through memory of the host, by messages".into()
+    }
 }

@@ -1,0 +1,29 @@
+// kernel: vec_scatter_add
+// params: n chunk at x y
+// steps:  1 a group takes `chunk` entries; 2 y[at[i]] <- y[at[i]] + x[i]
+
+use spmv_core::Value;
+
+use super::prelude::for_groups;
+use crate::device_args::PermutedRows;
+use crate::device_args::view::VecScatterAdd;
+use crate::launch::Launch;
+
+pub(crate) fn run<T: Value>(launch: Launch, args: VecScatterAdd<'_, T>) {
+    let VecScatterAdd { n, chunk, at, x, y, .. } = args;
+    let (n, chunk) = (n as usize, chunk as usize);
+    let x = &x[..n];
+    for_groups(
+        0..launch.groups,
+        PermutedRows::new(at.first(n), y),
+        // STEP 1
+        &|y: PermutedRows<'_, T::Accum>, group| y.split_before(group as usize * chunk),
+        &|mut y, _| {
+            let base = y.base();
+            // STEP 2
+            for (i, x) in (base..).zip(&x[base..base + y.len()]) {
+                y.update(i, |y| y + *x);
+            }
+        },
+    );
+}
