@@ -258,7 +258,7 @@ struct Moments {
     moved: Option<Instant>,
 }
 
-/// The processes, with a clock.
+/// The processes, and when they exchanged what.
 #[derive(Debug)]
 struct Watched {
     peers: MpiPeers,

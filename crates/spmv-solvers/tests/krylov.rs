@@ -46,7 +46,10 @@ fn gmres_solves_what_is_not_symmetric() {
         let (prepared, on_b) = (context.prepare(&a).unwrap(), context.upload(&b).unwrap());
         let (m, blocks) = (Jacobi::new(&context, &a).unwrap(), BlockJacobi::new(&context, &a, 7).unwrap());
         // Above 62 the queue has not enough scalars for all columns of a cycle at a time.
-        for (restart, check_every) in [(1, 1), (5, 4), (30, 1), (30, 25), (30, 90), (100, 7), (100, 100)] {
+        let ways = [(30, 25), (100, 7), (1, 1), (5, 4), (30, 1), (30, 90), (100, 100)];
+        // Elsewhere the same steps take longer.
+        let n_ways = if context.backend() == spmv::BackendKind::Cpu { ways.len() } else { 2 };
+        for (restart, check_every) in ways.into_iter().take(n_ways) {
             let options =
                 || Options { relative: 1e-9, check_every, max_iterations: 3000, ..Options::default() };
             let mut method = Gmres::new(&prepared, restart).unwrap();
