@@ -235,6 +235,14 @@ pub enum Scaling {
 }
 
 /// Times of several numbers of parts, compared with the first.
+///
+/// ```
+/// use spmv_partition::scale::{Curve, Scaling, Times, Work};
+/// let times = |parts, product_s| Times { parts, product_s, ..Times::default() };
+/// let curve = Curve::new(Scaling::Strong, vec![times(1, 8e-6), times(2, 4e-6), times(4, 5e-6)]);
+/// assert_eq!((curve.speed_up(1, Work::Product), curve.efficiency(2, Work::Product)), (2.0, 0.4));
+/// assert_eq!((curve.limit(Work::Product), curve.first_below(0.5, Work::Product)), (Some(2), Some(4)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     scaling: Scaling,
@@ -267,15 +275,17 @@ impl Curve {
         self.speed_up(at, of) / self.growth(at)
     }
 
-    /// The number of parts beyond which more of them are no faster, of the numbers given; none if the last is the fastest.
+    /// The number of parts beyond which the next more, of those given, are no faster; none if each is faster than those before.
     pub fn limit(&self, of: Work) -> Option<usize> {
-        let mut best = 0;
-        for at in 1..self.points.len() {
-            if self.speed_up(at, of) > self.speed_up(best, of) {
-                best = at;
-            }
-        }
-        (best + 1 < self.points.len()).then(|| self.points[best].parts)
+        let last = (1..self.points.len()).find(|at| self.speed_up(*at, of) <= self.speed_up(at - 1, of));
+        last.map(|at| self.points[at - 1].parts)
+    }
+
+    /// The least number of parts that is as fast as any given; it may be beyond the limit. None without points.
+    pub fn fastest(&self, of: Work) -> Option<usize> {
+        let faster =
+            |best: usize, at| if self.speed_up(at, of) > self.speed_up(best, of) { at } else { best };
+        (0..self.points.len()).reduce(faster).map(|at| self.points[at].parts)
     }
 
     /// The first number of parts with an efficiency below this one.

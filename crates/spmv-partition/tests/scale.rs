@@ -171,7 +171,7 @@ fn weak_scaling_of_boxes_is_flat_and_of_sums_over_all_parts_is_not() {
 }
 
 #[test]
-fn the_limit_is_the_count_with_the_least_time() {
+fn the_limit_is_the_count_beyond_which_the_next_is_no_faster() {
     let point = |(parts, seconds): (usize, f64)| Times {
         parts,
         product_s: seconds,
@@ -183,7 +183,12 @@ fn the_limit_is_the_count_with_the_least_time() {
     assert_eq!(curve.limit(Work::Product), Some(4));
     assert_eq!(curve.first_below(0.7, Work::Product), Some(4));
     // Equally fast with one part.
-    assert_eq!(curve.limit(Work::Iteration), Some(1));
+    assert_eq!((curve.limit(Work::Iteration), curve.fastest(Work::Iteration)), (Some(1), Some(1)));
+    // Fewer neighbours can make many parts faster again.
+    let again = [(1, 8.0), (2, 4.0), (4, 5.0), (8, 3.0)].map(point);
+    let again = Curve::new(Scaling::Strong, again.to_vec());
+    assert_eq!((again.limit(Work::Product), again.fastest(Work::Product)), (Some(2), Some(8)));
+    assert_eq!(Curve::new(Scaling::Weak, vec![]).fastest(Work::Product), None);
 }
 
 #[test]

@@ -167,8 +167,10 @@ struct Scaled {
 /// Where scaling ends.
 #[derive(Debug, Serialize)]
 struct Bounds {
-    /// More devices than these are no faster; none if the last are the fastest.
+    /// The next more devices than these are no faster; none if each number is faster than those before.
     limit: Option<usize>,
+    /// The fastest of all.
+    fastest: Option<usize>,
     /// The first with an efficiency below half.
     below_half: Option<usize>,
 }
@@ -177,6 +179,8 @@ struct Bounds {
 #[derive(Debug, Serialize)]
 struct Check {
     parts: usize,
+    /// What multiplies in the first part: a small part may take another algorithm than the whole matrix.
+    algorithm: String,
     product: Compared,
     iteration: Compared,
 }
@@ -365,7 +369,11 @@ fn of_curve(
             iteration: scaled(at, Work::Iteration),
         }
     };
-    let bounds = |of| Bounds { limit: curve.limit(of), below_half: curve.first_below(0.5, of) };
+    let bounds = |of| Bounds {
+        limit: curve.limit(of),
+        fastest: curve.fastest(of),
+        below_half: curve.first_below(0.5, of),
+    };
     OfCurve {
         scaling: named,
         points: traffic.iter().enumerate().map(point).collect(),
@@ -391,7 +399,7 @@ fn of_matrix(
         let compared = |measured_s, of| Compared { measured_s, predicted_s: predicted.seconds(of) };
         let (product, iteration) =
             (compared(of.product_s, Work::Product), compared(of.iteration_s, Work::Iteration));
-        Ok(Check { parts: of.parts, product, iteration })
+        Ok(Check { parts: of.parts, algorithm: of.algorithm.to_string(), product, iteration })
     };
     let checks = in_turn.iter().map(check).collect::<anyhow::Result<_>>()?;
     Ok(OfMatrix { name, rows: a.n_rows(), nonzeros: a.nnz(), rates: sources(args, rates), curves, checks })

@@ -1,8 +1,7 @@
 //! Times from which the rates of a device follow, and times that predictions are checked against, in one run.
 
 use anyhow::ensure;
-use serde::Serialize;
-use spmv::{Context, Csr, DeviceScalar, Matrix, Queue, Vector};
+use spmv::{Context, Csr, DeviceScalar, Matrix, Queue, Vector, plan::Algorithm};
 use spmv_partition::PartTraffic;
 use spmv_partition::scale::{product_bytes, staged_bytes, vector_bytes};
 
@@ -22,7 +21,7 @@ const TINY: f64 = 1e-30;
 pub(super) const VALUE_BYTES: u64 = 8;
 
 /// What was measured on one device, with one matrix.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     pub(super) product_bytes_s: f64,
     pub(super) vector_bytes_s: f64,
@@ -33,9 +32,10 @@ pub(super) struct Rates {
 }
 
 /// What a context of one device that is named several times took.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct InTurn {
     pub(super) parts: usize,
+    pub(super) algorithm: Algorithm,
     pub(super) product_s: f64,
     pub(super) iteration_s: f64,
 }
@@ -88,8 +88,9 @@ pub(super) fn measure(
     let seconds: Vec<f64> = spreads.iter().map(|spread| spread.median / 1e6 / OPERATIONS as f64).collect();
     let [start, product, vectors, few, many, alone, reduction] = std::array::from_fn(|at| seconds[at]);
     let rates = rates(a, Seconds { start, product, vectors, few, many, alone, reduction })?;
-    let checked = CHECKED.iter().zip(seconds[7..].chunks_exact(2));
-    let checked = checked.map(|(parts, of)| InTurn { parts: *parts, product_s: of[0], iteration_s: of[1] });
+    let checked = CHECKED.iter().zip(&in_turn).zip(seconds[7..].chunks_exact(2)).map(|((parts, a), of)| {
+        InTurn { parts: *parts, algorithm: a.plan().algorithm, product_s: of[0], iteration_s: of[1] }
+    });
     Ok((rates, checked.collect()))
 }
 

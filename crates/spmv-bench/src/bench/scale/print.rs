@@ -11,7 +11,8 @@ start one after another, and leave while its local product runs; they share no l
 and sums; vectors and matrices are of f64.
 Received: values of x, by the part that receives most. Imbalance: the most nonzeros of a part over their mean. Exchange: messages,
 hidden as far as the local product takes longer. Speed-up of weak scaling: work done in the same time.
-Check: a context of the one device, named so often, does its parts one after another; predicted as their sum, with measured rates.
+Check: a context of the one device, named so often, does its parts one after another; predicted as their sum, with measured rates. The
+algorithm is the first part's: where it is another than with one part, the rate of products is not that of the matrix.
 ";
 
 /// Rates, curves, checks.
@@ -76,9 +77,14 @@ fn of_curve(out: &mut impl Write, name: &str, curve: &OfCurve) -> anyhow::Result
 }
 
 fn in_words(bounds: &Bounds, most: usize) -> String {
-    let limit = match bounds.limit {
-        Some(limit) => format!("does not scale beyond {limit} devices: with more of them it is no faster"),
-        None => format!("scales up to {most} devices, the most that were asked for and have rows"),
+    let limit = match (bounds.limit, bounds.fastest) {
+        (None, _) => format!("scales up to {most} devices, the most that were asked for and have rows"),
+        (Some(limit), Some(fastest)) if fastest > limit => {
+            format!(
+                "does not scale beyond {limit} devices: the next more are no faster, though {fastest} are"
+            )
+        }
+        (Some(limit), _) => format!("does not scale beyond {limit} devices: no more of them are faster"),
     };
     let half = match bounds.below_half {
         Some(devices) => format!("efficiency is below 50% from {devices} on"),
@@ -111,7 +117,7 @@ fn check(check: &Check) -> Vec<String> {
     let compared =
         |of: &super::Compared| [us(of.measured_s), us(of.predicted_s), format!("{:.2}", of.ratio())];
     let (product, iteration) = (compared(&check.product), compared(&check.iteration));
-    std::iter::once(check.parts.to_string()).chain(product).chain(iteration).collect()
+    [check.parts.to_string(), check.algorithm.clone()].into_iter().chain(product).chain(iteration).collect()
 }
 
 #[cfg(test)]
@@ -120,15 +126,18 @@ mod tests {
 
     #[test]
     fn bounds_say_where_scaling_ends() {
-        let bounds = Bounds { limit: Some(64), below_half: Some(16) };
+        let words = |limit, fastest, below_half| in_words(&Bounds { limit, fastest, below_half }, 4096);
         assert_eq!(
-            in_words(&bounds, 4096),
-            "does not scale beyond 64 devices: with more of them it is no faster; efficiency is below 50% from 16 on"
+            words(Some(64), Some(64), Some(16)),
+            "does not scale beyond 64 devices: no more of them are faster; efficiency is below 50% from 16 on"
         );
-        let bounds = Bounds { limit: None, below_half: None };
         assert_eq!(
-            in_words(&bounds, 256),
-            "scales up to 256 devices, the most that were asked for and have rows; efficiency is nowhere below 50%"
+            words(Some(8), Some(2048), Some(4)),
+            "does not scale beyond 8 devices: the next more are no faster, though 2048 are; efficiency is below 50% from 4 on"
+        );
+        assert_eq!(
+            words(None, Some(4096), None),
+            "scales up to 4096 devices, the most that were asked for and have rows; efficiency is nowhere below 50%"
         );
     }
 }
