@@ -239,7 +239,7 @@ pub enum Scaling {
 /// ```
 /// use spmv_partition::scale::{Curve, Scaling, Times, Work};
 /// let times = |parts, product_s| Times { parts, product_s, ..Times::default() };
-/// let curve = Curve::new(Scaling::Strong, vec![times(1, 8e-6), times(2, 4e-6), times(4, 5e-6)]);
+/// let curve = Curve::new(Scaling::Strong, vec![times(1, 8.0), times(2, 4.0), times(4, 5.0)]);
 /// assert_eq!((curve.speed_up(1, Work::Product), curve.efficiency(2, Work::Product)), (2.0, 0.4));
 /// assert_eq!((curve.limit(Work::Product), curve.first_below(0.5, Work::Product)), (Some(2), Some(4)));
 /// ```

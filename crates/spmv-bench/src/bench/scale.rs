@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
-use spmv::{BackendKind, Context, Csr, Dtype};
+use spmv::{BackendKind, Context, Csr, Dtype, plan::Algorithm};
 use spmv_io::generate;
 use spmv_partition::scale::{Arrangement, Curve, Machine, Scaling, Times, Work};
 use spmv_partition::{Traffic, near_cube, poisson_3d};
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Backend to measure rates on: its first device.
     #[arg(long, default_value = "cpu", value_name = "BACKEND")]
     calibrate: BackendKind,
+    /// What multiplies, here and thus everywhere; what users get, without it, which may be another algorithm for a small part.
+    #[arg(long, default_value = "auto")]
+    algorithm: Algorithm,
     /// Given, not measured: microseconds of a message without bytes.
     #[arg(long, default_value = "3.5", value_parser = not_negative)]
     latency_us: f64,
@@ -234,7 +237,7 @@ fn strong(args: &Args, context: &Context, name: &str, a: &Csr<f64>, stop: &Stop)
     let (rows, cols) = (a.n_rows(), a.n_cols());
     ensure!(rows == cols, "{rows} rows and {cols} columns: only square matrices have x in the ranges of y");
     ensure!(rows > 0, "no rows: there is nothing to give to devices");
-    let (rates, in_turn) = calibrate::measure(context, a, args.repeat.map(|n| n as usize), stop)?;
+    let (rates, in_turn) = measured(args, context, a, stop)?;
     let (taken, left_out): (Vec<u32>, Vec<u32>) = counts(args).into_iter().partition(|n| *n as usize <= rows);
     let traffic = |n: &u32| {
         stop.check()?;
@@ -248,7 +251,7 @@ fn strong(args: &Args, context: &Context, name: &str, a: &Csr<f64>, stop: &Stop)
 /// A cube of points for each device: stacked in slabs, and in boxes.
 fn weak(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<OfMatrix> {
     let a = generate::laplacian_3d(args.side as usize)?;
-    let (rates, in_turn) = calibrate::measure(context, &a, args.repeat.map(|n| n as usize), stop)?;
+    let (rates, in_turn) = measured(args, context, &a, stop)?;
     let machine = machine(args, &rates);
     let points = [u64::from(args.side); 3];
     let curve = |scaling: &str, grid: fn(u64) -> [u64; 3]| {
@@ -258,6 +261,16 @@ fn weak(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<OfMatrix>
     };
     let curves = vec![curve("weak (slabs)", |n| [1, 1, n]), curve("weak (boxes)", near_cube)];
     of_matrix(args, format!("3-D Laplacian, {0} x {0} x {0} points", args.side), &a, &rates, curves, &in_turn)
+}
+
+fn measured(
+    args: &Args,
+    context: &Context,
+    a: &Csr<f64>,
+    stop: &Stop,
+) -> anyhow::Result<(Rates, Vec<InTurn>)> {
+    let options = spmv::Options { algorithm: args.algorithm, ..spmv::Options::default() };
+    calibrate::measure(context, (a, &options), args.repeat.map(|n| n as usize), stop)
 }
 
 /// Numbers of devices, ascending, each once; one among them.
@@ -431,6 +444,7 @@ mod tests {
     fn a_matrix_of_the_repository_gets_rates_curves_and_checks() {
         // Messages of a second: nothing is hidden, and nobody helps.
         let options = ["--devices", "4,2,8192,16384", "--start-us", "1.5", "--latency-us", "1e6"];
+        let options = [&options[..], &["--algorithm", "csr_vector"]].concat();
         let args = parsed("delaunay_n13", &options).unwrap();
         let report = report(&args).unwrap();
         let [OfMatrix { rows: 8192, rates, curves, checks, .. }] = &report.matrices[..] else {
@@ -446,6 +460,7 @@ mod tests {
         assert_eq!((strong.product.limit, strong.iteration.limit), (Some(1), Some(1)));
         assert_eq!(strong.product.below_half, Some(2));
         assert_eq!(checks.iter().map(|check| check.parts).collect::<Vec<_>>(), [1, 2, 4]);
+        assert!(checks.iter().all(|check| check.algorithm == "csr_vector"), "{checks:?}");
         assert!(checks.iter().all(|check| check.product.ratio() > 0.0 && check.iteration.ratio() > 0.0));
         let kinds: Vec<_> = report.weak.curves.iter().map(|curve| &*curve.scaling).collect();
         assert_eq!(kinds, ["weak (slabs)", "weak (boxes)"]);
@@ -456,6 +471,8 @@ mod tests {
         for line in ["strong scaling", "no rows for 16384 devices", "given", "measured", "Assumptions"] {
             assert!(printed.contains(line), "{line} in\n{printed}");
         }
+        let is_header = |line: &str| line.contains("parts in turn") && line.contains("algorithm");
+        assert!(printed.lines().any(is_header), "{printed}");
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["matrices"][0]["curves"][0]["points"][3]["devices"], 8192);
     }

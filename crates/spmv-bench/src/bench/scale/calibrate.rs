@@ -61,17 +61,19 @@ struct Seconds {
 /// If the matrix is too small to be told from the start of an operation, if a device fails, and when stopped.
 pub(super) fn measure(
     context: &Context,
-    a: &Csr<f64>,
+    (a, options): (&Csr<f64>, &spmv::Options),
     repeat: Option<usize>,
     stop: &Stop,
 ) -> anyhow::Result<(Rates, Vec<InTurn>)> {
     let named = |times: usize| Context::devices(&vec![context.clone(); times]);
-    let (one, two) = (context.prepare(a)?, named(2)?);
+    let (one, two) = (context.prepare_with(a, options)?, named(2)?);
     let few = two.prepare(&swap(1)?)?;
     let of_many = swap(EXCHANGED)?;
     let (many, alone) = (named(2)?.prepare(&of_many)?, context.prepare(&of_many)?);
-    let in_turn =
-        CHECKED.iter().map(|times| Ok(named(*times)?.prepare(a)?)).collect::<anyhow::Result<Vec<_>>>()?;
+    let in_turn = CHECKED
+        .iter()
+        .map(|times| Ok(named(*times)?.prepare_with(a, options)?))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let mut runs = vec![
         start(context)?,
         product(&one)?,

@@ -12,7 +12,7 @@ and sums; vectors and matrices are of f64.
 Received: values of x, by the part that receives most. Imbalance: the most nonzeros of a part over their mean. Exchange: messages,
 hidden as far as the local product takes longer. Speed-up of weak scaling: work done in the same time.
 Check: a context of the one device, named so often, does its parts one after another; predicted as their sum, with measured rates. The
-algorithm is the first part's: where it is another than with one part, the rate of products is not that of the matrix.
+algorithm is the first part's: where it is not that of one part, rates of products differ, and --algorithm keeps one.
 ";
 
 /// Rates, curves, checks.
@@ -37,8 +37,16 @@ fn of_matrix(out: &mut impl Write, matrix: &OfMatrix) -> anyhow::Result<()> {
     for curve in curves {
         of_curve(out, name, curve)?;
     }
-    let header =
-        ["parts in turn", "product, us", "predicted", "ratio", "iteration, us", "predicted", "ratio"];
+    let header = [
+        "parts in turn",
+        "algorithm",
+        "product, us",
+        "predicted",
+        "ratio",
+        "iteration, us",
+        "predicted",
+        "ratio",
+    ];
     let rows = checks.iter().map(check).collect();
     writeln!(out, "check of {name}: times measured here\n")?;
     writeln!(out, "{}\n", aligned(header.map(str::to_owned).to_vec(), rows))?;
