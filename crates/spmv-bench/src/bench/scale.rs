@@ -2,17 +2,18 @@
 
 mod calibrate;
 mod print;
+mod report;
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
-use serde::Serialize;
 use spmv::{BackendKind, Context, Csr, Dtype, plan::Algorithm};
 use spmv_io::generate;
 use spmv_partition::scale::{Arrangement, Curve, Machine, Scaling, Times, Work};
 use spmv_partition::{Traffic, near_cube, poisson_3d};
 
 use self::calibrate::{InTurn, Rates, VALUE_BYTES};
+use self::report::{Bounds, Check, Compared, OfCurve, OfMatrix, Point, Rate, Report, Scaled};
 use super::devices::Target;
 use super::inputs::Loaded;
 use super::partition::{By, input};
@@ -103,114 +104,17 @@ fn not_negative(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What the command prints.
-#[derive(Debug, Serialize)]
-struct Report {
-    device: String,
-    machine: String,
-    commit: String,
-    by: String,
-    matrices: Vec<OfMatrix>,
-    /// The 3-D Laplacian, of which each device has as much.
-    weak: OfMatrix,
-}
-
-/// A matrix, what was measured with it, and what follows.
-#[derive(Debug, Serialize)]
-struct OfMatrix {
-    name: String,
-    rows: usize,
-    nonzeros: usize,
-    rates: Vec<Rate>,
-    curves: Vec<OfCurve>,
-    checks: Vec<Check>,
-}
-
-/// A number of the model, and where it is from.
-#[derive(Clone, Debug, Serialize)]
-struct Rate {
-    what: &'static str,
-    value: f64,
-    unit: &'static str,
-    from: &'static str,
-}
-
-/// Predicted times by numbers of devices.
-#[derive(Debug, Serialize)]
-struct OfCurve {
-    scaling: String,
-    points: Vec<Point>,
-    /// Devices asked for that there are no rows for.
-    left_out: Vec<u32>,
-    product: Bounds,
-    iteration: Bounds,
-}
-
-#[derive(Debug, Serialize)]
-struct Point {
-    devices: usize,
-    imbalance: f64,
-    most_received: u64,
-    most_neighbours: u64,
-    pack_s: f64,
-    local_s: f64,
-    exchange_s: f64,
-    boundary_s: f64,
-    product: Scaled,
-    iteration: Scaled,
-}
-
-#[derive(Debug, Serialize)]
-struct Scaled {
-    seconds: f64,
-    speed_up: f64,
-    efficiency: f64,
-}
-
-/// Where scaling ends.
-#[derive(Debug, Serialize)]
-struct Bounds {
-    /// The next more devices than these are no faster; none if each number is faster than those before.
-    limit: Option<usize>,
-    /// The fastest of all.
-    fastest: Option<usize>,
-    /// The first with an efficiency below half.
-    below_half: Option<usize>,
-}
-
-/// A prediction next to what was measured.
-#[derive(Debug, Serialize)]
-struct Check {
-    parts: usize,
-    /// What multiplies in the first part: a small part may take another algorithm than the whole matrix.
-    algorithm: String,
-    product: Compared,
-    iteration: Compared,
-}
-
-#[derive(Debug, Serialize)]
-struct Compared {
-    measured_s: f64,
-    predicted_s: f64,
-}
-
-impl Compared {
-    fn ratio(&self) -> f64 {
-        self.predicted_s / self.measured_s
-    }
-}
-
 /// Measures with each matrix, and with the Laplacian; prints rates, curves and checks.
 ///
 /// # Errors
 /// If a matrix cannot be read, is not square, or is too small to measure with; if the device does not open or has no `f64`.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let report = report(args)?;
+    let report = made(args)?;
     let out = std::io::stdout().lock();
     if args.json { Ok(serde_json::to_writer_pretty(out, &report)?) } else { print::tables(out, &report) }
 }
 
-fn report(args: &Args) -> anyhow::Result<Report> {
+fn made(args: &Args) -> anyhow::Result<Report> {
     let stop = Stop::at_interrupt()?;
     let context = Context::with(args.calibrate)?;
     let target = Target { context, label: args.calibrate.to_string() };
@@ -446,7 +350,7 @@ mod tests {
         let options = ["--devices", "4,2,8192,16384", "--start-us", "1.5", "--latency-us", "1e6"];
         let options = [&options[..], &["--algorithm", "csr_vector"]].concat();
         let args = parsed("delaunay_n13", &options).unwrap();
-        let report = report(&args).unwrap();
+        let report = made(&args).unwrap();
         let [OfMatrix { rows: 8192, rates, curves, checks, .. }] = &report.matrices[..] else {
             panic!("{report:?}")
         };
@@ -492,7 +396,7 @@ mod tests {
 
     #[test]
     fn matrices_that_are_not_square_are_refused() {
-        let refused = report(&parsed("well1033", &[]).unwrap()).unwrap_err();
+        let refused = made(&parsed("well1033", &[]).unwrap()).unwrap_err();
         assert!(
             format!("{refused:#}").contains("well1033: 1033 rows and 320 columns: only square"),
             "{refused:#}"

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::super::text::aligned;
-use super::{Bounds, Check, OfCurve, OfMatrix, Point, Report, Scaled};
+use super::report::{Bounds, Check, Compared, OfCurve, OfMatrix, Point, Rate, Report, Scaled};
 
 const ASSUMPTIONS: &str = "\
 Assumptions (docs/scale.md): devices are equal, and so are links; rates do not depend on the size of a part; a part's messages
@@ -29,7 +29,7 @@ pub(super) fn tables(mut out: impl Write, report: &Report) -> anyhow::Result<()>
 fn of_matrix(out: &mut impl Write, matrix: &OfMatrix) -> anyhow::Result<()> {
     let OfMatrix { name, rows, nonzeros, rates, curves, checks } = matrix;
     writeln!(out, "{name}: {rows} rows, {nonzeros} nonzeros\n")?;
-    let row = |rate: &super::Rate| {
+    let row = |rate: &Rate| {
         vec![rate.what.to_owned(), format!("{:.3}", rate.value), rate.unit.to_owned(), rate.from.to_owned()]
     };
     let header = ["rate", "value", "unit", "from"].map(str::to_owned).to_vec();
@@ -122,8 +122,7 @@ fn point(point: &Point) -> Vec<String> {
 }
 
 fn check(check: &Check) -> Vec<String> {
-    let compared =
-        |of: &super::Compared| [us(of.measured_s), us(of.predicted_s), format!("{:.2}", of.ratio())];
+    let compared = |of: &Compared| [us(of.measured_s), us(of.predicted_s), format!("{:.2}", of.ratio())];
     let (product, iteration) = (compared(&check.product), compared(&check.iteration));
     [check.parts.to_string(), check.algorithm.clone()].into_iter().chain(product).chain(iteration).collect()
 }
