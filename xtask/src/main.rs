@@ -1,4 +1,4 @@
-//! Commands of the workspace: `cargo xtask bench | fit | partition | predict | reproduce | solve | train | test | ci | fuzz | tidy | kernels | weight`.
+//! Commands of the workspace: `cargo xtask bench | fit | partition | predict | reproduce | scale | solve | train | test | ci | fuzz | tidy | kernels | weight`.
 // Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
@@ -38,6 +38,9 @@ enum Command {
     /// Counts what the parts of a matrix hold and exchange, by several ways to choose them.
     #[command(disable_help_flag = true)]
     Partition(workshop::Args),
+    /// Predicts products and conjugate gradients on many devices, from the parts of a matrix and what is measured here.
+    #[command(disable_help_flag = true)]
+    Scale(workshop::Args),
     /// Times handing matrices over, in products of them, on every device found.
     #[command(disable_help_flag = true)]
     Prepare(workshop::Args),
@@ -68,6 +71,7 @@ fn main() -> anyhow::Result<()> {
         Command::Predict(args) => workshop::run("predict", &args),
         Command::Reproduce(args) => workshop::run("reproduce", &args),
         Command::Partition(args) => workshop::run("partition", &args),
+        Command::Scale(args) => workshop::run("scale", &args),
         Command::Prepare(args) => workshop::run("prepare", &args),
         Command::Solve(args) => workshop::run("solve", &args),
         Command::Train(args) => workshop::run("train", &args),

@@ -87,5 +87,6 @@ mod tests {
         assert_eq!(of("partition", &["a.mtx", "--by", "rows,rcm"]), [""; 0]);
         assert_eq!(of("partition", &["metis.mtx", "--by", "rows,metis"]), ["metis"]);
         assert_eq!(of("partition", &["a.mtx", "--by=metis"]), ["metis"]);
+        assert_eq!(of("scale", &["a.mtx", "--by", "metis"]), ["metis"]);
     }
 }

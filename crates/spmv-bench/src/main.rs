@@ -1,4 +1,4 @@
-//! Measures the library: `cargo xtask bench | fit | partition | predict | reproduce | solve | train`.
+//! Measures the library: `cargo xtask bench | fit | partition | predict | reproduce | scale | solve | train`.
 // Not `forbid`: the vendors' libraries that are compared with are called by their C interfaces.
 #![deny(unsafe_code)]
 
@@ -26,6 +26,8 @@ enum Command {
     Reproduce(papers::Args),
     /// Counts what the parts of a matrix hold and exchange, by several ways to choose them.
     Partition(bench::partition::Args),
+    /// Predicts products and conjugate gradients on many devices, from the parts of a matrix and what is measured here.
+    Scale(bench::scale::Args),
     /// Times handing matrices over, in products of them, on every device found.
     Prepare(bench::prepare::Args),
     /// Times conjugate gradients on every device found.
@@ -42,6 +44,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Fit(args) => model::fit(&args)?,
         Command::Predict(args) => model::predict(&args)?,
         Command::Partition(args) => bench::partition::run(&args)?,
+        Command::Scale(args) => bench::scale::run(&args)?,
         Command::Prepare(args) => bench::prepare::run(&args)?,
         Command::Solve(args) => bench::solve::run(&args)?,
         #[cfg(feature = "train")]

@@ -11,9 +11,11 @@ mod metis;
 mod numbering;
 mod part;
 mod permutation;
+mod poisson;
 mod ranges;
 mod rcm;
 mod rows;
+pub mod scale;
 mod traffic;
 
 #[cfg(feature = "metis")]
@@ -23,6 +25,7 @@ pub use error::{PartitionError, Result};
 pub use halo::{Halo, Receive, Send};
 pub use part::{Part, Pieces};
 pub use permutation::{Permutation, permute};
+pub use poisson::{near_cube, poisson_3d};
 pub use ranges::Ranges;
 pub use rcm::rcm;
 pub use rows::LocalRows;

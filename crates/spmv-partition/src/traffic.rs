@@ -25,6 +25,8 @@ pub struct PartTraffic {
     pub boundary_rows: u64,
     /// Entries of its rows.
     pub nonzeros: u64,
+    /// Those of them in columns of other parts.
+    pub remote_nonzeros: u64,
     /// Values of `x` that it receives.
     pub ghosts: u64,
     /// Values of `x` that it sends; one that several parts need counts for each.
@@ -45,6 +47,7 @@ impl PartTraffic {
             rows: part.rows().end - part.rows().start,
             boundary_rows: part.boundary_rows().len() as u64,
             nonzeros: (part.local().nnz() + part.remote().nnz()) as u64,
+            remote_nonzeros: part.remote().nnz() as u64,
             ghosts: halo.n_ghosts() as u64,
             sent: halo.n_sent() as u64,
             neighbours: neighbours.len() as u64,
@@ -148,6 +151,7 @@ mod tests {
         assert_eq!(count(|p| p.sent), [2, 2, 2]);
         assert_eq!(count(|p| p.neighbours), [2, 1, 1]);
         assert_eq!(count(|p| p.nonzeros), [7, 4, 4]);
+        assert_eq!(count(|p| p.remote_nonzeros), [4, 2, 2]);
         assert_eq!(count(|p| p.boundary_rows), [1, 2, 2]);
         assert_eq!(count(PartTraffic::bytes), [24, 12, 12]);
         assert_eq!((traffic.volume(), traffic.imbalance()), (6, 1.4));

@@ -17,6 +17,7 @@ pub(crate) mod prepare;
 pub(crate) mod regular;
 pub(crate) mod report;
 pub(crate) mod runner;
+pub(crate) mod scale;
 pub(crate) mod solve;
 pub(crate) mod stop;
 mod sweep;

@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 /// A way to give rows to parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
+pub(super) enum By {
     /// As many rows for each, in the order of the matrix.
     Rows,
     /// As much work for each, in the order of the matrix.
@@ -43,12 +43,12 @@ enum By {
 
 impl By {
     /// As on the command line.
-    fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// Parts and what they exchange. Columns are owned as rows are; those of a matrix that is not square are shared evenly.
-    fn traffic(self, a: &Csr<f64>, parts: usize) -> anyhow::Result<Traffic> {
+    pub(super) fn traffic(self, a: &Csr<f64>, parts: usize) -> anyhow::Result<Traffic> {
         let by_nonzeros = |a: &Csr<f64>| Ranges::by_nonzeros(a.row_ptr(), parts);
         match self {
             By::Rows => of(a, &Ranges::even(a.n_rows() as u64, parts)),
@@ -109,7 +109,7 @@ fn ways<'a>(named: &'a [By], a: &Csr<f64>) -> &'a [By] {
 }
 
 /// A file, or else a matrix of the suite.
-fn input(matrix: &Path) -> anyhow::Result<Input> {
+pub(super) fn input(matrix: &Path) -> anyhow::Result<Input> {
     let entry = matrix.to_str().filter(|_| !matrix.exists()).and_then(suite::find);
     ensure!(
         entry.is_some() || matrix.exists(),
