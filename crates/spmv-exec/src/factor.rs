@@ -114,6 +114,12 @@ impl<A: Accum> Factor<A> {
         Self { by: by * self.by, ..self }
     }
 
+    /// Whether what it scales is not read.
+    #[doc(hidden)]
+    pub fn is_zero(&self) -> bool {
+        self.by.is_zero()
+    }
+
     /// The same factor of the scalars of another queue. Scalars of a third one stay.
     #[doc(hidden)]
     #[must_use]

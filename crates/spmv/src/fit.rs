@@ -94,7 +94,7 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// [`Error::NoProfileFolder`]; [`Error::Profile`] if the file cannot be read or written; [`Error::Unsupported`] for types that
-    /// the device cannot do and in co-execution: fit the context of the device alone, and add the cores to that of
+    /// the device cannot do, for several devices, and in co-execution: fit the context of the device alone, and add the cores to that of
     /// [`Fitted`], whose own plans follow the profile of a cpu context with [as many threads](crate::ContextBuilder::threads).
     /// Whatever the driver says.
     pub fn run(mut self) -> Result<Fitted> {
@@ -106,6 +106,14 @@ impl<'a> Fit<'a> {
                 way_out:
                     "fit the context of the device alone, and add the cores to the context that it returns"
                         .into(),
+            });
+        }
+        if context.origin.device.is_parts() {
+            return Err(Error::Unsupported {
+                device: "a context of parts".into(),
+                what: "rates of its own".into(),
+                way_out: "fit the context of each device, and make parts of the contexts that it returns"
+                    .into(),
             });
         }
         let path = context.profile_path().ok_or(Error::NoProfileFolder)?;

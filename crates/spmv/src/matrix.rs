@@ -271,8 +271,8 @@ impl<T: Scalar> Matrix<T> {
     ///
     /// # Errors
     /// Another number of values, operations that a queue still records, out of memory in the first call, `Unsupported` on more than
-    /// 65,534 diagonals: the old values stay. Failures of the device, and in co-execution those of one share after the other has its new
-    /// values; products are unspecified then.
+    /// 65,534 diagonals: the old values stay. Failures of the device, and in co-execution and on several devices those of one share after
+    /// another has its new values; products are unspecified then.
     pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
         Ok(self.erased.set_values(vals)?)
     }

@@ -103,4 +103,7 @@ fn what_cannot_be_fitted_or_kept_is_refused_before_anything_is_timed() {
         other => panic!("{other}"),
     }
     assert!(Error::NoProfileFolder.to_string().contains("SPMV_PROFILES or Context::builder().profiles(..)"));
+    let in_parts = Context::devices(&[context.clone(), context.clone()]).unwrap();
+    let refused = in_parts.fit().run().unwrap_err();
+    assert!(refused.to_string().contains("fit the context of each device"), "{refused}");
 }

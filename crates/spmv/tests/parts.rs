@@ -139,7 +139,7 @@ fn refusals(context: &Context) -> Result<(), Failed> {
         "a context of parts has no contexts; name at least one context"
     );
     let two = of(std::slice::from_ref(context), 2)?;
-    assert!(refused(Context::devices(&[two.clone()])).contains("contexts of one device each"));
+    assert!(refused(Context::devices(std::slice::from_ref(&two))).contains("contexts of one device each"));
     assert!(refused(two.with_host_cores()).contains("one device"));
     let a = two.prepare(&Csr::from_coo(3, 3, &[(0, 2, 1.0f32)])?)?;
     let (x, mut y) = (two.zeros(3)?, a.zeros_y()?);
@@ -153,6 +153,127 @@ fn refusals(context: &Context) -> Result<(), Failed> {
     assert!(e.to_string().contains("use a queue"), "{e}");
     let foreign = two.queue()?.scalar::<f32>()?;
     assert!(matches!(two.queue()?.axpby(foreign, &x, 0.0, &mut y), Err(Error::Foreign { .. })));
+    Ok(())
+}
+
+/// Both contexts begin with the same device, so that the first part alone would take what is of the other.
+fn what_is_of_other_parts_is_refused_and_changes_nothing(
+    one: &Context,
+    other: &Context,
+) -> Result<(), Failed> {
+    let two = Context::devices(&[one.clone(), one.clone()])?;
+    let a = Csr::from_coo(4, 4, &[(0, 3, 2.0f32), (1, 1, 3.0), (3, 0, 4.0)])?;
+    let mut y = two.upload(&[1.0f32; 4])?;
+    let fewer = Context::devices(std::slice::from_ref(one))?;
+    for elsewhere in
+        [of(std::slice::from_ref(one), 3)?, fewer, Context::devices(&[one.clone(), other.clone()])?]
+    {
+        let (mine, theirs) = (two.prepare(&a)?, elsewhere.prepare(&a)?);
+        let (x, foreign_x) = (two.upload(&[1.0f32; 4])?, elsewhere.upload(&[1.0f32; 4])?);
+        let mut foreign_y = elsewhere.upload(&[1.0f32; 4])?;
+        let (mut q, mut foreign_q) = (two.queue()?, elsewhere.queue()?);
+        let s = q.scalar()?;
+        let results = [
+            q.scale(2.0, &mut foreign_y),
+            q.fill(2.0, &mut foreign_y),
+            q.axpby(1.0, &foreign_x, 1.0, &mut y),
+            q.axpby(1.0, &foreign_x, 1.0, &mut foreign_y),
+            q.axpby_dot_with(1.0, &x, 1.0, &mut y, &foreign_x, s),
+            q.axpy_aypx(1.0, &mut y, &foreign_x, 1.0, &mut two.zeros(4)?),
+            q.axpy_aypx(1.0, &mut y, &x, 1.0, &mut foreign_y),
+            q.dot(&foreign_x, &foreign_x, s),
+            q.dot(&x, &foreign_x, s),
+            q.norm_inf(&foreign_x, s),
+            q.apply(&theirs, 1.0, &x, 1.0, &mut y),
+            q.apply(&theirs, 1.0, &foreign_x, 1.0, &mut foreign_y),
+            q.apply(&mine, 1.0, &foreign_x, 1.0, &mut y),
+            q.apply(&mine, 1.0, &x, 1.0, &mut foreign_y),
+            foreign_q.apply(&mine, 1.0, &x, 1.0, &mut y),
+            y.axpby(1.0, &foreign_x, 1.0),
+            mine.apply(1.0, &x, 1.0, &mut foreign_y).map(|_| ()),
+        ];
+        for (at, result) in results.into_iter().enumerate() {
+            assert!(matches!(result, Err(Error::Foreign { .. })), "request {at}: {result:?}");
+        }
+        assert_eq!((y.to_vec()?, foreign_y.to_vec()?), (vec![1.0; 4], vec![1.0; 4]));
+    }
+    // Another context of the same devices is as good.
+    let again = Context::devices(&[one.clone(), one.clone()])?;
+    again.prepare(&a)?.apply(1.0, &two.upload(&[1.0f32; 4])?, 1.0, &mut y)?;
+    assert_eq!(y.to_vec()?, [3.0, 4.0, 1.0, 5.0]);
+    Ok(())
+}
+
+fn nothing_is_multiplied_in_parts_too(context: &Context) -> Result<(), Failed> {
+    let three = of(std::slice::from_ref(context), 3)?;
+    for (rows, cols) in [(0, 0), (0, 5), (5, 0), (1, 1), (2, 5)] {
+        let mut a = three.prepare(&Csr::<f64>::from_coo(rows, cols, &[])?)?;
+        a.set_values(&[])?;
+        let (x, mut y) = (three.upload(&vec![1.0; cols])?, three.upload(&vec![2.0; rows])?);
+        a.apply(3.0, &x, -1.0, &mut y)?;
+        assert_eq!((y.to_vec()?, a.nnz()), (vec![-2.0; rows], 0));
+        let expected = [4.0 * rows as f64, if rows > 0 { 2.0 } else { 0.0 }];
+        assert_eq!([y.dot(&y)?, y.norm_inf()?], expected, "{rows} rows");
+        y.scale(2.0)?;
+        assert_eq!(y.with(<[f64]>::len)?, rows);
+    }
+    Ok(())
+}
+
+/// Each thread has a queue and vectors; the matrix is shared, and outlives the context. Products of one move ghosts of the other's.
+fn queues_of_several_threads_share_a_matrix(context: &Context) -> Result<(), Failed> {
+    let n = 500;
+    let entries = (0..n).flat_map(|i| [(i, (i * 7 + 250) % n, 2.0f32), (i, i, -1.0)]);
+    let a = Csr::from_coo(n as usize, n as usize, &entries.collect::<Vec<_>>())?;
+    let parts = of(std::slice::from_ref(context), 3)?;
+    let prepared = parts.prepare(&a)?;
+    let mut work = Vec::new();
+    for thread in 0..4 {
+        let x: Vec<f32> = (0..n).map(|i| ((i + thread * 13) % 11) as f32).collect();
+        let reference = oracle::multiply(a.view(), 5.0, &x, 0.0, &vec![0.0; n as usize]);
+        let vectors = (parts.upload(&x)?, parts.zeros::<f32>(n as usize)?);
+        work.push((parts.queue()?, vectors, reference));
+    }
+    drop(parts);
+    type Own = (spmv::Queue, (spmv::Vector<f32>, spmv::Vector<f32>), oracle::Reference);
+    let run = |(mut q, (x, mut y), reference): Own| -> Result<(), Failed> {
+        for _ in 0..50 {
+            q.apply(&prepared, 5.0, &x, 0.0, &mut y)?;
+        }
+        assert!(reference.error_over_bound(&y.to_vec()?) <= 1.0);
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = work.into_iter().map(|own| scope.spawn(|| run(own))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+    })
+}
+
+fn one_queue_multiplies_by_two_matrices_on_the_same_vectors(context: &Context) -> Result<(), Failed> {
+    let two = of(std::slice::from_ref(context), 2)?;
+    let [a, b] = [[(0, 3, 2.0f64), (3, 0, 3.0)], [(1, 2, 5.0), (2, 1, 7.0)]]
+        .map(|entries| two.prepare(&Csr::from_coo(4, 4, &entries)?));
+    let (a, b) = (a?, b?);
+    let (mut x, mut y, mut q) = (two.upload(&[1.0f64, 10.0, 100.0, 1000.0])?, two.zeros(4)?, two.queue()?);
+    q.apply(&a, 1.0, &x, 0.0, &mut y)?;
+    q.apply(&b, 1.0, &x, 1.0, &mut y)?;
+    q.apply(&a, 1.0, &y, 0.0, &mut x)?;
+    assert_eq!(y.to_vec()?, [2000.0, 500.0, 70.0, 3.0]);
+    assert_eq!(x.to_vec()?, [6.0, 0.0, 0.0, 6000.0]);
+    Ok(())
+}
+
+fn values_that_do_not_fit_leave_the_old_ones(context: &Context) -> Result<(), Failed> {
+    let two = of(std::slice::from_ref(context), 2)?;
+    let mut a = two.prepare(&Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0), (1, 0, 3.0)])?)?;
+    let refused = a.set_values(&[5.0; 2]).unwrap_err();
+    assert_eq!(refused, Error::Length { what: "the values", found: 2, expected: 3 });
+    assert_eq!(a.multiply(&[1.0, 10.0])?, [21.0, 3.0]);
+    a.set_values(&[4.0, 5.0, 6.0])?;
+    assert_eq!(a.multiply(&[1.0, 10.0])?, [54.0, 6.0]);
+    let lengths =
+        [a.multiply(&[1.0]).unwrap_err(), a.apply_slices(1.0, &[1.0; 2], 0.0, &mut [0.0]).unwrap_err()];
+    assert!(matches!(lengths, [Error::Length { what: "x", .. }, Error::Length { what: "y", .. }]));
     Ok(())
 }
 
@@ -171,7 +292,27 @@ fn main() {
             Err(e) => trials.push(absent(&format!("parts-{}", kind.name()), kind.name(), &e.to_string())),
         }
     }
+    for context in &all {
+        let name = |claim: &str| format!("parts-{}/{claim}", context.backend());
+        let mut claim = |claim: &str, holds: fn(&Context) -> Result<(), Failed>| {
+            let context = context.clone();
+            trials.push(Trial::test(name(claim), move || holds(&context)));
+        };
+        claim("nothing_is_multiplied_in_parts_too", nothing_is_multiplied_in_parts_too);
+        claim("queues_of_several_threads_share_a_matrix", queues_of_several_threads_share_a_matrix);
+        claim(
+            "one_queue_multiplies_by_two_matrices_on_the_same_vectors",
+            one_queue_multiplies_by_two_matrices_on_the_same_vectors,
+        );
+        claim("values_that_do_not_fit_leave_the_old_ones", values_that_do_not_fit_leave_the_old_ones);
+    }
     let one = all[0].clone();
+    // A context of its own at least: another device, though of the same backend.
+    let other = Context::with(BackendKind::Cpu).expect("the cpu backend opens");
+    let (first, last) = (one.clone(), all.last().filter(|_| all.len() > 1).cloned().unwrap_or(other));
+    trials.push(Trial::test("parts/what_is_of_other_parts_is_refused_and_changes_nothing", move || {
+        what_is_of_other_parts_is_refused_and_changes_nothing(&first, &last)
+    }));
     if all.len() > 1 {
         of_contexts("all", all, &mut trials);
     }

@@ -51,10 +51,12 @@ pub(crate) fn text(report: &Report) -> String {
     text + &devices(report)
 }
 
-/// A line for each algorithm that ran on a device and on a later one of the report.
+/// A line for each algorithm that ran on a device and on a later one of the report. Several as one, which have the caller's time alone,
+/// are compared with one of them in their rows.
 fn devices(report: &Report) -> String {
     let mut ways: Vec<&Row> = Vec::new();
-    for row in &report.rows {
+    let single = || report.rows.iter().filter(|row| row.over_one.is_none());
+    for row in single() {
         if !ways.iter().any(|way| is_same_way(row, way)) {
             ways.push(row);
         }
@@ -63,7 +65,7 @@ fn devices(report: &Report) -> String {
     let labels: Vec<&str> = report.devices.iter().map(|device| &*device.label).collect();
     let mut text = String::new();
     for way in ways {
-        let rows: Vec<&Row> = report.rows.iter().filter(|row| is_same_way(row, way)).collect();
+        let rows: Vec<&Row> = single().filter(|row| is_same_way(row, way)).collect();
         for (at, one) in labels.iter().enumerate() {
             for other in &labels[at + 1..] {
                 let ratios = over(&rows, other, one);

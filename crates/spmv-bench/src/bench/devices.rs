@@ -4,17 +4,37 @@ use spmv::{BackendKind, Context, DeviceCaps, DeviceKind, Dtype, fit::Runs};
 
 use super::report::{Cache, Device};
 
-/// An opened device and its label.
+/// An opened device, or several as one, and its label.
 pub(crate) struct Target {
     pub(crate) context: Context,
     pub(crate) label: String,
+    /// What it is made of, if it is several.
+    several: Vec<Context>,
+    /// How many of these are devices of their own.
+    n_distinct: usize,
 }
 
 /// Every device of the backends asked for, or of all that open.
 pub(crate) fn open(asked: &[BackendKind]) -> anyhow::Result<Vec<Target>> {
     let contexts = contexts(asked)?;
     let labels = labels(&contexts.iter().map(|c| c.backend().name()).collect::<Vec<_>>());
-    Ok(contexts.into_iter().zip(labels).map(|(context, label)| Target { context, label }).collect())
+    Ok(contexts.into_iter().zip(labels).map(|(context, label)| Target::new(context, label)).collect())
+}
+
+/// For each backend of the targets, so many of its devices as one: the first ones, if there are as many, else the first so many times.
+pub(crate) fn several(targets: &[Target], n: usize) -> anyhow::Result<Vec<Target>> {
+    let mut several: Vec<Target> = Vec::new();
+    for backend in targets.iter().map(|target| target.context.backend()) {
+        if several.iter().any(|target| target.context.backend() == backend) {
+            continue;
+        }
+        let of_it = targets.iter().map(|target| &target.context).filter(|c| c.backend() == backend);
+        let n_distinct = if of_it.clone().count() >= n { n } else { 1 };
+        let contexts: Vec<Context> = of_it.take(n_distinct).cycle().take(n).cloned().collect();
+        let (context, label) = (Context::devices(&contexts)?, format!("{backend} x{n}"));
+        several.push(Target { several: contexts, n_distinct, ..Target::new(context, label) });
+    }
+    Ok(several)
 }
 
 /// Every device that opens, of the backends asked for or of all; one that was asked for and does not open is an error.
@@ -42,13 +62,42 @@ fn labels(backends: &[&str]) -> Vec<String> {
 }
 
 impl Target {
+    pub(crate) fn new(context: Context, label: impl Into<String>) -> Self {
+        Self { context, label: label.into(), several: vec![], n_distinct: 1 }
+    }
+
+    /// The same device or devices. Several cut vectors anew, whose lengths matrices of earlier measurements had decided on.
+    pub(crate) fn anew(&self) -> spmv::Result<Self> {
+        let context = match &self.several[..] {
+            [] => self.context.clone(),
+            several => Context::devices(several)?,
+        };
+        Ok(Self { context, label: self.label.clone(), several: self.several.clone(), ..*self })
+    }
+
+    /// Whether it is several devices, or one that simulates them.
+    pub(crate) fn is_several(&self) -> bool {
+        !self.several.is_empty()
+    }
+
     pub(crate) fn device(&self) -> Device {
-        Device::of(&self.label, self.context.caps())
+        let device = Device::of(&self.label, self.context.caps());
+        let n = self.several.len();
+        match self.n_distinct {
+            _ if n == 0 => device,
+            1 => Device { name: format!("the same device {n} times: simulated; {}", device.name), ..device },
+            _ => {
+                let names: Vec<&str> = self.several.iter().map(|context| &*context.caps().name).collect();
+                Device { name: format!("{n} devices: {}", names.join(", ")), ..device }
+            }
+        }
     }
 
     /// Why this device is left out of a measurement, if it is.
     pub(crate) fn obstacle(&self, precision: Dtype, cache: Cache) -> Option<String> {
-        obstacle(self.context.caps(), precision, cache).map(|why| format!("{} is left out {why}", self.label))
+        let caps = std::iter::once(&self.context).chain(&self.several).map(Context::caps);
+        let why = caps.filter_map(|caps| obstacle(caps, precision, cache)).next();
+        why.map(|why| format!("{} is left out {why}", self.label))
     }
 
     /// Whether the memory whose bandwidth was measured is the device's.
@@ -61,9 +110,9 @@ impl Target {
         self.context.backend() == BackendKind::Cpu
     }
 
-    /// Whether the device has timestamps. The cpu backend's would be the caller's time.
+    /// Whether the device has timestamps. The cpu backend's would be the caller's time; several devices have no common ones.
     pub(crate) fn has_timestamps(&self) -> bool {
-        Runs::by_device(&self.context)
+        !self.is_several() && Runs::by_device(&self.context)
     }
 }
 
@@ -90,6 +139,17 @@ mod tests {
     #[test]
     fn an_index_distinguishes_devices_of_one_backend() {
         assert_eq!(labels(&["opencl", "cpu", "opencl"]), ["opencl#0", "cpu", "opencl#1"]);
+    }
+
+    #[test]
+    fn one_device_that_simulates_several_is_named_so() {
+        let target = |label| Target::new(Context::with(BackendKind::Cpu).unwrap(), label);
+        let simulated = several(&[target("cpu")], 3).unwrap();
+        assert_eq!((simulated.len(), &*simulated[0].label), (1, "cpu x3"));
+        assert!(simulated[0].device().name.starts_with("the same device 3 times: simulated; "));
+        let distinct = several(&[target("cpu#0"), target("cpu#1"), target("cpu#2")], 2).unwrap();
+        assert!(distinct[0].device().name.starts_with("2 devices: "), "{:?}", distinct[0].device());
+        assert!(distinct[0].is_several() && distinct[0].anew().unwrap().is_several());
     }
 
     #[test]

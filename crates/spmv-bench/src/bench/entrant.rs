@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn only_timed_runs_are_kept() {
-        let target = Target { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
+        let target = Target::new(Context::with(BackendKind::Cpu).unwrap(), "cpu");
         let a = Csr::from_coo(2, 2, &[(0, 0, 2.0), (1, 0, 3.0), (1, 1, 4.0)]).unwrap();
         let problem = Problem::<f32>::of(&a);
         let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };

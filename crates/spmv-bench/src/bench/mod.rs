@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: what to multiply, where and how; the rest is in the modules.
 
+mod args;
 pub(crate) mod census;
 mod compare;
 pub(crate) mod comparison;
@@ -28,13 +29,15 @@ pub(crate) mod tiling;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{BackendKind, Dtype, plan::Algorithm};
+use spmv::{Dtype, plan::Algorithm};
 
+pub(crate) use args::Args;
+use args::QUICK_MATRICES;
 pub(crate) use comparison::MatrixCache;
 use comparison::{Comparison, Gpu};
 use devices::Target;
@@ -44,89 +47,6 @@ use measure::Eviction;
 use report::{Cache, Report, SCHEMA};
 use runner::Way;
 use stop::{Stop, Stopped};
-
-/// `cargo xtask bench`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Matrix Market files to multiply.
-    #[arg(long, num_args = 1.., value_name = "FILE")]
-    matrix: Vec<PathBuf>,
-    /// The 20 matrices of Liu & Vinter's Table 3; 17 of them are twins.
-    #[arg(long)]
-    suite: bool,
-    /// The 20 matrices of Tan et al.'s Tables 3 and 4; 19 of them are twins, unless --suite-dir has the originals.
-    #[arg(long, conflicts_with = "suite")]
-    tan_2019: bool,
-    /// A folder of .mtx files that replace suite matrices of the same name; implies --suite, unless --tan-2019 is given.
-    #[arg(long, value_name = "DIR")]
-    suite_dir: Option<PathBuf>,
-    /// Backends, with all their devices; all that open, without it.
-    #[arg(long, value_delimiter = ',')]
-    backend: Vec<BackendKind>,
-    /// Algorithms, or `all`.
-    #[arg(long, value_delimiter = ',', default_value = "auto")]
-    algorithm: Vec<String>,
-    /// Value types.
-    #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
-    precision: Vec<Dtype>,
-    /// Tiling to force, such as T=32,W=8,S=7,B=5; or `table1`, that of Liu & Vinter's Table 1 for each device and type.
-    #[arg(long)]
-    tiling: Option<tiling::Asked>,
-    /// `published`: algorithms as their papers have them. `ipcsr` is `ipcsr_published`, `spec_segsum` has the tiling of Table 1,
-    /// `csr_vector` a warp for each row.
-    #[arg(long, conflicts_with = "tiling", default_value = "ours")]
-    variant: Variant,
-    /// Times with the matrix in cache, if it fits (the default; against cuSPARSE both are).
-    #[arg(long)]
-    warm: bool,
-    /// Times with caches emptied before every run, on devices that share the host's, and against cuSPARSE.
-    #[arg(long)]
-    cold: bool,
-    /// Timed runs; as many as a fraction of a second holds, without it (20 with --sweep).
-    #[arg(long, value_name = "N")]
-    repeat: Option<usize>,
-    /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run; then ours against cuSPARSE, if there
-    /// is a CUDA device.
-    #[arg(long)]
-    peers: bool,
-    /// Times spec_segsum under many tilings instead: W and S varied around the planned one, or that of --tiling.
-    #[arg(long, conflicts_with_all = ["algorithm", "peers", "html"])]
-    sweep: bool,
-    /// Times co-execution instead: each device with the host's cores, against either alone.
-    #[arg(long, conflicts_with_all = ["sweep", "peers", "html", "cold"])]
-    hetero: bool,
-    /// Times the regular parts of quasi-diagonal and Tetris matrices alone instead: DIA or ELL against CSR.
-    #[arg(long, conflicts_with_all = ["algorithm", "tiling", "sweep", "hetero", "peers", "html", "cold"])]
-    regular: bool,
-    /// Counts the patterns of matrices instead, and measures nothing.
-    #[arg(long, conflicts_with_all = ["sweep", "hetero", "regular", "peers", "json", "html"])]
-    census: bool,
-    /// Prints every split that was tried.
-    #[arg(long, requires = "hetero")]
-    trace: bool,
-    /// Writes the report as JSON (docs/bench-schema.md); to standard output with `-`, the tables then to standard error.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Writes the report as one HTML page; `-` as for JSON.
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Takes the first matrices and few runs: a preview, not a measurement.
-    #[arg(long)]
-    quick: bool,
-}
-
-/// Whose versions of algorithms run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Variant {
-    Ours,
-    Published,
-}
-
-/// Matrices and runs of `--quick`.
-const QUICK_MATRICES: usize = 3;
-const QUICK_REPEAT: usize = 5;
-/// Runs of each cell of `--sweep`.
-const SWEEP_REPEAT: usize = 20;
 
 /// How a run ended whose results are right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +61,7 @@ pub(crate) enum Ending {
 /// # Errors
 /// If nothing can be measured, or any result is wrong. What was measured before an error is printed and written.
 pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
-    let algorithms = algorithms(&args.algorithm, args.variant)?;
+    let algorithms = args.algorithms()?;
     let dir = args.suite_dir.as_deref();
     let mut inputs = match args.tan_2019 {
         true => inputs::tan_2019(&args.matrix, dir),
@@ -154,7 +74,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
         write!(args.console(), "{}", census::text(&census::of_all(&inputs)?))?;
         return Ok(Ending::Complete);
     }
-    let targets = devices::open(&args.backend)?;
+    let mut targets = devices::open(&args.backend)?;
+    let several = args.devices.map(|n| devices::several(&targets, n as usize)).transpose()?;
+    targets.extend(several.into_iter().flatten());
     let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets));
     let stop = Stop::at_interrupt()?;
     let bar = progress(inputs.len() * args.precision.len() * args.caches().len());
@@ -342,40 +264,6 @@ impl Bench<'_> {
     }
 }
 
-impl Args {
-    fn caches(&self) -> &'static [Cache] {
-        match (self.warm, self.cold) {
-            (true, true) => &[Cache::Warm, Cache::Cold],
-            (false, true) => &[Cache::Cold],
-            _ => &[Cache::Warm],
-        }
-    }
-
-    /// Those of the comparison on a CUDA device: both, unless one is asked for.
-    fn comparison_caches(&self) -> &'static [Cache] {
-        if self.warm || self.cold { self.caches() } else { &[Cache::Warm, Cache::Cold] }
-    }
-
-    /// Where rows and tables are printed: not between the lines of a file that goes to standard output.
-    fn console(&self) -> Box<dyn Write> {
-        if self.writes_to_stdout() { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) }
-    }
-
-    fn writes_to_stdout(&self) -> bool {
-        [&self.json, &self.html].into_iter().flatten().any(|path| files::is_stdout(path))
-    }
-
-    fn tiling(&self) -> Option<tiling::Asked> {
-        self.tiling.or((self.variant == Variant::Published).then_some(tiling::Asked::Published))
-    }
-
-    /// Timed runs, if their number is fixed.
-    fn repeat(&self) -> Option<usize> {
-        let default = if self.quick { Some(QUICK_REPEAT) } else { self.sweep.then_some(SWEEP_REPEAT) };
-        self.repeat.or(default)
-    }
-}
-
 /// A sentence for every device and what it cannot do of what was asked for.
 fn left_out(targets: &[Target], precisions: &[Dtype], caches: &[Cache]) -> Vec<String> {
     let mut lines = Vec::new();
@@ -396,17 +284,6 @@ fn verdict(report: &Report) -> anyhow::Result<Ending> {
         0 => Ok(Ending::Complete),
         failed => bail!("{failed} of {results} results are wrong or missing"),
     }
-}
-
-fn algorithms(names: &[String], variant: Variant) -> anyhow::Result<Vec<Algorithm>> {
-    if names.iter().any(|n| n == "all") {
-        return Ok(Algorithm::ALL.iter().copied().filter(|a| *a != Algorithm::Auto).collect());
-    }
-    let published = |algorithm| match (variant, algorithm) {
-        (Variant::Published, Algorithm::Ipcsr) => Algorithm::IpcsrPublished,
-        (_, algorithm) => algorithm,
-    };
-    names.iter().map(|n| Ok(published(n.parse()?))).collect()
 }
 
 pub(crate) fn progress(steps: usize) -> ProgressBar {
@@ -455,48 +332,10 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    use clap::Parser;
-    use spmv::Context;
+    use spmv::{BackendKind, Context};
 
+    use super::args::tests::parse;
     use super::*;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    fn parse(line: &str) -> Result<Args, clap::Error> {
-        Cli::try_parse_from(line.split(' ')).map(|cli| cli.args)
-    }
-
-    #[test]
-    fn a_sweep_chooses_its_algorithm_itself_and_varies_any_tiling() {
-        for other in ["--algorithm all", "--peers", "--html page.html"] {
-            let e = parse(&format!("bench --sweep {other}")).unwrap_err();
-            assert_eq!(e.kind(), clap::error::ErrorKind::ArgumentConflict, "{other}");
-        }
-        assert!(parse("bench --sweep --suite --precision f64 --backend cpu --json cells.json").is_ok());
-        assert_eq!(parse("bench --sweep --tiling table1").unwrap().tiling, Some(tiling::Asked::Table1));
-    }
-
-    #[test]
-    fn against_cusparse_both_cache_states_are_measured_unless_one_is_asked_for() {
-        let caches = |line| parse(line).unwrap().comparison_caches().to_vec();
-        assert_eq!(caches("bench --peers"), [Cache::Warm, Cache::Cold]);
-        assert_eq!([caches("bench --warm"), caches("bench --cold")], [[Cache::Warm], [Cache::Cold]]);
-        assert_eq!(parse("bench --peers").unwrap().caches(), [Cache::Warm]);
-    }
-
-    #[test]
-    fn an_explicit_number_of_runs_comes_before_the_defaults() {
-        let repeat = |line| parse(line).unwrap().repeat();
-        assert_eq!(
-            [repeat("bench"), repeat("bench --quick"), repeat("bench --sweep")],
-            [None, Some(5), Some(20)]
-        );
-        assert_eq!([repeat("bench --sweep --quick"), repeat("bench --sweep --repeat 3")], [Some(5), Some(3)]);
-    }
 
     /// Output that asks for an end of the run as soon as it is written to.
     struct StopsAtOnce {
@@ -526,7 +365,7 @@ mod tests {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
         let inputs = ["bp_1200", "young1c", "west0479"].map(|name| data.join(format!("{name}.mtx.gz")));
         let inputs = inputs.map(Input::File);
-        let targets = [Target { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() }];
+        let targets = [Target::new(Context::with(BackendKind::Cpu).unwrap(), "cpu")];
         let (text, stop) = (Rc::new(RefCell::default()), Rc::new(Stop::new()));
         let out = Box::new(StopsAtOnce { text: Rc::clone(&text), stop: Rc::clone(&stop) });
         let bar = ProgressBar::hidden();
@@ -588,12 +427,5 @@ mod tests {
         let input = Input::File("none.mtx".into());
         assert_eq!(bench.run(&[input], None, 1.0).unwrap(), Ending::Interrupted);
         assert_eq!(std::fs::read_to_string(json).unwrap(), "earlier");
-    }
-
-    #[test]
-    fn a_report_on_standard_output_is_not_mixed_with_tables() {
-        let to_stdout = |line| parse(line).unwrap().writes_to_stdout();
-        assert!(to_stdout("bench --json -") && to_stdout("bench --html /dev/stdout"));
-        assert!(!to_stdout("bench --json a.json"));
     }
 }

@@ -224,7 +224,7 @@ pub(crate) mod tests {
     }
 
     fn measured(entries: &[(u32, u32, f64)], n: usize) -> Report {
-        let target = Target { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
+        let target = Target::new(Context::with(BackendKind::Cpu).unwrap(), "cpu");
         let matrix = Csr::from_coo(n, n, entries).unwrap();
         let loaded = Loaded { name: "m".into(), twin: false, matrix };
         let mut report = super::super::html::tests::sample(&[]);

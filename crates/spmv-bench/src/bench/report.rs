@@ -98,6 +98,9 @@ pub(crate) struct Row {
     pub(crate) stage2_us: f64,
     pub(crate) error_over_bound: f64,
     pub(crate) ok: bool,
+    /// Of several devices: speed over that of the fastest one of the backend, as the caller sees them.
+    #[serde(default)]
+    pub(crate) over_one: Option<f64>,
     pub(crate) peers: BTreeMap<String, PeerTime>,
 }
 

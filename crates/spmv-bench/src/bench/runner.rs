@@ -101,8 +101,8 @@ where
     let problem = Problem::<T>::of(&loaded.matrix);
     let mut entrants = Vec::new();
     let (mut inputs, mut autos) = (Vec::new(), Vec::new());
-    for target in way.targets {
-        inputs.push(target.context.upload(&problem.x)?);
+    let targets = way.targets.iter().map(|target| target.anew()).collect::<spmv::Result<Vec<_>>>()?;
+    for target in &targets {
         autos.push(target.context.plan(&problem.a, &Options::default()).ok());
         for &algorithm in way.algorithms {
             way.stop.check()?;
@@ -110,13 +110,15 @@ where
                 way.tiling.and_then(|asked| asked.tiling(algorithm, target.context.caps(), T::DTYPE));
             let options = Options { algorithm, tiling, ..Options::default() };
             match Entrant::prepare(target, &options, &problem.a) {
-                Ok(entrant) => entrants.push((inputs.len() - 1, *target, algorithm, entrant)),
+                Ok(entrant) => entrants.push((inputs.len(), target, algorithm, entrant)),
                 Err(spmv::Error::Layout(why)) => {
                     report.leave_out(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, target.label));
                 }
                 Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", target.label)),
             }
         }
+        // After the matrices, whose rows decide how vectors on several devices are cut.
+        inputs.push(target.context.upload(&problem.x)?);
     }
     let arrays = way.peers.then(|| Arrays::of(problem.a.view(), &problem.x));
     let contenders =
@@ -141,6 +143,7 @@ where
             (name.to_owned(), PeerTime { time_us, prepare_us: prepare_s * 1e6 })
         })
         .collect();
+    let first = report.rows.len();
     for ((input, target, algorithm, entrant), time) in entrants.iter().zip(ours) {
         let finding = entrant.finding(&problem.reference, &inputs[*input], way.cache, *time)?;
         let is_as = |auto: &Plan| {
@@ -151,6 +154,13 @@ where
         report
             .rows
             .push(Row { auto, ..row(way, loaded, target, *algorithm, entrant, finding, peers.clone()) });
+    }
+    let rows = &mut report.rows[first..];
+    for (at, (_, target, algorithm, _)) in entrants.iter().enumerate().filter(|(_, e)| e.1.is_several()) {
+        let is_one = |one: &Target| !one.is_several() && one.context.backend() == target.context.backend();
+        let ones = entrants.iter().zip(&*rows).filter(|((_, one, by, _), _)| is_one(one) && by == algorithm);
+        let us = ones.filter_map(|(_, row)| Some(row.time_us?.median)).min_by(f64::total_cmp);
+        rows[at].over_one = us.zip(rows[at].time_us).map(|(one, several)| one / several.median);
     }
     Ok(())
 }
@@ -204,6 +214,51 @@ fn row<T: Scalar>(
         stage2_us,
         error_over_bound,
         ok,
+        over_one: None,
         peers,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv::{BackendKind, Context};
+
+    use super::super::devices;
+    use super::super::table;
+    use super::*;
+
+    #[test]
+    fn several_devices_are_checked_and_compared_with_one() {
+        let mut targets = vec![Target::new(Context::with(BackendKind::Cpu).unwrap(), "cpu")];
+        targets.extend(devices::several(&targets, 3).unwrap());
+        let matrix = spmv_io::generate::laplacian_3d(8).unwrap();
+        let loaded = Loaded { name: "cube".into(), twin: false, matrix };
+        let mut report = super::super::html::tests::sample(&[]);
+        report.devices = targets.iter().map(Target::device).collect();
+        let way = Way {
+            targets: &targets.iter().collect::<Vec<_>>(),
+            algorithms: &[Algorithm::CsrScalar, Algorithm::Auto],
+            tiling: None,
+            cache: Cache::Warm,
+            repeat: Some(1),
+            peers: false,
+            eviction: &Eviction::none(),
+            read_gbs: 1.0,
+            stop: &Stop::new(),
+            live: &Live::discarding(),
+        };
+        measure(&way, &loaded, Dtype::F64, &mut report).unwrap();
+        assert_eq!(report.rows.len(), 4);
+        for row in &report.rows {
+            assert!(row.ok && row.error_over_bound <= 1.0, "{row:?}");
+            assert_eq!((row.over_one.is_some(), row.device_us), (row.on == "cpu x3", None));
+        }
+        let [one, three] = [0, 2].map(|at| report.rows[at].time_us.unwrap().median);
+        assert_eq!(report.rows[2].over_one, Some(one / three));
+        let text = table::text(&report);
+        assert!(text.contains("x one |") && text.contains("the same device 3 times: simulated"), "{text}");
+        assert!(!text.contains("time on cpu x3 over that on cpu"), "{text}");
+        report.rows.truncate(1);
+        assert!(!table::text(&report).contains("x one"));
     }
 }

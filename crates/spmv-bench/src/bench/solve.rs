@@ -12,7 +12,7 @@ use super::comparison;
 use super::devices::{self, Target};
 use super::measure::spread;
 use super::peers;
-use super::report::{Cache, Spread};
+use super::report::{Cache, Device, Spread};
 use super::stop::Stop;
 use super::text::aligned;
 
@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// Iterations of a run, none of which waits.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     iterations: u32,
+    /// Solves on so many devices of each backend together, too, as `bench --devices` multiplies.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
+    devices: Option<u32>,
     /// Runs of each contestant, in turn.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -44,6 +47,8 @@ struct Contestant<'a> {
     name: String,
     /// Whether it runs on the cores of the host.
     on_cores: bool,
+    /// Of ours: the backend and the algorithm that was asked for, and whether it is several devices.
+    ours: Option<(BackendKind, Algorithm, bool)>,
     /// One run: seconds of an iteration, and the norm of the residual after all of them.
     run: Box<dyn FnMut() -> anyhow::Result<(f64, f64)> + 'a>,
     /// Seconds of what an iteration is made of when that runs alone, if it is one of ours.
@@ -72,7 +77,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let b: Vec<f64> = (0..a.n_rows()).map(|i| (i as f64 * 0.37).sin()).collect();
     let n = args.iterations as usize;
     let stop = Stop::at_interrupt()?;
-    let targets = devices::open(&args.backend)?;
+    let mut targets = devices::open(&args.backend)?;
+    let several = args.devices.map(|n| devices::several(&targets, n as usize)).transpose()?;
+    targets.extend(several.into_iter().flatten());
     let mut contestants = Vec::new();
     for target in &targets {
         match target.obstacle(Dtype::F64, Cache::Warm) {
@@ -121,7 +128,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             }
         }
     }
-    print(args, &a, &contestants, &times)
+    print(args, &a, &contestants, &times)?;
+    let mut out = std::io::stdout().lock();
+    for Device { label, name, .. } in targets.iter().filter(|target| target.is_several()).map(Target::device)
+    {
+        writeln!(out, "{label}: {name}")?;
+    }
+    Ok(())
 }
 
 /// Seconds of each contestant's runs, the first of which warms up, and residuals.
@@ -146,6 +159,11 @@ fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Time
         others.map(|(_, iteration)| iteration.median).min_by(f64::total_cmp)
     };
     let ratio = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
+    let over_one = |several: &Contestant<'_>, iteration: &Spread| {
+        let (backend, algorithm, _) = several.ours.filter(|(.., is_several)| *is_several)?;
+        let ones = all().filter(|(c, _)| c.ours == Some((backend, algorithm, false)));
+        Some(ones.map(|(_, one)| one.median).min_by(f64::total_cmp)? / iteration.median)
+    };
     let mut rows = Vec::new();
     for (at, (contestant, iteration)) in all().enumerate() {
         let (found, first) = (times.residuals[at], times.residuals[0]);
@@ -172,6 +190,9 @@ fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Time
             ratio(passes.map(|passes| iteration_ms / passes)),
             ratio(fastest_other(contestant.on_cores).map(|other| other / iteration.median)),
         ]);
+        if args.devices.is_some() {
+            rows[at].push(ratio(over_one(contestant, iteration)));
+        }
     }
     let mut out = std::io::stdout().lock();
     writeln!(
@@ -193,7 +214,9 @@ fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Time
         "over its parts",
         "times as fast as the fastest other there",
     ];
-    writeln!(out, "{}", aligned(header.map(str::to_owned).to_vec(), rows))?;
+    let over_one = args.devices.map(|_| "times as fast as one device of the backend");
+    let header = header.into_iter().chain(over_one).map(str::to_owned).collect();
+    writeln!(out, "{}", aligned(header, rows))?;
     writeln!(
         out,
         "\nits parts: a product and the {PASSES} passes over vectors, each as long as it takes alone; an update, y <- alpha*x + beta*y, \
@@ -223,19 +246,20 @@ fn faer<'a>(name: &str, by_columns: bool, (a, b): System<'a>, n: usize) -> anyho
         let seconds = start.elapsed().as_secs_f64() / n as f64;
         Ok((seconds, residual(a, &x, b)))
     };
-    Ok(Contestant { name: name.into(), on_cores: true, run: Box::new(run), parts: None })
+    Ok(Contestant { name: name.into(), on_cores: true, ours: None, run: Box::new(run), parts: None })
 }
 
 fn scipy<'a>(mut scipy: peers::SciPy, (a, b): System<'a>, n: usize) -> Contestant<'a> {
     let name = format!("SciPy {}", scipy.version());
     let run = move || scipy.run(n).map(|(seconds, x)| (seconds, residual(a, &x, b)));
-    Contestant { name, on_cores: true, run: Box::new(run), parts: None }
+    Contestant { name, on_cores: true, ours: None, run: Box::new(run), parts: None }
 }
 
 /// cuSPARSE, by the variant that is fastest, and cuBLAS.
 fn cuda<'a>(solver: comparison::CudaSolver, (a, b): System<'a>, n: usize) -> Contestant<'a> {
     let run = move || solver.run(n).map(|(seconds, x)| (seconds, residual(a, &x, b)));
-    Contestant { name: "cuSPARSE and cuBLAS".into(), on_cores: false, run: Box::new(run), parts: None }
+    let name = "cuSPARSE and cuBLAS".into();
+    Contestant { name, on_cores: false, ours: None, run: Box::new(run), parts: None }
 }
 
 /// On a device.
@@ -276,6 +300,7 @@ fn ours<'a>(
     Ok(Contestant {
         name: format!("{}, {}", target.label, prepared_as),
         on_cores: target.is_in_host_memory(),
+        ours: Some((context.backend(), algorithm, target.is_several())),
         run: Box::new(run),
         parts: Some(Box::new(parts)),
     })
@@ -288,7 +313,8 @@ mod tests {
     #[test]
     fn a_run_ends_and_residuals_agree() {
         let (backend, algorithm) = (vec![BackendKind::Cpu], vec![Algorithm::Auto]);
-        let args = Args { side: 6, backend, algorithm, iterations: 5, repeat: 1, peers: false };
+        let devices = Some(2);
+        let args = Args { side: 6, backend, algorithm, devices, iterations: 5, repeat: 1, peers: false };
         run(&args).unwrap();
     }
 }

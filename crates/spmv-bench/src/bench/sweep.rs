@@ -173,7 +173,7 @@ mod tests {
             (0..400).flat_map(|i| [(i, i, 2.0), (i, (7 * i) % 400, 0.5), (9, i, 1.0)]).collect();
         let matrix = Csr::from_coo(400, 400, &entries).unwrap();
         let loaded = Loaded { name: "small".into(), twin: false, matrix };
-        let target = Target { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
+        let target = Target::new(Context::with(BackendKind::Cpu).unwrap(), "cpu");
         let way = Way {
             targets: &[&target],
             algorithms: &[],

@@ -9,8 +9,8 @@ use super::report::{Report, Row, geometric_mean, harmonic_mean};
 use super::text::{aligned, cold, name, number, tail};
 use super::{compare, comparison};
 
-/// Columns before those of peers; that of [`DEVICE`] is left out where no row has such a time.
-const COLUMNS: [&str; 14] = [
+/// Columns before those of peers; those of [`DEVICE`] and [`OVER_ONE`] are left out where no row has such a number.
+const COLUMNS: [&str; 15] = [
     "matrix",
     "rows x cols",
     "nnz",
@@ -25,10 +25,14 @@ const COLUMNS: [&str; 14] = [
     "roof",
     "dirty tiles; st. 1+2 us",
     "err/bound",
+    OVER_ONE,
 ];
 
 /// Heading of the device's own times.
 const DEVICE: &str = "device us";
+
+/// Heading of the speed of several devices over that of one; left out where there is none, too.
+const OVER_ONE: &str = "x one";
 
 /// What the device's own times are.
 const DEVICE_FORMULA: &str = "device us is stage 1 by the device's timestamps and stage 2 by\n\
@@ -59,13 +63,20 @@ pub(crate) fn text(report: &Report) -> String {
         if device { DEVICE_FORMULA } else { "" },
         if device { ", or that of device us where there is one" } else { "" },
     );
+    if report.rows.iter().any(|r| r.over_one.is_some()) {
+        text += "x one: speed of several devices over that of the fastest one of the backend in this run, both by us.\n";
+    }
     text + &tail(report)
 }
 
 fn table(rows: &[&Row]) -> Table {
     let peers = peers_of(rows);
-    let columns =
-        || (0..COLUMNS.len()).filter(|c| COLUMNS[*c] != DEVICE || rows.iter().any(|r| r.device_us.is_some()));
+    let is_there = |column: &usize| match COLUMNS[*column] {
+        DEVICE => rows.iter().any(|r| r.device_us.is_some()),
+        OVER_ONE => rows.iter().any(|r| r.over_one.is_some()),
+        _ => true,
+    };
+    let columns = || (0..COLUMNS.len()).filter(is_there);
     let header = columns().map(|c| COLUMNS[c].to_owned()).chain(peers.iter().map(|p| format!("{p} x")));
     let body = rows.iter().map(|row| {
         let cells = cells(row);
@@ -116,6 +127,7 @@ fn cells(row: &Row) -> [String; COLUMNS.len()] {
         row.roof_share.map_or_else(|| "-".into(), |s| format!("{:.0}%", 100.0 * s)),
         dirty,
         format!("{:.3}", row.error_over_bound),
+        number(row.over_one, 2),
     ]
 }
 
@@ -160,7 +172,9 @@ fn means(text: &mut String, rows: &[&Row]) {
         };
         let to_rust = ratio("the best of sprs, faer, nalgebra-sparse", &|r| r.ratio_to_best(&RUST_PEERS));
         let to_mkl = ratio("MKL inspector-executor", &|r| r.ratio_to(MKL));
-        let _ = writeln!(text, "{}{}", to_rust.unwrap_or_default(), to_mkl.unwrap_or_default());
+        let to_one = ratio("one device", &|r| r.over_one);
+        let ratios = [to_rust, to_mkl, to_one].map(Option::unwrap_or_default);
+        let _ = writeln!(text, "{}", ratios.concat());
     }
     text.push('\n');
 }

@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_fit_of_one_format_holds_what_was_measured_and_comes_back_from_json() {
-        let target = Target { context: Context::with(BackendKind::Cpu).unwrap(), label: "cpu".into() };
+        let target = Target::new(Context::with(BackendKind::Cpu).unwrap(), "cpu");
         let effort = Effort { extent: Extent::Quick, csr_bytes: Some(20_000_000), limit: Some(1024.0) };
         for format in [Format::CsrVector, Format::Jad] {
             let [measured] = &measure::<f32>(&target, &[format], Spread::Uniform, &effort).unwrap()[..]

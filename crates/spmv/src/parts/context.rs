@@ -13,7 +13,9 @@ use crate::parts::group::{Parts, unsupported};
 use crate::parts::peers::Peers;
 
 impl Context {
-    /// Several contexts as one, of any backends. A context may be named more than once.
+    /// Several contexts as one, of any backends. A context may be named more than once; [`every`](Self::every) opens all devices of a
+    /// backend. [`caps`](Self::caps), [`backend`](Self::backend), [`plan`](Self::plan) and [`Matrix::plan`](crate::Matrix::plan) speak of
+    /// the first alone, [`Matrix::explain`](crate::Matrix::explain) of all.
     ///
     /// Matrices are cut by rows, in ranges of about as many nonzeros, and vectors in the same ranges: how the first matrix or vector of
     /// a length is cut decides for all of that length, so prepare the matrix first. Ghosts go through memory of the host. Sums of all
@@ -35,6 +37,9 @@ impl Context {
     ///
     /// # Errors
     /// `Unsupported` for no contexts, and for contexts with the cores of the host, of parts, or with peers.
+    ///
+    /// Where a product or an operation fails on one device after others changed their part of a vector, reading it is an error
+    /// until it is written again.
     pub fn devices(contexts: &[Self]) -> Result<Self> {
         let first = contexts.first().ok_or_else(|| refused("contexts", "name at least one context"))?;
         contexts.iter().try_for_each(Self::check_one)?;
@@ -43,7 +48,9 @@ impl Context {
     }
 
     /// This device as the part of one process among several. Lengths, values and matrices are those of this process; products of
-    /// matrices that [`prepare_part`](Self::prepare_part) made, scalar products and norms are collective.
+    /// matrices that [`prepare_part`](Self::prepare_part) made, scalar products and norms are collective. In a queue, so is whatever
+    /// first needs their results. Programs of scalars run on the device of each process: give all of them devices of one kind, or their
+    /// results may differ in the last bit.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! Several devices as one, or one with its peers.
 
-use std::sync::Arc;
-
 use spmv_backend::DeviceCaps;
 use spmv_core::{AnyCsr, CsrView, Dtype, Offset};
 use spmv_exec::{Options, Plan, Profile, Result};
@@ -13,7 +11,7 @@ use crate::erased_queue::AnyQueue;
 use crate::parts::group::{Parts, unsupported};
 use crate::parts::queue::PartsQueue;
 use crate::parts::shares::PartsMatrix;
-use crate::parts::vector::{PartsVec, range_of};
+use crate::parts::vector::PartsVec;
 
 /// A matrix of this process alone: cut here, and without ghosts of peers.
 fn of_here<T: Scalar, O: Offset>(
@@ -86,11 +84,6 @@ impl<T: Scalar> DeviceOf<T> for Parts {
     }
 
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>> {
-        let ranges = self.evenly(len);
-        let zeros = |(i, device): (usize, &Arc<dyn AnyDevice>)| {
-            T::device(&**device).zeros(range_of(&ranges, i).len())
-        };
-        let parts = self.devices.iter().enumerate().map(zeros).collect::<Result<_>>()?;
-        Ok(Box::new(PartsVec { ranges, parts }))
+        Ok(Box::new(PartsVec::zeros(self, &self.evenly(len))?))
     }
 }

@@ -29,6 +29,21 @@ impl Parts {
         Self { devices: devices.into(), peers, ranges: Arc::default() }
     }
 
+    /// Whether what these devices hold can be used with what the others hold: they are the same ones, in the same order, with the same
+    /// peers.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let is_device = |(a, b): (&Arc<dyn AnyDevice>, &Arc<dyn AnyDevice>)| Arc::ptr_eq(a, b);
+        let are_devices = Arc::ptr_eq(&self.devices, &other.devices)
+            || self.devices.len() == other.devices.len()
+                && self.devices.iter().zip(&*other.devices).all(is_device);
+        let are_peers = match (&self.peers, &other.peers) {
+            (None, None) => true,
+            (Some(peers), Some(others)) => Arc::ptr_eq(peers, others),
+            _ => false,
+        };
+        are_devices && are_peers
+    }
+
     /// How vectors of a length are cut: as they were first cut, or else as `first` says for so many parts.
     pub(super) fn ranges(&self, len: usize, first: impl FnOnce(usize) -> Ranges) -> Arc<Ranges> {
         let mut all = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use num_traits::Zero;
 use spmv_core::{RowStats, Value};
 use spmv_exec::{Error, Plan, Result, RunStats};
 use spmv_partition::Ranges;
@@ -15,7 +16,7 @@ use crate::erased_queue::AnyQueue;
 use crate::parts::group::{Parts, unsupported};
 use crate::parts::queue::PartsQueue;
 use crate::parts::shares::PartsMatrix;
-use crate::parts::vector::{PartsVec, range_of};
+use crate::parts::vector::PartsVec;
 
 /// A queue, and vectors for the slices of the host.
 #[derive(Debug)]
@@ -127,7 +128,9 @@ impl<T: Scalar> AnyMatrix<T> for PartsMatrix<T> {
         let of_x = kept(&mut own.x, &self.parts, &self.cols)?;
         of_x.write(x)?;
         let of_y = kept(&mut own.y, &self.parts, &self.rows)?;
-        of_y.write(y)?;
+        if !beta.is_zero() {
+            of_y.write(y)?;
+        }
         let start = Instant::now();
         own.queue.product(self, alpha, of_x, beta, of_y)?;
         own.queue.wait()?;
@@ -162,10 +165,6 @@ fn kept<'v, V: Element>(
 ) -> Result<&'v mut PartsVec<V>> {
     match slot {
         Some(vector) => Ok(vector),
-        none => {
-            let zeros = parts.devices.iter().enumerate();
-            let zeros = zeros.map(|(i, device)| V::device(&**device).zeros(range_of(ranges, i).len()));
-            Ok(none.insert(PartsVec { ranges: Arc::clone(ranges), parts: zeros.collect::<Result<_>>()? }))
-        }
+        none => Ok(none.insert(PartsVec::zeros(parts, ranges)?)),
     }
 }

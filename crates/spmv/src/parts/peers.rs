@@ -62,7 +62,7 @@ pub trait Exchange: Debug + Send {
     /// The ghosts that came last, in the order of [`Halo::receives`]. Its address is a multiple of 8.
     fn ghosts(&self) -> &[u8];
 
-    /// Sends and receives, and does other work meanwhile, once. Collective.
+    /// Sends and receives, and does other work meanwhile: the first call does all of it. Collective.
     ///
     /// # Errors
     /// What the transport says. The work was done all the same.

@@ -1,0 +1,207 @@
+//! What `cargo xtask bench` is asked for.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use spmv::{BackendKind, Dtype, plan::Algorithm};
+
+use super::report::Cache;
+use super::{files, tiling};
+
+/// `cargo xtask bench`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Matrix Market files to multiply.
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    pub(super) matrix: Vec<PathBuf>,
+    /// The 20 matrices of Liu & Vinter's Table 3; 17 of them are twins.
+    #[arg(long)]
+    pub(super) suite: bool,
+    /// The 20 matrices of Tan et al.'s Tables 3 and 4; 19 of them are twins, unless --suite-dir has the originals.
+    #[arg(long, conflicts_with = "suite")]
+    pub(super) tan_2019: bool,
+    /// A folder of .mtx files that replace suite matrices of the same name; implies --suite, unless --tan-2019 is given.
+    #[arg(long, value_name = "DIR")]
+    pub(super) suite_dir: Option<PathBuf>,
+    /// Backends, with all their devices; all that open, without it.
+    #[arg(long, value_delimiter = ',')]
+    pub(super) backend: Vec<BackendKind>,
+    /// Algorithms, or `all`.
+    #[arg(long, value_delimiter = ',', default_value = "auto")]
+    pub(super) algorithm: Vec<String>,
+    /// Value types.
+    #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
+    pub(super) precision: Vec<Dtype>,
+    /// Tiling to force, such as T=32,W=8,S=7,B=5; or `table1`, that of Liu & Vinter's Table 1 for each device and type.
+    #[arg(long)]
+    pub(super) tiling: Option<tiling::Asked>,
+    /// `published`: algorithms as their papers have them. `ipcsr` is `ipcsr_published`, `spec_segsum` has the tiling of Table 1,
+    /// `csr_vector` a warp for each row.
+    #[arg(long, conflicts_with = "tiling", default_value = "ours")]
+    pub(super) variant: Variant,
+    /// Times with the matrix in cache, if it fits (the default; against cuSPARSE both are).
+    #[arg(long)]
+    pub(super) warm: bool,
+    /// Times with caches emptied before every run, on devices that share the host's, and against cuSPARSE.
+    #[arg(long)]
+    pub(super) cold: bool,
+    /// Timed runs; as many as a fraction of a second holds, without it (20 with --sweep).
+    #[arg(long, value_name = "N")]
+    pub(super) repeat: Option<usize>,
+    /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run; then ours against cuSPARSE, if there
+    /// is a CUDA device.
+    #[arg(long)]
+    pub(super) peers: bool,
+    /// Times spec_segsum under many tilings instead: W and S varied around the planned one, or that of --tiling.
+    #[arg(long, conflicts_with_all = ["algorithm", "peers", "html"])]
+    pub(super) sweep: bool,
+    /// Times co-execution instead: each device with the host's cores, against either alone.
+    #[arg(long, conflicts_with_all = ["sweep", "peers", "html", "cold"])]
+    pub(super) hetero: bool,
+    /// Times the regular parts of quasi-diagonal and Tetris matrices alone instead: DIA or ELL against CSR.
+    #[arg(long, conflicts_with_all = ["algorithm", "tiling", "sweep", "hetero", "peers", "html", "cold"])]
+    pub(super) regular: bool,
+    /// Counts the patterns of matrices instead, and measures nothing.
+    #[arg(long, conflicts_with_all = ["sweep", "hetero", "regular", "peers", "json", "html"])]
+    pub(super) census: bool,
+    /// Prints every split that was tried.
+    #[arg(long, requires = "hetero")]
+    pub(super) trace: bool,
+    /// Writes the report as JSON (docs/bench-schema.md); to standard output with `-`, the tables then to standard error.
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Writes the report as one HTML page; `-` as for JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+    /// Multiplies on so many devices of each backend together, too: distinct ones where there are as many, else the first one named
+    /// so many times, which simulates them. Prints how many times as fast as one device that is.
+    #[arg(long, value_name = "N", conflicts_with_all = ["sweep", "hetero", "regular", "census"],
+        value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub(super) devices: Option<u32>,
+    /// Takes the first matrices and few runs: a preview, not a measurement.
+    #[arg(long)]
+    pub(super) quick: bool,
+}
+
+/// Whose versions of algorithms run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Variant {
+    Ours,
+    Published,
+}
+
+/// Matrices and runs of `--quick`.
+pub(super) const QUICK_MATRICES: usize = 3;
+const QUICK_REPEAT: usize = 5;
+/// Runs of each cell of `--sweep`.
+const SWEEP_REPEAT: usize = 20;
+
+impl Args {
+    pub(super) fn caches(&self) -> &'static [Cache] {
+        match (self.warm, self.cold) {
+            (true, true) => &[Cache::Warm, Cache::Cold],
+            (false, true) => &[Cache::Cold],
+            _ => &[Cache::Warm],
+        }
+    }
+
+    /// Those of the comparison on a CUDA device: both, unless one is asked for.
+    pub(super) fn comparison_caches(&self) -> &'static [Cache] {
+        if self.warm || self.cold { self.caches() } else { &[Cache::Warm, Cache::Cold] }
+    }
+
+    /// Where rows and tables are printed: not between the lines of a file that goes to standard output.
+    pub(super) fn console(&self) -> Box<dyn Write> {
+        if self.writes_to_stdout() { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) }
+    }
+
+    pub(super) fn writes_to_stdout(&self) -> bool {
+        [&self.json, &self.html].into_iter().flatten().any(|path| files::is_stdout(path))
+    }
+
+    pub(super) fn tiling(&self) -> Option<tiling::Asked> {
+        self.tiling.or((self.variant == Variant::Published).then_some(tiling::Asked::Published))
+    }
+
+    /// Timed runs, if their number is fixed.
+    pub(super) fn repeat(&self) -> Option<usize> {
+        let default = if self.quick { Some(QUICK_REPEAT) } else { self.sweep.then_some(SWEEP_REPEAT) };
+        self.repeat.or(default)
+    }
+}
+
+impl Args {
+    /// What multiplies, in the asked order.
+    pub(super) fn algorithms(&self) -> anyhow::Result<Vec<Algorithm>> {
+        algorithms(&self.algorithm, self.variant)
+    }
+}
+
+fn algorithms(names: &[String], variant: Variant) -> anyhow::Result<Vec<Algorithm>> {
+    if names.iter().any(|n| n == "all") {
+        return Ok(Algorithm::ALL.iter().copied().filter(|a| *a != Algorithm::Auto).collect());
+    }
+    let published = |algorithm| match (variant, algorithm) {
+        (Variant::Published, Algorithm::Ipcsr) => Algorithm::IpcsrPublished,
+        (_, algorithm) => algorithm,
+    };
+    names.iter().map(|n| Ok(published(n.parse()?))).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    pub(in super::super) fn parse(line: &str) -> Result<Args, clap::Error> {
+        Cli::try_parse_from(line.split(' ')).map(|cli| cli.args)
+    }
+
+    #[test]
+    fn a_sweep_chooses_its_algorithm_itself_and_varies_any_tiling() {
+        for other in ["--algorithm all", "--peers", "--html page.html"] {
+            let e = parse(&format!("bench --sweep {other}")).unwrap_err();
+            assert_eq!(e.kind(), clap::error::ErrorKind::ArgumentConflict, "{other}");
+        }
+        assert!(parse("bench --sweep --suite --precision f64 --backend cpu --json cells.json").is_ok());
+        assert_eq!(parse("bench --sweep --tiling table1").unwrap().tiling, Some(tiling::Asked::Table1));
+    }
+
+    #[test]
+    fn against_cusparse_both_cache_states_are_measured_unless_one_is_asked_for() {
+        let caches = |line| parse(line).unwrap().comparison_caches().to_vec();
+        assert_eq!(caches("bench --peers"), [Cache::Warm, Cache::Cold]);
+        assert_eq!([caches("bench --warm"), caches("bench --cold")], [[Cache::Warm], [Cache::Cold]]);
+        assert_eq!(parse("bench --peers").unwrap().caches(), [Cache::Warm]);
+    }
+
+    #[test]
+    fn an_explicit_number_of_runs_comes_before_the_defaults() {
+        let repeat = |line| parse(line).unwrap().repeat();
+        assert_eq!(
+            [repeat("bench"), repeat("bench --quick"), repeat("bench --sweep")],
+            [None, Some(5), Some(20)]
+        );
+        assert_eq!([repeat("bench --sweep --quick"), repeat("bench --sweep --repeat 3")], [Some(5), Some(3)]);
+    }
+
+    #[test]
+    fn a_report_on_standard_output_is_not_mixed_with_tables() {
+        let to_stdout = |line| parse(line).unwrap().writes_to_stdout();
+        assert!(to_stdout("bench --json -") && to_stdout("bench --html /dev/stdout"));
+        assert!(!to_stdout("bench --json a.json"));
+    }
+
+    #[test]
+    fn several_devices_are_two_at_least() {
+        assert_eq!(parse("bench --devices 4 --peers").unwrap().devices, Some(4));
+        assert!(parse("bench --devices 1").is_err() && parse("bench --devices 2 --hetero").is_err());
+    }
+}
