@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn made(args: &Args) -> anyhow::Result<Report> {
     let stop = Stop::at_interrupt()?;
     let context = Context::with(args.calibrate)?;
-    let target = Target { context, label: args.calibrate.to_string() };
+    let target = Target::new(context, args.calibrate.to_string());
     if let Some(why) = target.obstacle(Dtype::F64, Cache::Warm) {
         anyhow::bail!("{why}");
     }
