@@ -9,13 +9,13 @@ use spmv_solvers::{
     BiCgStab, Breakdown, ConjugateGradient, Error, Jacobi, Links, Options, Stop, bicgstab, chebyshev,
     conjugate_gradient, page_rank, power_iteration,
 };
-use systems::{contexts, convection, poisson, residual, wave};
+use systems::{contexts_and_parts, convection, poisson, residual, wave};
 
 #[test]
 fn systems_of_positive_definite_matrices_are_solved() {
     let a = poisson(8);
     let b = wave(a.n_rows());
-    for context in contexts() {
+    for context in contexts_and_parts() {
         let (prepared, on_b) = (context.prepare(&a).unwrap(), context.upload(&b).unwrap());
         let options = || Options { relative: 1e-9, check_every: 7, ..Options::default() };
         let mut x = prepared.zeros_x().unwrap();
@@ -46,7 +46,7 @@ fn systems_of_positive_definite_matrices_are_solved() {
 fn systems_that_are_not_symmetric_are_solved() {
     let a = convection(7);
     let b = wave(a.n_rows());
-    for context in contexts() {
+    for context in contexts_and_parts() {
         let (prepared, on_b) = (context.prepare(&a).unwrap(), context.upload(&b).unwrap());
         for check_every in [1, 4, 25] {
             let options = || Options { relative: 1e-9, check_every, ..Options::default() };
@@ -84,7 +84,7 @@ fn single_precision_converges_as_far_as_it_can() {
         x.to_vec().unwrap().into_iter().map(Value::as_f64).collect()
     }
     let a = poisson(6);
-    for context in contexts() {
+    for context in contexts_and_parts() {
         let x = solve::<f32>(&context, &a);
         assert!(residual(&a, &x, &wave(a.n_rows())) < 1e-3, "{}", context.backend());
     }
@@ -92,7 +92,7 @@ fn single_precision_converges_as_far_as_it_can() {
 
 #[test]
 fn what_cannot_be_solved_is_an_error_or_reported() {
-    for context in contexts() {
+    for context in contexts_and_parts() {
         let solve = |a: &Csr<f64>, b: &[f64], options: &mut Options<'_, f64>| {
             let (a, b) = (context.prepare(a).unwrap(), context.upload(b).unwrap());
             let mut x = a.zeros_x().unwrap();
@@ -140,7 +140,7 @@ fn what_cannot_be_solved_is_an_error_or_reported() {
 #[test]
 fn a_callback_sees_every_check_and_can_stop() {
     let a = poisson(6);
-    for context in contexts() {
+    for context in contexts_and_parts() {
         let (a, b) = (context.prepare(&a).unwrap(), context.upload(&wave(216)).unwrap());
         let (mut x, mut seen) = (a.zeros_x().unwrap(), vec![]);
         let mut options = Options { check_every: 5, relative: 1e-12, ..Options::default() };
@@ -159,7 +159,7 @@ fn a_callback_sees_every_check_and_can_stop() {
 fn iterations_after_exact_convergence_change_nothing() {
     // Two eigenvalues: two iterations suffice, and the check comes after fifty.
     let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f64), (1, 1, 1.0), (2, 2, 4.0)]).unwrap();
-    for context in contexts() {
+    for context in contexts_and_parts() {
         let (a, b) = (context.prepare(&a).unwrap(), context.upload(&[1.0, 2.0, 4.0]).unwrap());
         let mut x = a.zeros_x().unwrap();
         let mut options = Options { check_every: 50, ..Options::default() };
@@ -174,7 +174,7 @@ fn iterations_after_exact_convergence_change_nothing() {
 fn the_greatest_eigenvalue_is_found() {
     let a = poisson(4);
     let greatest = 6.0 + 6.0 * (std::f64::consts::PI / 5.0).cos();
-    for context in contexts() {
+    for context in contexts_and_parts() {
         let a = context.prepare(&a).unwrap();
         let mut x = context.upload(&wave(64)).unwrap();
         let mut options = Options { relative: 1e-7, max_iterations: 5000, ..Options::default() };
@@ -206,7 +206,7 @@ fn ranks_are_those_of_a_dense_iteration() {
         next.iter_mut().for_each(|rank| *rank = 0.85 * (*rank + lost / 50.0) + 0.15 / 50.0);
         expected = next;
     }
-    for context in contexts() {
+    for context in contexts_and_parts() {
         let links = Links::<f64>::new(&context, &links).unwrap();
         let mut ranks = context.zeros(50).unwrap();
         let mut options = Options { relative: 1e-12, ..Options::default() };

@@ -12,6 +12,14 @@ pub(crate) fn contexts() -> Vec<Context> {
     contexts
 }
 
+/// These, and three as one: the first ones, taking turns where there are fewer.
+pub(crate) fn contexts_and_parts() -> Vec<Context> {
+    let mut contexts = contexts();
+    let three: Vec<Context> = contexts.iter().cycle().take(3).cloned().collect();
+    contexts.push(Context::devices(&three).unwrap());
+    contexts
+}
+
 /// The Laplacian of a cube of points.
 pub(crate) fn poisson(side: usize) -> Csr<f64> {
     generate::laplacian_3d(side).unwrap()
