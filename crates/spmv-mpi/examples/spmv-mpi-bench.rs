@@ -132,13 +132,17 @@ fn time(
     peers.reduce(Reduction::Greatest, &mut times)?;
     let one = if args.one { one_process(peers, args, whole)? } else { None };
     if peers.rank() == 0 {
-        let [product, pack, local, waits, boundary, exchange, iteration] = times[..] else { unreachable!() };
-        let hidden = if exchange > 0.0 { 100.0 * (1.0 - waits / exchange).clamp(0.0, 1.0) } else { 100.0 };
-        let one = one.map_or("-".into(), |one| format!("{one:.1} ({:.2}x)", one / product));
         let [rows, nnz, ghosts] = counts;
+        let [product, pack, local, waits, boundary, exchange, iteration] = times[..] else { unreachable!() };
+        // Of the time that it takes alone, what a product does not wait for.
+        let hidden = match ghosts > 0.0 {
+            true => format!("{:.0}%", 100.0 * (1.0 - waits / exchange).clamp(0.0, 1.0)),
+            false => "-".into(),
+        };
+        let one = one.map_or("-".into(), |one| format!("{one:.1} ({:.2}x)", one / product));
         println!(
             "{name} | {rows} | {nnz} | {ghosts} | {product:.1} | {pack:.1} | {local:.1} | {waits:.1} | {boundary:.1} | \
-             {exchange:.1} | {hidden:.0}% | {iteration:.1} | {one}"
+             {exchange:.1} | {hidden} | {iteration:.1} | {one}"
         );
     }
     Ok(())
