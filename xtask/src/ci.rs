@@ -31,8 +31,11 @@ const BUDGET: Duration = Duration::from_secs(15 * 60);
 
 /// Features that are off by default, of the bench and of the facade: both use the same libraries. Tests with the facade's build
 /// them for minutes, so they run every night.
-const FEATURES: &str = "spmv-bench/metis,spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/fit,spmv/io,spmv/nalgebra-sparse,\
-    spmv/sprs,spmv-partition/metis,spmv-solvers/io";
+const FEATURES: &str = "spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/fit,spmv/io,spmv/nalgebra-sparse,spmv/sprs,\
+    spmv-solvers/io";
+
+/// METIS is C, which is compiled for some lines of ours: every night.
+const METIS: &str = "spmv-bench/metis,spmv-partition/metis";
 
 /// Seconds of fuzzing.
 const FUZZ_S: u64 = 300;
@@ -47,7 +50,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     // Before clippy, which checks what needs it.
     let mpi = test::mpi_feature()?;
-    let all_features = mpi.map_or(FEATURES.to_owned(), |mpi| format!("{FEATURES},{mpi}"));
+    let features_of_libraries = [Some(FEATURES), mpi, args.full.then_some(METIS)];
+    let all_features = features_of_libraries.into_iter().flatten().collect::<Vec<_>>().join(",");
     let mut sections = Sections::default();
     sections.run("fmt", || succeed(cargo_in_root()?.args(["fmt", "--all", "--check"])))?;
     sections.run("clippy", || {
@@ -157,8 +161,6 @@ fn package(build: bool) -> anyhow::Result<()> {
     }
     // Uncommitted work is packaged too, so that this runs before a commit as well as after.
     cargo.args(["package", "--quiet", "--allow-dirty", "--target-dir"]).arg(&target);
-    // Nobody debugs what is built here.
-    cargo.env("CARGO_PROFILE_DEV_DEBUG", "none");
     cargo.args((!build).then_some("--no-verify"));
     let published = workspace.packages.iter().filter(|p| p.publish);
     cargo.args(published.flat_map(|p| ["--package", &p.name]));
@@ -203,7 +205,8 @@ fn asan() -> anyhow::Result<()> {
         for flags in ["RUSTFLAGS", "RUSTDOCFLAGS"] {
             cargo.env(flags, "-Zsanitizer=address");
         }
-        succeed(cargo.env("RUSTC_BOOTSTRAP", "1"))
+        // So that reports have lines.
+        succeed(cargo.env("RUSTC_BOOTSTRAP", "1").env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only"))
     })?;
     sections.summary();
     Ok(())

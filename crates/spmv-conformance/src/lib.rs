@@ -13,8 +13,8 @@
 //! loudly (the name says what is needed), if one table, `EXPECTED_REFUSALS`, expects it, and fails otherwise;
 //! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
-//! By default every algorithm runs in every value type on the first variant, as planned. Every other combination (a
-//! forced tiling, where sums are repaired, another variant) runs in one value type on half of the groups, and trials take turns with
+//! By default every algorithm runs in every value type on the first variant, as planned; in types of 16 bits on half of the groups. Every
+//! other combination (a forced tiling, where sums are repaired, another variant) runs in one value type on half of the groups, and trials take turns with
 //! types, groups, scalings and real matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
@@ -233,9 +233,10 @@ fn of_device<B: Backend, F>(
                 (0, 0) => share.part(&Dtype::ALL, 2),
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
-            // What is planned on the first variant runs on all groups, everything else on every other one in turn.
-            let every = if (at, way) == (0, 0) { 1 } else { 2 };
             for (i, dtype) in dtypes.into_iter().enumerate() {
+                // What is planned on the first variant runs on all groups in the types of sums, everything else on every other one in
+                // turn.
+                let every = if (at, way) == (0, 0) && dtype == dtype.accum() { 1 } else { 2 };
                 let combination =
                     Combination { dtype, options, share: Share::of(at + turn + way + i), every };
                 of_combination(label, device, combination, variant, trials);

@@ -1,5 +1,6 @@
 //! `Auto` with a profile that favours layouts of their own: what it picks, `prepare` takes, and the product is right.
 
+use libtest_mimic::Trial;
 use spmv_backend::{Backend, KernelId};
 use spmv_conformance::auto::favouring;
 use spmv_conformance::{Share, check, corpus};
@@ -43,7 +44,6 @@ fn all_of<T: Value>() -> Vec<Algorithm> {
     taken
 }
 
-#[test]
 fn what_auto_picks_is_never_refused_and_right() {
     for taken in [all_of::<f32>(), all_of::<f64>(), all_of::<spmv_core::f16>()] {
         let regular = [Algorithm::DiaCsr, Algorithm::EllCsr];
@@ -55,7 +55,6 @@ fn what_auto_picks_is_never_refused_and_right() {
     }
 }
 
-#[test]
 fn stored_zeros_and_repeated_entries_keep_auto_from_diagonals() {
     let device = device(&ORDERS[0]);
     let taken = |a: &Csr<f32>| {
@@ -66,4 +65,21 @@ fn stored_zeros_and_repeated_entries_keep_auto_from_diagonals() {
     assert_eq!(taken(&of(vec![0, 1, 1], vec![1.0, 2.0, 3.0])), Algorithm::Dia);
     assert_eq!(taken(&of(vec![0, 1, 1], vec![1.0, 0.0, 3.0])), Algorithm::Ell);
     assert_eq!(taken(&of(vec![0, 0, 1], vec![1.0, 2.0, 3.0])), Algorithm::Ell);
+}
+
+/// Among the suite's trials, since a program of their own would compile the same code once more.
+pub(crate) fn trials() -> [Trial; 2] {
+    let trial = |name: &str, test: fn()| {
+        Trial::test(format!("cpu-auto/{name}"), move || {
+            test();
+            Ok(())
+        })
+    };
+    [
+        trial("what_auto_picks_is_never_refused_and_right", what_auto_picks_is_never_refused_and_right),
+        trial(
+            "stored_zeros_and_repeated_entries_keep_auto_from_diagonals",
+            stored_zeros_and_repeated_entries_keep_auto_from_diagonals,
+        ),
+    ]
 }

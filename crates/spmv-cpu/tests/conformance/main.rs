@@ -1,6 +1,8 @@
 //! The suite of `spmv-conformance` on the CPU: every instruction set, and every lesser device that a
 //! mask can make of it.
 
+mod auto;
+
 use spmv_backend::{DtypeSet, Result};
 use spmv_conformance::{ALGORITHMS, Share, Variant, injection, is_full, of_memory, run, suite};
 use spmv_core::{Dtype, Tiling};
@@ -83,5 +85,6 @@ fn main() {
         let opened = Cpu::open(Options { mask, ..Options::default() });
         trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, (Share::all(), 1)));
     }
+    trials.extend(auto::trials());
     run(trials, None);
 }
