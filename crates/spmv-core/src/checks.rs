@@ -4,12 +4,17 @@ use crate::error::CsrError;
 use crate::parts;
 use crate::value::Offset;
 
-/// One offset more than rows, from 0 on to the number of entries, none of which decreases.
-pub(crate) fn check_row_ptr<O: Offset>(
-    n_rows: usize,
-    row_ptr: &[O],
-    n_entries: usize,
-) -> Result<(), CsrError> {
+/// Whether row offsets are those of a matrix: one more than rows, from 0 on to the number of entries, none of which decreases. O(rows).
+///
+/// ```
+/// use spmv_core::{CsrError, check_row_ptr};
+/// assert_eq!(check_row_ptr(2, &[0u32, 1, 3], 3), Ok(()));
+/// assert_eq!(check_row_ptr(1, &[0u64, 1], 2), Err(CsrError::LastOffset { last: 1, entries: 2 }));
+/// ```
+///
+/// # Errors
+/// [`CsrError::RowPtrLength`], [`CsrError::FirstOffset`], [`CsrError::Decreasing`], [`CsrError::LastOffset`].
+pub fn check_row_ptr<O: Offset>(n_rows: usize, row_ptr: &[O], n_entries: usize) -> Result<(), CsrError> {
     if row_ptr.len() != n_rows + 1 {
         return Err(CsrError::RowPtrLength { n_rows, found: row_ptr.len() });
     }

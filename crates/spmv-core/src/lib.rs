@@ -38,6 +38,7 @@ mod stats;
 pub mod tiling;
 mod value;
 
+pub use checks::check_row_ptr;
 pub use csr::{AnyCsr, Csr, CsrView};
 pub use error::CsrError;
 pub use hash::fnv1a;

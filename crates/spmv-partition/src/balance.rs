@@ -1,10 +1,9 @@
 //! Ranges of even work.
 
-use spmv_core::Offset;
+use spmv_core::{Offset, check_row_ptr};
 
 use crate::error::{PartitionError, Result};
 use crate::ranges::Ranges;
-use crate::rows::check_row_ptr;
 
 /// What a row costs before its first entry, in entries: its offset is read and its sum written, as much memory as a value and a
 /// column take. Merge paths count rows alike (Merrill & Garland 2016, section 3).
@@ -28,8 +27,8 @@ impl Ranges {
     /// # Errors
     /// [`PartitionError::NoParts`] for rows without parts, [`PartitionError::Csr`] for offsets that do not begin with 0 or decrease.
     pub fn by_nonzeros<O: Offset>(row_ptr: &[O], parts: usize) -> Result<Self> {
-        check_row_ptr(row_ptr)?;
-        let rows = row_ptr.len() - 1;
+        let rows = row_ptr.len().saturating_sub(1);
+        check_row_ptr(rows, row_ptr, row_ptr.last().map_or(0, |last| last.to_usize()))?;
         if parts == 0 {
             return if rows == 0 {
                 Ranges::new(vec![0])

@@ -1,6 +1,6 @@
 //! Rows as they come, with global columns.
 
-use spmv_core::{CsrError, Offset, Value};
+use spmv_core::{CsrError, Value, check_row_ptr};
 
 use crate::error::{PartitionError, Result};
 
@@ -30,11 +30,7 @@ impl<T: Value> LocalRows<T> {
     /// # Errors
     /// [`PartitionError::Csr`] for offsets or lengths that do not fit, [`PartitionError::Column`].
     pub fn new(n_cols: u64, row_ptr: Vec<u64>, cols: Vec<u64>, vals: Vec<T>) -> Result<Self> {
-        check_row_ptr(&row_ptr)?;
-        let last = row_ptr[row_ptr.len() - 1];
-        if last != cols.len() as u64 {
-            return Err(CsrError::LastOffset { last, entries: cols.len() }.into());
-        }
+        check_row_ptr(row_ptr.len().saturating_sub(1), &row_ptr, cols.len())?;
         if vals.len() != cols.len() {
             return Err(CsrError::ValuesLength { columns: cols.len(), values: vals.len() }.into());
         }
@@ -73,23 +69,6 @@ impl<T: Value> LocalRows<T> {
     /// Number of stored entries of the part.
     pub fn nnz(&self) -> usize {
         self.cols.len()
-    }
-}
-
-/// At least one offset, the first 0, none before the one that precedes it.
-pub(crate) fn check_row_ptr<O: Offset>(row_ptr: &[O]) -> Result<(), CsrError> {
-    let Some(first) = row_ptr.first() else {
-        return Err(CsrError::RowPtrLength { n_rows: 0, found: 0 });
-    };
-    if first.to_u64() != 0 {
-        return Err(CsrError::FirstOffset { found: first.to_u64() });
-    }
-    match row_ptr.windows(2).position(|pair| pair[1] < pair[0]) {
-        Some(row) => {
-            let (prev, offset) = (row_ptr[row].to_u64(), row_ptr[row + 1].to_u64());
-            Err(CsrError::Decreasing { row: row + 1, offset, prev })
-        }
-        None => Ok(()),
     }
 }
 
