@@ -51,22 +51,11 @@ impl<A: Accum> DeviceScalar<A> {
 /// For a queue that is made of several: scalars are numbered in the order in which they are made, so that a number means the same scalar
 /// in queues that made the same ones.
 impl<A> DeviceScalar<A> {
-    /// The scalar of the same number in another queue.
+    /// The scalar of the same number in another queue. One of a third queue stays, and is refused where it is used.
     #[doc(hidden)]
     #[must_use]
-    pub fn in_queue(self, id: u64) -> Self {
-        Self { queue: id, ..self }
-    }
-
-    /// The number of the queue it is of.
-    #[doc(hidden)]
-    pub fn queue(&self) -> u64 {
-        self.queue
-    }
-
-    /// As [`in_queue`](Self::in_queue), unless it is of a third queue: that stays wrong, and is refused where it is used.
-    pub(crate) fn moved(self, from: u64, to: u64) -> Self {
-        if self.queue == from { self.in_queue(to) } else { self }
+    pub fn in_queue(self, from: u64, to: u64) -> Self {
+        Self { queue: if self.queue == from { to } else { self.queue }, ..self }
     }
 }
 
@@ -124,7 +113,7 @@ impl<A: Accum> Factor<A> {
     #[doc(hidden)]
     #[must_use]
     pub fn in_queue(self, from: u64, to: u64) -> Self {
-        let moved = |scalar: Option<DeviceScalar<A>>| scalar.map(|scalar| scalar.moved(from, to));
+        let moved = |scalar: Option<DeviceScalar<A>>| scalar.map(|scalar| scalar.in_queue(from, to));
         Self { by: self.by, num: moved(self.num), den: moved(self.den) }
     }
 }
@@ -155,15 +144,15 @@ mod tests {
             let id = queue.id();
             queue.program(&steps.map(|step| step.in_queue(first, id))).unwrap()
         });
-        assert_eq!(made[0].map(|s| s.in_queue(second).at), made[1].map(|s| s.at));
-        assert_eq!((a.queue(), a.in_queue(second).queue()), (first, second));
+        assert_eq!(made[0].map(|s| s.in_queue(first, second).at), made[1].map(|s| s.at));
+        assert_eq!((a.queue, a.in_queue(first, second).queue), (first, second));
 
         let [_, queue] = &mut queues;
         for (value, to) in [(9.0, a), (7.0, b)] {
-            queue.write_scalar(value, to.in_queue(second)).unwrap();
+            queue.write_scalar(value, to.in_queue(first, second)).unwrap();
         }
         queue.compute(programs[0].in_queue(first, second)).unwrap();
-        assert_eq!(queue.read_scalar(c.in_queue(second)).unwrap(), 4.0);
+        assert_eq!(queue.read_scalar(c.in_queue(first, second)).unwrap(), 4.0);
         let mut y = device.upload(&[1.0f64]).unwrap();
         queue.scale(a.over(c).times(4.0).in_queue(first, second), &mut y).unwrap();
         assert_eq!(y.to_vec().unwrap(), [9.0]);

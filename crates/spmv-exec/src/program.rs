@@ -153,8 +153,8 @@ impl<A> Assignment<A> {
     #[must_use]
     pub fn in_queue(&self, from: u64, to: u64) -> Self {
         let Operation { op, a, b } = self.operation;
-        let operation = Operation { op, a: a.moved(from, to), b: b.moved(from, to) };
-        Self { operation, to: self.to.moved(from, to) }
+        let operation = Operation { op, a: a.in_queue(from, to), b: b.in_queue(from, to) };
+        Self { operation, to: self.to.in_queue(from, to) }
     }
 }
 

@@ -219,8 +219,8 @@ struct Own {
 }
 
 impl Own {
-    fn scalar<A>(self, scalar: DeviceScalar<A>) -> DeviceScalar<A> {
-        if scalar.queue() == self.from { scalar.in_queue(self.to) } else { scalar }
+    fn scalar<A: Real>(self, scalar: DeviceScalar<A>) -> DeviceScalar<A> {
+        scalar.in_queue(self.from, self.to)
     }
 
     fn factor<A: Real>(self, factor: Factor<A>) -> Factor<A> {
