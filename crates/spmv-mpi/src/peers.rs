@@ -205,17 +205,8 @@ impl Peers for MpiPeers {
         let n = values.len();
         for (i, value) in values.iter_mut().enumerate() {
             let of_ranks = (0..self.comm.size()).map(|rank| all[rank * n + i]);
-            *value = match op {
-                Reduction::Sum => of_ranks.reduce(|sum, next| sum + next),
-                Reduction::Greatest => of_ranks.reduce(greater),
-            }
-            .unwrap_or(*value);
+            *value = of_ranks.reduce(|all, next| op.of(all, next)).unwrap_or(*value);
         }
         Ok(())
     }
-}
-
-/// The greater of two numbers. NaN is greater than all, unlike for `f64::max`.
-fn greater(a: f64, b: f64) -> f64 {
-    if a.is_nan() || a >= b { a } else { b }
 }
