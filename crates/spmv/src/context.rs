@@ -68,7 +68,7 @@ impl Context {
     pub fn with_host_cores(&self) -> Result<Self> {
         let (device, profile_problem) = self.origin.device.with_host_cores()?;
         let profile_problem = self.profile_problem.clone().or(profile_problem);
-        Ok(Self { origin: Origin::of(self.backend(), device), profile_problem, ..self.clone() })
+        Ok(Self { profile_problem, ..self.on(device) })
     }
 
     /// The cores that work with the device, if there are any.
@@ -95,8 +95,7 @@ impl Context {
     /// ```
     #[must_use]
     pub fn steered(&self, steering: Steering) -> Self {
-        let device = self.origin.device.steered(steering).unwrap_or_else(|| Arc::clone(&self.origin.device));
-        Self { origin: Origin::of(self.backend(), device), ..self.clone() }
+        self.on(self.origin.device.steered(steering).unwrap_or_else(|| Arc::clone(&self.origin.device)))
     }
 
     /// The backend that was picked.
@@ -169,7 +168,7 @@ impl Context {
     pub(crate) fn following(&self, profile: Profile) -> Self {
         let device = &self.origin.device;
         let device = device.following(profile).unwrap_or_else(|| Arc::clone(device));
-        Self { origin: Origin::of(self.backend(), device), profile_problem: None, ..self.clone() }
+        Self { profile_problem: None, ..self.on(device) }
     }
 
     /// A copy of `values` on the device.

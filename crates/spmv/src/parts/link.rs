@@ -6,7 +6,7 @@ use spmv_partition::Halo;
 use crate::parts::peers::{Exchange, Peers, PeersError};
 
 /// Bytes at an address that suits every value.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Bytes {
     words: Vec<u64>,
     len: usize,
@@ -44,25 +44,25 @@ pub(super) enum Link {
 
 impl Link {
     /// Between the parts that have these halos, all of them.
-    pub(super) fn here<'h>(halos: impl Iterator<Item = &'h Halo> + Clone, value_bytes: usize) -> Self {
+    pub(super) fn here(halos: &[&Halo], value_bytes: usize) -> Self {
         let mut copies = Vec::new();
-        for (from, halo) in halos.clone().enumerate() {
+        for (from, halo) in halos.iter().enumerate() {
             let mut at = 0;
             for send in &halo.sends {
-                let receives = halos.clone().nth(send.to).into_iter().flat_map(|to| &to.receives);
-                let ghosts = receives.filter(|receive| receive.from == from).map(|receive| &receive.ghosts);
-                copies.extend(ghosts.map(|ghosts| Copy {
+                let of_it = halos[send.to].receives.iter().find(|receive| receive.from == from);
+                let ghosts = &of_it.expect("who is sent to receives").ghosts;
+                copies.push(Copy {
                     from,
                     at: at * value_bytes,
                     to: send.to,
                     ghosts: ghosts.start * value_bytes..ghosts.end * value_bytes,
-                }));
+                });
                 at += send.values.len();
             }
         }
-        let sent = halos.clone().map(|halo| Bytes::zeros(halo.n_sent() * value_bytes)).collect();
-        let ghosts = halos.map(|halo| Bytes::zeros(halo.n_ghosts() * value_bytes)).collect();
-        Self::Here { sent, ghosts, copies }
+        let bytes =
+            |n: fn(&Halo) -> usize| halos.iter().map(|halo| Bytes::zeros(n(halo) * value_bytes)).collect();
+        Self::Here { sent: bytes(Halo::n_sent), ghosts: bytes(Halo::n_ghosts), copies }
     }
 
     /// With the processes that hold the other parts.

@@ -95,11 +95,11 @@ impl<T: Scalar> PartsMatrix<T> {
             of.push(Edge::prepare(&**device, part)?);
             locals.push(T::device(&**device).prepare(part.local().view().erase(), options)?);
         }
-        let halos = || parts.iter().map(Part::halo);
+        let halos: Vec<&Halo> = parts.iter().map(Part::halo).collect();
         let value_bytes = T::DTYPE.bytes();
         let link = match peers {
-            Some(peers) => Link::peers(peers, parts[0].halo(), value_bytes)?,
-            None => Link::here(halos(), value_bytes),
+            Some(peers) => Link::peers(peers, halos[0], value_bytes)?,
+            None => Link::here(&halos, value_bytes),
         };
         let explained = explain(to, &parts, &locals, &link);
         let remote_entries = parts.iter().map(|part| part.remote_entries().to_vec()).collect();
