@@ -2,10 +2,11 @@
 //!
 //! `cargo build --release -p spmv-mpi --features mpi --example poisson`, then `mpiexec -n 4 target/release/examples/poisson 100`
 
+mod stencil;
+
 use spmv::parts::{Peers, Ranges};
 use spmv::{Context, Options as Plan};
 use spmv_mpi::{DistMatrix, MpiPeers, OwnRows};
-use spmv_partition::LocalRows;
 use spmv_solvers::{ConjugateGradient, Options};
 
 fn main() {
@@ -18,7 +19,7 @@ fn main() {
 fn solve(peers: &MpiPeers, side: u64) -> Result<(), Box<dyn std::error::Error>> {
     let points = side.pow(3);
     let ranges = Ranges::even(points, peers.size());
-    let rows = rows(side, ranges.range(peers.rank()))?;
+    let rows = stencil::rows(side, ranges.range(peers.rank()))?;
     let context = peers.context(&Context::auto()?)?;
     let a = DistMatrix::from_local_rows(&context, peers, OwnRows { ranges, rows }, &Plan::default())?;
     if peers.rank() == 0 {
@@ -35,22 +36,4 @@ fn solve(peers: &MpiPeers, side: u64) -> Result<(), Box<dyn std::error::Error>> 
         println!("{:?} after {} iterations; warmest: {warmest:.6}", report.stop, report.iterations);
     }
     Ok(())
-}
-
-/// Rows of the seven-point stencil: 6 in the diagonal, -1 for each neighbour.
-fn rows(side: u64, own: std::ops::Range<u64>) -> spmv_partition::Result<LocalRows<f64>> {
-    let (mut row_ptr, mut cols, mut vals) = (vec![0], vec![], vec![]);
-    for point in own {
-        let (x, y, z) = (point % side, point / side % side, point / side.pow(2));
-        let below = [(z, side.pow(2)), (y, side), (x, 1)].into_iter().filter(|(at, _)| *at > 0);
-        let above = [(x, 1), (y, side), (z, side.pow(2))].into_iter().filter(|(at, _)| at + 1 < side);
-        let below = below.map(|(_, step)| (point - step, -1.0));
-        let above = above.map(|(_, step)| (point + step, -1.0));
-        for (col, val) in below.chain([(point, 6.0)]).chain(above) {
-            cols.push(col);
-            vals.push(val);
-        }
-        row_ptr.push(cols.len() as u64);
-    }
-    LocalRows::new(side.pow(3), row_ptr, cols, vals)
 }

@@ -5,6 +5,8 @@
 //!
 //! Times are medians, of the slowest process. A product whose values differ from those of a loop prints none.
 
+mod stencil;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -62,8 +64,8 @@ fn main() {
         }
         if args.files.is_empty() {
             let ranges = Ranges::even(args.side.pow(3), peers.size());
-            let rows = stencil(args.side, ranges.range(peers.rank()))?;
-            let whole = || whole(stencil(args.side, 0..args.side.pow(3))?);
+            let rows = stencil::rows(args.side, ranges.range(peers.rank()))?;
+            let whole = || whole(stencil::rows(args.side, 0..args.side.pow(3))?);
             time(peers, &args, &format!("stencil {0}^3", args.side), OwnRows { ranges, rows }, whole)?;
         }
         Ok::<(), Failure>(())
@@ -228,24 +230,6 @@ fn whole(rows: LocalRows<f64>) -> Result<Csr<f64, u64>, Failure> {
     let cols = rows.cols().iter().map(|col| *col as u32).collect();
     let (n, row_ptr, vals) = (rows.n_rows(), rows.row_ptr().to_vec(), rows.vals().to_vec());
     Ok(Csr::new(n, rows.n_cols() as usize, row_ptr, cols, vals)?)
-}
-
-/// Rows of the seven-point stencil of a cube: 6 in the diagonal, -1 for each neighbour.
-fn stencil(side: u64, own: std::ops::Range<u64>) -> Result<LocalRows<f64>, Failure> {
-    let (mut row_ptr, mut cols, mut vals) = (vec![0], vec![], vec![]);
-    for point in own {
-        let at = [point / side.pow(2), point / side % side, point % side];
-        let steps = [side.pow(2), side, 1];
-        let below = at.into_iter().zip(steps).filter(|(at, _)| *at > 0).map(|(_, step)| point - step);
-        let above =
-            at.into_iter().zip(steps).rev().filter(|(at, _)| at + 1 < side).map(|(_, step)| point + step);
-        for col in below.chain([point]).chain(above) {
-            cols.push(col);
-            vals.push(if col == point { 6.0 } else { -1.0 });
-        }
-        row_ptr.push(cols.len() as u64);
-    }
-    Ok(LocalRows::new(side.pow(3), row_ptr, cols, vals)?)
 }
 
 fn median(mut times: Vec<f64>) -> f64 {
