@@ -196,10 +196,7 @@ fn mean(rows: &[&RegularRow], pattern: Pattern) -> String {
 pub(crate) mod tests {
     use spmv::{BackendKind, Context};
 
-    use super::super::live::Live;
-    use super::super::measure::Eviction;
-    use super::super::report::Cache;
-    use super::super::stop::Stop;
+    use super::super::runner::tests::once;
     use super::*;
 
     pub(crate) fn row() -> RegularRow {
@@ -229,19 +226,7 @@ pub(crate) mod tests {
         let loaded = Loaded { name: "m".into(), twin: false, matrix };
         let mut report = super::super::html::tests::sample(&[]);
         report.regular.clear();
-        let way = Way {
-            targets: &[&target],
-            algorithms: &[Algorithm::Auto],
-            tiling: None,
-            cache: Cache::Warm,
-            repeat: Some(1),
-            peers: false,
-            eviction: &Eviction::none(),
-            read_gbs: 1.0,
-            stop: &Stop::new(),
-            live: &Live::discarding(),
-        };
-        measure(&way, &loaded, Dtype::F32, &mut report).unwrap();
+        once(&[&target], &[Algorithm::Auto], |way| measure(way, &loaded, Dtype::F32, &mut report).unwrap());
         report
     }
 

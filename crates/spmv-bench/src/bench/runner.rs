@@ -220,12 +220,32 @@ fn row<T: Scalar>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use spmv::{BackendKind, Context};
 
     use super::super::devices;
     use super::super::table;
     use super::*;
+
+    /// A measurement of one run each, from a warm cache.
+    pub(in super::super) fn once(
+        targets: &[&Target],
+        algorithms: &[Algorithm],
+        measured: impl FnOnce(&Way<'_>),
+    ) {
+        measured(&Way {
+            targets,
+            algorithms,
+            tiling: None,
+            cache: Cache::Warm,
+            repeat: Some(1),
+            peers: false,
+            eviction: &Eviction::none(),
+            read_gbs: 1.0,
+            stop: &Stop::new(),
+            live: &Live::discarding(),
+        });
+    }
 
     #[test]
     fn several_devices_are_checked_and_compared_with_one() {
@@ -235,19 +255,10 @@ mod tests {
         let loaded = Loaded { name: "cube".into(), twin: false, matrix };
         let mut report = super::super::html::tests::sample(&[]);
         report.devices = targets.iter().map(Target::device).collect();
-        let way = Way {
-            targets: &targets.iter().collect::<Vec<_>>(),
-            algorithms: &[Algorithm::CsrScalar, Algorithm::Auto],
-            tiling: None,
-            cache: Cache::Warm,
-            repeat: Some(1),
-            peers: false,
-            eviction: &Eviction::none(),
-            read_gbs: 1.0,
-            stop: &Stop::new(),
-            live: &Live::discarding(),
-        };
-        measure(&way, &loaded, Dtype::F64, &mut report).unwrap();
+        let algorithms = [Algorithm::CsrScalar, Algorithm::Auto];
+        once(&targets.iter().collect::<Vec<_>>(), &algorithms, |way| {
+            measure(way, &loaded, Dtype::F64, &mut report).unwrap();
+        });
         assert_eq!(report.rows.len(), 4);
         for row in &report.rows {
             assert!(row.ok && row.error_over_bound <= 1.0, "{row:?}");

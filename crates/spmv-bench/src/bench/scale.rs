@@ -12,7 +12,7 @@ use spmv_io::generate;
 use spmv_partition::scale::{Arrangement, Curve, Machine, Scaling, Times, Work};
 use spmv_partition::{Traffic, near_cube, poisson_3d};
 
-use self::calibrate::{InTurn, Rates, VALUE_BYTES};
+use self::calibrate::{InTurn, VALUE_BYTES};
 use self::report::{Bounds, Check, Compared, OfCurve, OfMatrix, Point, Rate, Report, Scaled};
 use super::devices::Target;
 use super::inputs::Loaded;
@@ -141,22 +141,22 @@ fn strong(args: &Args, context: &Context, name: &str, a: &Csr<f64>, stop: &Stop)
     let (rows, cols) = (a.n_rows(), a.n_cols());
     ensure!(rows == cols, "{rows} rows and {cols} columns: only square matrices have x in the ranges of y");
     ensure!(rows > 0, "no rows: there is nothing to give to devices");
-    let (rates, in_turn) = measured(args, context, a, stop)?;
+    let (here, in_turn) = measured(args, context, a, stop)?;
     let (taken, left_out): (Vec<u32>, Vec<u32>) = counts(args).into_iter().partition(|n| *n as usize <= rows);
     let traffic = |n: &u32| {
         stop.check()?;
         args.by.traffic(a, *n as usize)
     };
     let traffic = taken.iter().map(traffic).collect::<anyhow::Result<Vec<_>>>()?;
-    let curve = of_curve(Scaling::Strong, "strong".into(), &machine(args, &rates), &traffic, left_out);
-    of_matrix(args, name.to_owned(), a, &rates, vec![curve], &in_turn)
+    let curve = of_curve(Scaling::Strong, "strong".into(), &machine(args, &here), &traffic, left_out);
+    of_matrix(args, name.to_owned(), a, &here, vec![curve], &in_turn)
 }
 
 /// A cube of points for each device: stacked in slabs, and in boxes.
 fn weak(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<OfMatrix> {
     let a = generate::laplacian_3d(args.side as usize)?;
-    let (rates, in_turn) = measured(args, context, &a, stop)?;
-    let machine = machine(args, &rates);
+    let (here, in_turn) = measured(args, context, &a, stop)?;
+    let machine = machine(args, &here);
     let points = [u64::from(args.side); 3];
     let curve = |scaling: &str, grid: fn(u64) -> [u64; 3]| {
         let traffic: Vec<_> =
@@ -164,7 +164,7 @@ fn weak(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<OfMatrix>
         of_curve(Scaling::Weak, scaling.into(), &machine, &traffic, vec![])
     };
     let curves = vec![curve("weak (slabs)", |n| [1, 1, n]), curve("weak (boxes)", near_cube)];
-    of_matrix(args, format!("3-D Laplacian, {0} x {0} x {0} points", args.side), &a, &rates, curves, &in_turn)
+    of_matrix(args, format!("3-D Laplacian, {0} x {0} x {0} points", args.side), &a, &here, curves, &in_turn)
 }
 
 fn measured(
@@ -172,7 +172,7 @@ fn measured(
     context: &Context,
     a: &Csr<f64>,
     stop: &Stop,
-) -> anyhow::Result<(Rates, Vec<InTurn>)> {
+) -> anyhow::Result<(Machine, Vec<InTurn>)> {
     let options = spmv::Options { algorithm: args.algorithm, ..spmv::Options::default() };
     calibrate::measure(context, (a, &options), args.repeat.map(|n| n as usize), stop)
 }
@@ -186,33 +186,17 @@ fn counts(args: &Args) -> Vec<u32> {
     counts
 }
 
-/// What was measured, without a network.
-fn here(rates: &Rates) -> Machine {
-    let Rates { product_bytes_s, vector_bytes_s, start_s, stage_s, staged_bytes_s, read_s } = *rates;
-    Machine {
-        product_bytes_s,
-        vector_bytes_s,
-        start_s,
-        stage_s,
-        staged_bytes_s,
-        read_s,
-        message_s: 0.0,
-        link_bytes_s: f64::INFINITY,
-        reduction_s: None,
-    }
-}
-
 /// What was measured, but for what was given instead; and the network, which is given.
-fn machine(args: &Args, rates: &Rates) -> Machine {
+fn machine(args: &Args, here: &Machine) -> Machine {
     let gbs = |given: Option<f64>, measured: f64| given.map_or(measured, |gbs| gbs * 1e9);
     let us = |given: Option<f64>, measured: f64| given.map_or(measured, |us| us * 1e-6);
     Machine {
-        product_bytes_s: gbs(args.product_gbs, rates.product_bytes_s),
-        vector_bytes_s: gbs(args.vector_gbs, rates.vector_bytes_s),
-        start_s: us(args.start_us, rates.start_s),
-        stage_s: us(args.stage_us, rates.stage_s),
-        staged_bytes_s: gbs(args.staged_gbs, rates.staged_bytes_s),
-        read_s: us(args.read_us, rates.read_s),
+        product_bytes_s: gbs(args.product_gbs, here.product_bytes_s),
+        vector_bytes_s: gbs(args.vector_gbs, here.vector_bytes_s),
+        start_s: us(args.start_us, here.start_s),
+        stage_s: us(args.stage_us, here.stage_s),
+        staged_bytes_s: gbs(args.staged_gbs, here.staged_bytes_s),
+        read_s: us(args.read_us, here.read_s),
         message_s: args.latency_us * 1e-6,
         link_bytes_s: args.link_gbs * 1e9,
         reduction_s: args.reduction_us.map(|us| us * 1e-6),
@@ -220,7 +204,7 @@ fn machine(args: &Args, rates: &Rates) -> Machine {
 }
 
 /// Each number of the model, and whether it was measured or given.
-fn sources(args: &Args, rates: &Rates) -> Vec<Rate> {
+fn sources(args: &Args, here: &Machine) -> Vec<Rate> {
     let Machine {
         product_bytes_s,
         vector_bytes_s,
@@ -231,7 +215,7 @@ fn sources(args: &Args, rates: &Rates) -> Vec<Rate> {
         message_s,
         link_bytes_s,
         ..
-    } = machine(args, rates);
+    } = machine(args, here);
     let rate = |what, value, unit, is_given| Rate {
         what,
         value,
@@ -304,14 +288,13 @@ fn of_matrix(
     args: &Args,
     name: String,
     a: &Csr<f64>,
-    rates: &Rates,
+    here: &Machine,
     curves: Vec<OfCurve>,
     in_turn: &[InTurn],
 ) -> anyhow::Result<OfMatrix> {
-    // Without what was given: nothing is sent over a network here, and the rates of another device are not this one's.
-    let here = here(rates);
     let check = |of: &InTurn| -> anyhow::Result<Check> {
-        // As a context of several devices divides rows.
+        // As a context of several devices divides rows, and without what was given: nothing is sent over a network here, and the rates
+        // of another device are not this one's.
         let predicted = here.times(&By::Nonzeros.traffic(a, of.parts)?, Arrangement::InTurn);
         let compared = |measured_s, of| Compared { measured_s, predicted_s: predicted.seconds(of) };
         let (product, iteration) =
@@ -319,7 +302,7 @@ fn of_matrix(
         Ok(Check { parts: of.parts, algorithm: of.algorithm.to_string(), product, iteration })
     };
     let checks = in_turn.iter().map(check).collect::<anyhow::Result<_>>()?;
-    Ok(OfMatrix { name, rows: a.n_rows(), nonzeros: a.nnz(), rates: sources(args, rates), curves, checks })
+    Ok(OfMatrix { name, rows: a.n_rows(), nonzeros: a.nnz(), rates: sources(args, here), curves, checks })
 }
 
 #[cfg(test)]

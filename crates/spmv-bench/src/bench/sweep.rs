@@ -151,10 +151,7 @@ fn neighbours(plan: Tiling) -> Vec<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::super::html::tests::sample;
-    use super::super::live::Live;
-    use super::super::measure::Eviction;
-    use super::super::report::Cache;
-    use super::super::stop::Stop;
+    use super::super::runner::tests::once;
     use super::*;
     use spmv::{BackendKind, Context, Csr};
 
@@ -174,21 +171,9 @@ mod tests {
         let matrix = Csr::from_coo(400, 400, &entries).unwrap();
         let loaded = Loaded { name: "small".into(), twin: false, matrix };
         let target = Target::new(Context::with(BackendKind::Cpu).unwrap(), "cpu");
-        let way = Way {
-            targets: &[&target],
-            algorithms: &[],
-            tiling: None,
-            cache: Cache::Warm,
-            repeat: Some(1),
-            peers: false,
-            eviction: &Eviction::none(),
-            read_gbs: 1.0,
-            stop: &Stop::new(),
-            live: &Live::discarding(),
-        };
         let mut report = sample(&[]);
         report.sweep.clear();
-        measure(&way, &loaded, Dtype::F64, &mut report).unwrap();
+        once(&[&target], &[], |way| measure(way, &loaded, Dtype::F64, &mut report).unwrap());
         assert_eq!(report.sweep.iter().filter(|c| c.planned).count(), 1);
         assert!(report.sweep.len() > WIDTHS.len() + TILES.len() - 2);
         for cell in &report.sweep {

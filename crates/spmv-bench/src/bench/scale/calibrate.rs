@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use spmv::{Context, Csr, DeviceScalar, Matrix, Queue, Vector, plan::Algorithm};
 use spmv_partition::PartTraffic;
-use spmv_partition::scale::{product_bytes, staged_bytes, vector_bytes};
+use spmv_partition::scale::{Machine, product_bytes, staged_bytes, vector_bytes};
 
 use super::super::measure::{Eviction, Run, interleave};
 use super::super::report::Cache;
@@ -19,17 +19,6 @@ pub(super) const CHECKED: [usize; 3] = [1, 2, 4];
 const TINY: f64 = 1e-30;
 /// Bytes of an `f64`.
 pub(super) const VALUE_BYTES: u64 = 8;
-
-/// What was measured on one device, with one matrix.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rates {
-    pub(super) product_bytes_s: f64,
-    pub(super) vector_bytes_s: f64,
-    pub(super) start_s: f64,
-    pub(super) stage_s: f64,
-    pub(super) staged_bytes_s: f64,
-    pub(super) read_s: f64,
-}
 
 /// What a context of one device that is named several times took.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +53,7 @@ pub(super) fn measure(
     (a, options): (&Csr<f64>, &spmv::Options),
     repeat: Option<usize>,
     stop: &Stop,
-) -> anyhow::Result<(Rates, Vec<InTurn>)> {
+) -> anyhow::Result<(Machine, Vec<InTurn>)> {
     let named = |times: usize| Context::devices(&vec![context.clone(); times]);
     let (one, two) = (context.prepare_with(a, options)?, named(2)?);
     let few = two.prepare(&swap(1)?)?;
@@ -101,8 +90,8 @@ fn swap(each: usize) -> anyhow::Result<Csr<f64>> {
     Ok(Csr::from_rows(2 * each, (0..2 * each).map(|row| [(((row + each) % (2 * each)) as u32, 1.0)]))?)
 }
 
-/// Rates that explain the times. What is too short to be told from noise takes no time.
-fn rates(a: &Csr<f64>, seconds: Seconds) -> anyhow::Result<Rates> {
+/// Rates that explain the times, without a network. What is too short to be told from noise takes no time.
+fn rates(a: &Csr<f64>, seconds: Seconds) -> anyhow::Result<Machine> {
     let (rows, nonzeros) = (a.n_rows() as u64, a.nnz() as u64);
     let Seconds { start, product, vectors, few, many, alone, reduction } = seconds;
     let rate = |what: &str, bytes: u64, beyond: f64| {
@@ -128,7 +117,7 @@ fn rates(a: &Csr<f64>, seconds: Seconds) -> anyhow::Result<Rates> {
         "an exchange of {n} values takes no time ({:.3} us less than nothing): too much else runs here, try again",
         -1e6 * moved
     );
-    Ok(Rates {
+    Ok(Machine {
         product_bytes_s: rate(
             "a product",
             product_bytes(rows, rows, nonzeros, VALUE_BYTES),
@@ -145,6 +134,9 @@ fn rates(a: &Csr<f64>, seconds: Seconds) -> anyhow::Result<Rates> {
         staged_bytes_s: (2 * staged_bytes(&part)) as f64 / moved,
         // Two parts: a scalar product, and the update that needs it.
         read_s: (reduction / 2.0 - 2.0 * start).max(0.0),
+        message_s: 0.0,
+        link_bytes_s: f64::INFINITY,
+        reduction_s: None,
     })
 }
 
@@ -213,7 +205,7 @@ fn iteration(a: &Matrix<f64>, with_product: bool) -> anyhow::Result<Run<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use spmv_partition::scale::{Arrangement, Machine};
+    use spmv_partition::scale::Arrangement;
     use spmv_partition::{Ranges, Traffic, cut};
 
     use super::*;
