@@ -11,7 +11,7 @@ use crate::faults::Faults;
 use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::trial;
-use crate::vectors::{expect, numbers, text};
+use crate::vectors::{expect, numbers, of_sums, text};
 use crate::watch::{Opened, Watch};
 
 /// Indices and values of the vectors they are of: none, one, on either side of a lane, a group and a task.
@@ -42,19 +42,8 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> 
         let gather = move || by_dtype!(dtype, T => gather::<B, T>(&device));
         trials.push(trial(format!("{label}/vectors/{dtype}/gather"), Box::new(gather)));
     }
-    for dtype in [Dtype::F32, Dtype::F64].into_iter().filter(|d| device.caps().arithmetic.contains(*d)) {
-        macro_rules! each {
-            ($($name:ident)*) => {$({
-                let device = device.clone();
-                let check: Box<dyn Fn() -> Check + Send> = match dtype {
-                    Dtype::F64 => Box::new(move || $name::<B, f64>(&device)),
-                    _ => Box::new(move || $name::<B, f32>(&device)),
-                };
-                trials.push(trial(format!("{label}/vectors/{dtype}/{}", stringify!($name)), check));
-            })*};
-        }
-        each!(scatter_add indices_in_order launches_by_indices indices_refused);
-    }
+    trials
+        .extend(of_sums!(label, device, B: scatter_add indices_in_order launches_by_indices indices_refused));
     trials
 }
 

@@ -251,7 +251,7 @@ fn can<B: Backend>(device: &Device<B>, dtype: Dtype, options: &Options) -> spmv_
     spmv_exec::plan(&one, dtype, device.caps(), None, options).map(drop)
 }
 
-/// Values and options, and what is tried with them: every so many groups of the corpus by default.
+/// One value type with one set of options. By default it runs on one of `every` groups of the corpus.
 struct Combination {
     dtype: Dtype,
     options: Options,

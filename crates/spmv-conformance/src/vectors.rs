@@ -15,23 +15,29 @@ use crate::{can, speculative, trial};
 /// Lengths on either side of a lane, a group and a task, as many as buffers hold.
 const LENGTHS: [usize; 9] = [0, 1, 2, 31, 64, 65, 257, 5_000, 70_001];
 
+/// A trial of each check for each type of sums that the device has.
+macro_rules! of_sums {
+    ($label:expr, $device:expr, $backend:ident: $($name:ident)*) => {{
+        let (label, device): (&str, &Device<$backend>) = ($label, $device);
+        let types = [Dtype::F32, Dtype::F64].into_iter().filter(|d| device.caps().arithmetic.contains(*d));
+        let of_type = |dtype| [$({
+            let device = device.clone();
+            let check: Box<dyn Fn() -> Check + Send> = match dtype {
+                Dtype::F64 => Box::new(move || $name::<$backend, f64>(&device)),
+                _ => Box::new(move || $name::<$backend, f32>(&device)),
+            };
+            trial(format!("{label}/vectors/{dtype}/{}", stringify!($name)), check)
+        }),*];
+        types.flat_map(of_type).collect::<Vec<Trial>>()
+    }};
+}
+
+pub(crate) use of_sums;
+
 /// Trials of a variant, for each type of sums that the device has.
 pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> {
-    let mut trials = Vec::new();
-    for dtype in [Dtype::F32, Dtype::F64].into_iter().filter(|d| device.caps().arithmetic.contains(*d)) {
-        macro_rules! each {
-            ($($name:ident)*) => {$({
-                let device = device.clone();
-                let check: Box<dyn Fn() -> Check + Send> = match dtype {
-                    Dtype::F64 => Box::new(move || $name::<B, f64>(&device)),
-                    _ => Box::new(move || $name::<B, f32>(&device)),
-                };
-                trials.push(trial(format!("{label}/vectors/{dtype}/{}", stringify!($name)), check));
-            })*};
-        }
-        each!(sums factors programs one_launch special_values same_bits many_in_order several_queues products recordings verbs refusals);
-    }
-    trials
+    of_sums!(label, device, B: sums factors programs one_launch special_values same_bits many_in_order several_queues products
+        recordings verbs refusals)
 }
 
 pub(crate) fn text(e: Error) -> String {
