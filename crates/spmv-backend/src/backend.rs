@@ -1,7 +1,7 @@
 //! The verbs.
 
 use std::fmt::{self, Debug};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use crate::arg::{HostSlice, Scalar};
@@ -395,6 +395,41 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// # Errors
     /// [`Error::Launch`](crate::Error::Launch), [`Error::DeviceLost`](crate::Error::DeviceLost) if work before it failed.
     fn wait(&self, event: &Self::Event) -> Result<()>;
+
+    /// Lets later work on the stream begin only when the event has come to pass, which may be one of another device of this backend. As
+    /// it is here, the host waits for it.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    fn after(&self, stream: &Self::Stream, event: &Self::Event) -> Result<()> {
+        let _ = stream;
+        self.wait(event)
+    }
+
+    /// Whether [`copy_to_peer`](Self::copy_to_peer) copies to the memory of a device, which may be this one.
+    fn reaches(&self, peer: &Self) -> bool {
+        let _ = peer;
+        false
+    }
+
+    /// Copies bytes of a buffer of this device to one of another that it [reaches](Self::reaches), from `to_at` on, in stream order. When
+    /// the other device's streams may use them is for [`after`](Self::after) to say.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds), [`Error::Unsupported`](crate::Error::Unsupported) for a device that it does
+    /// not reach, and whatever the driver says.
+    fn copy_to_peer(
+        &self,
+        stream: &Self::Stream,
+        from: &Self::Buffer,
+        bytes: Range<u64>,
+        peer: &Self,
+        to: &mut Self::Buffer,
+        to_at: u64,
+    ) -> Result<()> {
+        let _ = (stream, from, bytes, peer, to, to_at);
+        Err(Error::unsupported(&*self.caps().name, "copies to other devices", "copy through the host"))
+    }
 
     /// Waits until every stream of this device has done its work; for what was lost sight of.
     ///

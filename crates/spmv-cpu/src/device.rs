@@ -221,6 +221,24 @@ impl Backend for Cpu {
         Ok(())
     }
 
+    /// All of them are the memory of the host.
+    fn reaches(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn copy_to_peer(
+        &self,
+        stream: &Stream,
+        from: &Buffer,
+        bytes: Range<u64>,
+        peer: &Self,
+        to: &mut Buffer,
+        to_at: u64,
+    ) -> Result<()> {
+        let range = range(from, bytes.start, bytes.end.saturating_sub(bytes.start))?;
+        peer.write(stream, to, to_at, &from.as_slice()[range])
+    }
+
     fn wait_all(&self) -> Result<()> {
         Ok(())
     }

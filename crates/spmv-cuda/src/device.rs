@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr;
-use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
-use std::thread;
+use std::sync::{Arc, PoisonError, RwLockReadGuard};
 
 use spmv_backend::{
     Arg, Args, Backend, DeviceCaps, Error, KernelSpec, MAX_PARAMS, Memory as Argument, Result, Scalar,
@@ -16,7 +16,7 @@ use crate::device_driver::{self as sys, Answer, CUevent, CUgraph, CUgraphExec, C
 use crate::device_held::{Command, Held};
 use crate::device_memory::{Buffer, Staging};
 use crate::device_module::{Kernel, Modules};
-use crate::device_owned::{CallersStream, Manners, Owned, Shared};
+use crate::device_owned::{CallersStream, HostAccess, Owned, Shared};
 use crate::error::During;
 use crate::options::{Memory, Options};
 use crate::probe::{self, Found};
@@ -76,25 +76,6 @@ pub struct Graph {
     by_one_thread: PhantomData<Cell<()>>,
 }
 
-/// While it lives, the calling thread accesses managed memory and the device is idle.
-struct HostAccess<'a> {
-    manners: &'a Manners,
-    _alone: RwLockWriteGuard<'a, ()>,
-}
-
-impl<'a> HostAccess<'a> {
-    /// Waits for the device. The context is the thread's.
-    fn begin(shared: &'a Shared) -> Result<Self> {
-        let manners = &*shared.manners;
-        let _nothing_captured = manners.capturing.write().unwrap_or_else(PoisonError::into_inner);
-        let _alone = manners.working.write().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: waits for all work of the thread's context; nobody gives it more.
-        shared.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })?;
-        *manners.looking.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current().id());
-        Ok(Self { manners, _alone })
-    }
-}
-
 /// Launches of a stream that are captured; ends when it is dropped, in a panic too.
 struct Capture<'a>(Option<&'a Stream>);
 
@@ -115,12 +96,6 @@ impl Drop for Capture<'_> {
     fn drop(&mut self) {
         // Where an error can be returned, `end` was called before.
         let _ = self.end();
-    }
-}
-
-impl Drop for HostAccess<'_> {
-    fn drop(&mut self) {
-        *self.manners.looking.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -558,6 +533,46 @@ impl Backend for Cuda {
         // SAFETY: the event lives.
         let answer = unsafe { sys::cuEventSynchronize(event.event) };
         event.shared.check(During::Kernel("stream"), answer)
+    }
+
+    fn after(&self, stream: &Stream, event: &Event) -> Result<()> {
+        self.own(stream, &[]);
+        self.in_order(stream);
+        let _current = self.shared().enter()?;
+        // SAFETY: event and stream live; the driver takes an event of another device.
+        let answer = unsafe { sys::cuStreamWaitEvent(stream.get(), event.event, 0) };
+        self.shared().check(During::Other("event"), answer)
+    }
+
+    /// The driver copies through the host where the devices cannot reach each other.
+    fn reaches(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn copy_to_peer(
+        &self,
+        stream: &Stream,
+        from: &Buffer,
+        bytes: Range<u64>,
+        peer: &Self,
+        to: &mut Buffer,
+        to_at: u64,
+    ) -> Result<()> {
+        self.own(stream, &[from]);
+        assert!(Arc::ptr_eq(to.shared(), peer.shared()), "a buffer of another device");
+        self.in_order(stream);
+        let len = Error::check_range(bytes.start, bytes.end.saturating_sub(bytes.start), from.bytes)?.len();
+        Error::check_range(to_at, len as u64, to.bytes)?;
+        self.shared().open_peer(peer.shared())?;
+        to.written_by(self.shared());
+        let (start, of) = (to.start() + to_at, peer.shared().context());
+        let (from, own) = (from.start() + bytes.start, self.shared().context());
+        let to_copy = || match len {
+            0 => Ok(()),
+            // SAFETY: both ranges lie in their buffers, each of its context, and freeing either waits for this device.
+            _ => unsafe { sys::cuMemcpyPeerAsync(start, of, from, own, len, stream.get()) },
+        };
+        self.work(During::Kernel("copy to a peer"), to_copy)
     }
 
     fn wait_all(&self) -> Result<()> {

@@ -274,11 +274,14 @@ functions! {
     fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice);
     fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
 
+    fn cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice);
+
     fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
     fn cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     fn cuCtxPushCurrent_v2(context: CUcontext);
     fn cuCtxPopCurrent_v2(context: *mut CUcontext);
     fn cuCtxSynchronize();
+    fn cuCtxEnablePeerAccess(peer: CUcontext, flags: c_uint);
     #[cfg(feature = "cust")]
     fn cuCtxGetDevice(device: *mut CUdevice);
 
@@ -292,11 +295,16 @@ functions! {
     fn cuMemsetD8Async(start: CUdeviceptr, value: u8, bytes: usize, stream: CUstream);
     fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
     fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    fn cuMemcpyPeerAsync(
+        to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize,
+        stream: CUstream,
+    );
     fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, pointer: CUdeviceptr);
 
     fn cuStreamCreate(stream: *mut CUstream, flags: c_uint);
     fn cuStreamDestroy_v2(stream: CUstream);
     fn cuStreamSynchronize(stream: CUstream);
+    fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
     fn cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
 
     fn cuEventCreate(event: *mut CUevent, flags: c_uint);

@@ -24,6 +24,8 @@ pub struct Buffer {
     pub(crate) bytes: u64,
     /// Whether a `zero` may be under way, on any stream.
     pub(crate) zeroed: bool,
+    /// Other devices that copied to it.
+    writers: Vec<Arc<Shared>>,
 }
 
 /// What keeps memory of the caller alive.
@@ -55,13 +57,13 @@ impl Buffer {
             // SAFETY: the range was allocated above.
             let _ = unsafe { sys::cuMemAdvise(start, size, HOME, shared.device) };
         }
-        Ok(Self { memory, bytes, zeroed: false, owner: None })
+        Ok(Self { memory, bytes, zeroed: false, owner: None, writers: vec![] })
     }
 
     /// Memory of the caller, which is not released here.
     pub(crate) fn of_caller(shared: &Arc<Shared>, start: CUdeviceptr, bytes: u64, owner: Owner) -> Self {
         let memory = Arc::new(Owned::borrowed(start, shared));
-        Self { memory, bytes, zeroed: false, owner: Some(owner) }
+        Self { memory, bytes, zeroed: false, owner: Some(owner), writers: vec![] }
     }
 
     /// Gives back what was handed over with memory of the caller; `None` for memory of this crate, which is freed.
@@ -100,6 +102,14 @@ impl Buffer {
         Arc::clone(&self.memory)
     }
 
+    /// Takes note of another device that copies to it: freeing waits for it too.
+    pub(crate) fn written_by(&mut self, writer: &Arc<Shared>) {
+        let is_known = |known: &Arc<Shared>| Arc::ptr_eq(known, writer);
+        if !is_known(self.shared()) && !self.writers.iter().any(is_known) {
+            self.writers.push(Arc::clone(writer));
+        }
+    }
+
     /// Address of the first byte, for the device, and in managed memory for the host.
     pub(crate) fn start(&self) -> CUdeviceptr {
         self.memory.get()
@@ -107,8 +117,14 @@ impl Buffer {
 }
 
 impl Drop for Buffer {
-    /// The caller's memory may be freed with its owner: the device's work is waited for, and the context is the thread's.
+    /// The caller's memory may be freed with its owner: the device's work is waited for, and the context is the thread's. So is that of
+    /// other devices that copied to it; freeing waits for the own device alone.
     fn drop(&mut self) {
+        for writer in &self.writers {
+            if let Ok(_current) = writer.enter() {
+                let _ = writer.wait_for_all();
+            }
+        }
         let Some(owner) = self.owner.take() else { return };
         let current = self.shared().enter();
         if current.is_ok() {

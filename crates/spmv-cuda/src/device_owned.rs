@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::{self, ThreadId};
 
 use spmv_backend::Result;
@@ -51,6 +51,31 @@ impl Manners {
     }
 }
 
+/// While it lives, the calling thread accesses managed memory and the device is idle.
+pub(crate) struct HostAccess<'a> {
+    manners: &'a Manners,
+    _alone: RwLockWriteGuard<'a, ()>,
+}
+
+impl<'a> HostAccess<'a> {
+    /// Waits for the device. The context is the thread's.
+    pub(crate) fn begin(shared: &'a Shared) -> Result<Self> {
+        let manners = &*shared.manners;
+        let _nothing_captured = manners.capturing.write().unwrap_or_else(PoisonError::into_inner);
+        let _alone = manners.working.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: waits for all work of the thread's context; nobody gives it more.
+        shared.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })?;
+        *manners.looking.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current().id());
+        Ok(Self { manners, _alone })
+    }
+}
+
+impl Drop for HostAccess<'_> {
+    fn drop(&mut self) {
+        *self.manners.looking.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 /// A stream that the caller made and goes on using.
 #[derive(Clone, Debug)]
 pub(crate) struct CallersStream {
@@ -71,6 +96,8 @@ pub(crate) struct Shared {
     pub(crate) manners: Arc<Manners>,
     /// Events that nobody waits for, with and without time.
     idle: [Mutex<Vec<CUevent>>; 2],
+    /// Devices whose memory this one was let reach.
+    peers: Mutex<Vec<CUdevice>>,
     /// The stream that all work goes to, where the caller brought one. Fields are dropped in their order.
     pub(crate) callers: Option<CallersStream>,
     context: Primary,
@@ -125,6 +152,7 @@ impl Shared {
             concurrent_access,
             manners,
             idle: Default::default(),
+            peers: Mutex::default(),
             callers,
             context: Primary { device, context },
         }))
@@ -144,6 +172,26 @@ impl Shared {
 
     pub(crate) fn check(&self, during: During<'_>, answer: Answer) -> Result<()> {
         answer.map_err(|refusal| error::of(&self.name, during, refusal))
+    }
+
+    /// Lets the device reach the memory of another one directly, where it can.
+    pub(crate) fn open_peer(&self, peer: &Self) -> Result<()> {
+        let mut opened = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.device == peer.device || opened.contains(&peer.device) {
+            return Ok(());
+        }
+        let _current = self.enter()?;
+        let mut can = 0;
+        // SAFETY: writes a number to `can`.
+        let asked = unsafe { sys::cuDeviceCanAccessPeer(&mut can, self.device, peer.device) };
+        self.check(During::Other("peer"), asked)?;
+        if can != 0 {
+            // An error: it was opened before, by another opening of the device, or the driver goes through the host.
+            // SAFETY: the context of the peer lives as long as `peer`; primary contexts stay the same.
+            let _ = unsafe { sys::cuCtxEnablePeerAccess(peer.context(), 0) };
+        }
+        opened.push(peer.device);
+        Ok(())
     }
 
     /// Waits for all work of the context, which is the thread's.

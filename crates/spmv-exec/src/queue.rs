@@ -59,6 +59,8 @@ pub(crate) fn next_id() -> u64 {
 pub struct Queue<B: Backend> {
     pub(crate) device: Device<B>,
     pub(crate) stream: B::Stream,
+    /// For copies to queues of other devices, at the same time as other operations; opened when first asked for.
+    pub(crate) copies: Option<B::Stream>,
     /// Of either type of sums, made when first asked for.
     f32: Option<Numbers<B>>,
     f64: Option<Numbers<B>>,
@@ -83,6 +85,7 @@ impl<B: Backend> Device<B> {
         Ok(Queue {
             device: self.clone(),
             stream,
+            copies: None,
             f32: None,
             f64: None,
             by_indices: ByIndices::default(),
