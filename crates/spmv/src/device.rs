@@ -8,7 +8,7 @@ use spmv_core::Dtype;
 use spmv_exec::{Device, Profile};
 
 use crate::erased::{AnyDevice, Opened};
-use crate::erased_matrix::AnyIndices;
+use crate::erased_matrix::{AnyIndices, own};
 use crate::erased_queue::AnyQueue;
 use crate::hetero::Hetero;
 use crate::profiles::{all, with_profiles};
@@ -34,6 +34,10 @@ impl<B: Backend> AnyDevice for Device<B> {
 
     fn indices(&self, indices: &[u32], len: usize) -> spmv_exec::Result<Box<dyn AnyIndices>> {
         Ok(Box::new(Device::indices(self, indices, len)?))
+    }
+
+    fn reaches(&self, peer: &dyn AnyDevice) -> bool {
+        own::<Self>(peer, "the device").is_ok_and(|peer| Device::reaches(self, peer))
     }
 
     fn following(&self, profile: Profile) -> Option<Arc<dyn AnyDevice>> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{Accum, AnyCsr, Csr, Dtype, Offset, Value, for_each_value};
-use spmv_exec::{Device, DeviceScalar, Options, Plan, Profile, Result};
+use spmv_exec::{Device, DeviceScalar, Options, Plan, Profile, Program, Result};
 use spmv_hetero::Steering;
 
 use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector};
@@ -58,7 +58,7 @@ pub trait Real: Accum + Element {
     #[doc(hidden)]
     fn kept(kept: &mut Kept) -> &mut Option<DeviceScalar<Self>>;
     #[doc(hidden)]
-    fn partial(partial: &mut Partial) -> &mut Vec<(Reduction, DeviceScalar<Self>)>;
+    fn partial(partial: &mut Partial) -> &mut PartialOf<Self>;
 }
 
 /// A scalar of each type.
@@ -68,11 +68,31 @@ pub struct Kept {
     f64: Option<DeviceScalar<f64>>,
 }
 
-/// Scalars that hold the result of one part, of each type.
+/// Scalars of each type that hold the result of one part.
 #[derive(Debug, Default)]
 pub struct Partial {
-    f32: Vec<(Reduction, DeviceScalar<f32>)>,
-    f64: Vec<(Reduction, DeviceScalar<f64>)>,
+    f32: PartialOf<f32>,
+    f64: PartialOf<f64>,
+}
+
+/// Those of one type, and what makes one result of those of all parts.
+#[derive(Debug)]
+pub struct PartialOf<A> {
+    pub open: Open<A>,
+    /// For results of other parts: of each part those of as many scalars as were ever open at a time.
+    pub of_parts: Vec<Vec<DeviceScalar<A>>>,
+    /// What makes one result of them, by the scalars that were open.
+    pub programs: Vec<(Open<A>, Program<A>)>,
+}
+
+/// Scalars that hold the result of each part by itself, and what the result of all is.
+pub(crate) type Open<A> = Vec<(Reduction, DeviceScalar<A>)>;
+
+// Not derived: `A` need not have a default.
+impl<A> Default for PartialOf<A> {
+    fn default() -> Self {
+        Self { open: vec![], of_parts: vec![], programs: vec![] }
+    }
 }
 
 macro_rules! reals {
@@ -86,7 +106,7 @@ macro_rules! reals {
                 &mut kept.$t
             }
 
-            fn partial(partial: &mut Partial) -> &mut Vec<(Reduction, DeviceScalar<Self>)> {
+            fn partial(partial: &mut Partial) -> &mut PartialOf<Self> {
                 &mut partial.$t
             }
         }
@@ -120,7 +140,7 @@ macro_rules! scalars {
 for_each_value!(scalars);
 
 /// A device of any backend.
-pub trait AnyDevice: DeviceOfEach + Debug {
+pub trait AnyDevice: DeviceOfEach + Any + Debug {
     fn caps(&self) -> &DeviceCaps;
     fn profile(&self, value: Dtype) -> Option<&Profile>;
     /// The same device, whose plans follow a profile; none in co-execution.
@@ -132,6 +152,10 @@ pub trait AnyDevice: DeviceOfEach + Debug {
     fn indices(&self, _indices: &[u32], _len: usize) -> Result<Box<dyn AnyIndices>> {
         let (name, what) = (&*self.caps().name, "indices of vectors in co-execution");
         Err(spmv_backend::Error::unsupported(name, what, "use a context of one device").into())
+    }
+    /// Whether its queues can copy to vectors and scalars of another one.
+    fn reaches(&self, _peer: &dyn AnyDevice) -> bool {
+        false
     }
     /// The same device together with the cores of the CPU.
     fn with_host_cores(&self) -> Opened;

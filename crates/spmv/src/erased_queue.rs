@@ -1,21 +1,41 @@
 //! Queues of all backends.
 
+use std::any::Any;
 use std::fmt::Debug;
+use std::ops::Range;
 
 use spmv_backend::Backend;
 use spmv_core::{Accum, Value};
-use spmv_exec::{Assignment, DeviceScalar, DeviceVec, Factor, Indices, Prepared, Program, Queue, Result};
+use spmv_exec::{
+    Assignment, DeviceScalar, DeviceVec, Error, Factor, Indices, Lane, Mark, Prepared, Program, Queue, Result,
+};
 
 use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector, Mismatch, own, own_mut};
 
 /// A queue of any backend, for every type.
-pub trait AnyQueue: ProductsOfEach + VectorsOf<f32> + VectorsOf<f64> + Debug + Send {
+pub trait AnyQueue: ProductsOfEach + VectorsOf<f32> + VectorsOf<f64> + Any + Debug + Send {
     fn id(&self) -> u64;
+    fn mark(&mut self, _: Lane) -> Result<Box<dyn AnyMark>> {
+        Err(of_parts())
+    }
+    fn after(&mut self, _: Lane, _mark: &dyn AnyMark) -> Result<(), Mismatch> {
+        Err(of_parts().into())
+    }
     fn hold(&mut self) -> bool;
     fn release(&mut self) -> Result<()>;
     fn submit(&mut self) -> Result<()>;
     fn wait(&mut self) -> Result<()>;
 }
+
+/// What only queues of one device are asked for.
+fn of_parts() -> Error {
+    spmv_backend::Error::unsupported("a queue of parts", "parts", "use queues of one device").into()
+}
+
+/// A point in the order of a queue of any backend.
+pub trait AnyMark: Any + Debug {}
+
+impl<B: Backend> AnyMark for Mark<B> {}
 
 macro_rules! each {
     ($($variant:ident $t:ty, $capitals:literal;)*) => {
@@ -40,10 +60,23 @@ pub trait ProductsOf<T: Value> {
     /// `to[i] <- from[at[i]]`.
     fn gather(
         &mut self,
-        from: &dyn AnyVector<T>,
-        at: &dyn AnyIndices,
-        to: &mut dyn AnyVector<T>,
-    ) -> Result<(), Mismatch>;
+        _from: &dyn AnyVector<T>,
+        _at: &dyn AnyIndices,
+        _to: &mut dyn AnyVector<T>,
+    ) -> Result<(), Mismatch> {
+        Err(of_parts().into())
+    }
+    /// `to[to_at..] <- from[range]`, among the copies.
+    fn copy_to_peer(
+        &mut self,
+        _from: &dyn AnyVector<T>,
+        _range: Range<usize>,
+        _peer: &mut dyn AnyQueue,
+        _to: &mut dyn AnyVector<T>,
+        _to_at: usize,
+    ) -> Result<(), Mismatch> {
+        Err(of_parts().into())
+    }
 }
 
 /// A vector, or the product of two, number by number.
@@ -86,10 +119,12 @@ pub trait VectorsOf<A: Accum> {
     /// `y[at[i]] <- y[at[i]] + x[i]`.
     fn scatter_add(
         &mut self,
-        x: &dyn AnyVector<A>,
-        at: &dyn AnyIndices,
-        y: &mut dyn AnyVector<A>,
-    ) -> Result<(), Mismatch>;
+        _x: &dyn AnyVector<A>,
+        _at: &dyn AnyIndices,
+        _y: &mut dyn AnyVector<A>,
+    ) -> Result<(), Mismatch> {
+        Err(of_parts().into())
+    }
     fn scale(&mut self, beta: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
     fn fill(&mut self, value: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
     fn dot(
@@ -99,11 +134,28 @@ pub trait VectorsOf<A: Accum> {
         to: DeviceScalar<A>,
     ) -> Result<(), Mismatch>;
     fn norm_inf(&mut self, x: &dyn AnyVector<A>, to: DeviceScalar<A>) -> Result<(), Mismatch>;
+    /// `to <- from`, among the operations.
+    fn copy_scalar_to_peer(
+        &mut self,
+        _from: DeviceScalar<A>,
+        _peer: &mut dyn AnyQueue,
+        _to: DeviceScalar<A>,
+    ) -> Result<(), Mismatch> {
+        Err(of_parts().into())
+    }
 }
 
 impl<B: Backend> AnyQueue for Queue<B> {
     fn id(&self) -> u64 {
         Queue::id(self)
+    }
+
+    fn mark(&mut self, lane: Lane) -> Result<Box<dyn AnyMark>> {
+        Ok(Box::new(Queue::mark(self, lane)?))
+    }
+
+    fn after(&mut self, lane: Lane, mark: &dyn AnyMark) -> Result<(), Mismatch> {
+        Ok(Queue::after(self, lane, own(mark, "the mark")?)?)
     }
 
     fn hold(&mut self) -> bool {
@@ -146,6 +198,19 @@ impl<B: Backend, T: Value> ProductsOf<T> for Queue<B> {
         let at = own::<Indices<B>>(at, "the indices")?;
         let (from, to) = (own::<DeviceVec<B, T>>(from, "from")?, own_mut(to, "to")?);
         Ok(Queue::gather(self, from, at, to)?)
+    }
+
+    fn copy_to_peer(
+        &mut self,
+        from: &dyn AnyVector<T>,
+        range: Range<usize>,
+        peer: &mut dyn AnyQueue,
+        to: &mut dyn AnyVector<T>,
+        to_at: usize,
+    ) -> Result<(), Mismatch> {
+        let peer = own_mut::<Self>(peer, "the queue")?;
+        let (from, to) = (own::<DeviceVec<B, T>>(from, "from")?, own_mut(to, "to")?);
+        Ok(Queue::copy_to_peer(self, from, range, peer, to, to_at)?)
     }
 }
 
@@ -246,6 +311,15 @@ impl<B: Backend, A: Accum> VectorsOf<A> for Queue<B> {
 
     fn norm_inf(&mut self, x: &dyn AnyVector<A>, to: DeviceScalar<A>) -> Result<(), Mismatch> {
         Ok(Queue::norm_inf(self, own::<DeviceVec<B, A>>(x, "x")?, to)?)
+    }
+
+    fn copy_scalar_to_peer(
+        &mut self,
+        from: DeviceScalar<A>,
+        peer: &mut dyn AnyQueue,
+        to: DeviceScalar<A>,
+    ) -> Result<(), Mismatch> {
+        Ok(Queue::copy_scalar_to_peer(self, from, own_mut(peer, "the queue")?, to)?)
     }
 }
 

@@ -1,5 +1,5 @@
-//! A matrix of more than 2^32 entries, end to end. It takes 60 GB of memory and, on a device, 27 GB there:
-//! `cargo test --release -p spmv --test huge -- --ignored --nocapture`.
+//! A matrix of more than 2^32 entries, end to end. It takes 60 GB of memory and, on a device, 27 GB there. And one that two CUDA devices
+//! hold, but not one of them: `cargo test --release -p spmv --test huge -- --ignored --nocapture`.
 
 use std::time::Instant;
 
@@ -84,5 +84,55 @@ fn more_entries_than_32_bits_count() -> Result<(), Error> {
             );
         }
     }
+    Ok(())
+}
+
+/// The devices are filled up first, so that a matrix need not have a hundred gigabytes.
+#[test]
+#[cfg(feature = "cuda")]
+#[ignore = "fills the memory of two CUDA devices; --ignored runs it"]
+fn what_one_device_cannot_hold_two_can() -> Result<(), Error> {
+    const ROWS: usize = 32_000_000;
+    const LEN: usize = 12;
+    /// Numbers of a gigabyte, and how many gigabytes stay free.
+    const CHUNK: usize = 1 << 27;
+    const FREE: usize = 3;
+    let (contexts, tried) = Context::every(&[BackendKind::Cuda]);
+    let [first, second, ..] = &contexts[..] else {
+        println!("not tried: {} CUDA devices, of two: {tried:?}", contexts.len());
+        return Ok(());
+    };
+    let col = |row: usize, i: usize| (row + i * 7919) % ROWS;
+    let row_ptr: Vec<u32> = (0..=ROWS).map(|row| (row * LEN) as u32).collect();
+    let (mut cols, mut vals) = (vec![0u32; ROWS * LEN], vec![0f64; ROWS * LEN]);
+    let rows = cols.par_chunks_mut(LEN).zip(vals.par_chunks_mut(LEN)).enumerate();
+    rows.for_each(|(row, (cols, vals))| {
+        for (i, (c, v)) in cols.iter_mut().zip(vals).enumerate() {
+            (*c, *v) = (col(row, i) as u32, f64::from(val(row, i)));
+        }
+    });
+    let a = CsrView::new(ROWS, ROWS, &row_ptr, &cols, &vals)?;
+    let host_x: Vec<f64> = (0..ROWS).map(|c| f64::from(x(c))).collect();
+    let expected = |row: usize| f64::from((0..LEN).map(|i| val(row, i) * x(col(row, i))).sum::<i32>());
+
+    let mut full = Vec::new();
+    for context in [first, second] {
+        let mut chunks: Vec<_> = std::iter::from_fn(|| context.zeros::<f64>(CHUNK).ok()).collect();
+        println!("{}: {} GiB are free", context.caps().name, chunks.len());
+        chunks.truncate(chunks.len().saturating_sub(FREE));
+        full.push(chunks);
+    }
+    let options = Options { algorithm: Algorithm::CsrVector, ..Options::default() };
+    let refused = first.prepare_with(a, &options).map(drop);
+    assert!(matches!(refused, Err(Error::OutOfMemory { .. })), "{refused:?}");
+    println!("one: {}", refused.unwrap_err());
+    let both = Context::devices(&[first.clone(), second.clone()])?;
+    let prepared = both.prepare_with(a, &options)?;
+    let (x, mut y) = (both.upload(&host_x)?, both.zeros::<f64>(ROWS)?);
+    prepared.apply(1.0, &x, 0.0, &mut y)?;
+    let y = y.to_vec()?;
+    let wrong = (0..ROWS).into_par_iter().find_any(|row| y[*row] != expected(*row));
+    assert_eq!(wrong.map(|row| (row, y[row], expected(row))), None);
+    println!("two: {} entries, exact in every row\n{}", a.nnz(), prepared.explain());
     Ok(())
 }

@@ -18,9 +18,10 @@ impl Context {
     /// the first alone, [`Matrix::explain`](crate::Matrix::explain) of all.
     ///
     /// Matrices are cut by rows, in ranges of about as many nonzeros, and vectors in the same ranges: how the first matrix or vector of
-    /// a length is cut decides for all of that length, so prepare the matrix first. Ghosts go through memory of the host. Sums of all
-    /// parts are made by the host, so a queue waits where it needs one, and [`Queue::record`](crate::Queue::record) holds nothing
-    /// back. [`Vector::map`](crate::Vector::map), [`Matrix::enqueue`](crate::Matrix::enqueue) and
+    /// a length is cut decides for all of that length, so prepare the matrix first. Contexts that are all of CUDA, or all of the CPU, exchange ghosts and
+    /// sums from device to device, and a queue does not wait for the host. Others do so through memory of the host: there a product
+    /// waits for the operations before it, and an operation for the sums that it needs. [`Queue::record`](crate::Queue::record) holds
+    /// nothing back. [`Vector::map`](crate::Vector::map), [`Matrix::enqueue`](crate::Matrix::enqueue) and
     /// [`Matrix::capture`](crate::Matrix::capture) are for contexts of one device. Results have the same bits in every run on as many
     /// devices of the same kinds.
     ///

@@ -14,6 +14,8 @@ use crate::parts::peers::Peers;
 pub(super) struct Parts {
     pub(super) devices: Arc<[Arc<dyn AnyDevice>]>,
     pub(super) peers: Option<Arc<dyn Peers>>,
+    /// Whether each device can copy to the memory of each other one.
+    pub(super) reach_each_other: bool,
     /// How vectors of each length are cut.
     ranges: Arc<Mutex<HashMap<usize, Arc<Ranges>>>>,
 }
@@ -26,7 +28,9 @@ impl Parts {
     /// Panics without devices.
     pub(super) fn new(devices: Vec<Arc<dyn AnyDevice>>, peers: Option<Arc<dyn Peers>>) -> Self {
         assert!(!devices.is_empty(), "parts are on devices");
-        Self { devices: devices.into(), peers, ranges: Arc::default() }
+        let reaches_all = |device: &Arc<dyn AnyDevice>| devices.iter().all(|peer| device.reaches(&**peer));
+        let reach_each_other = devices.iter().all(reaches_all);
+        Self { devices: devices.into(), peers, reach_each_other, ranges: Arc::default() }
     }
 
     /// Whether what these devices hold can be used with what the others hold: they are the same ones, in the same order, with the same

@@ -1,5 +1,7 @@
 //! How values get from the parts that own them to those that need them.
 
+use std::ops::Range;
+
 use spmv_exec::{Error, Result};
 use spmv_partition::Halo;
 
@@ -26,43 +28,61 @@ impl Bytes {
     }
 }
 
-/// Bytes of one part that another one needs.
+/// Values of one part that another one needs.
 #[derive(Debug)]
 pub(super) struct Copy {
-    from: usize,
-    at: usize,
-    to: usize,
-    ghosts: std::ops::Range<usize>,
+    pub(super) from: usize,
+    /// Among those that the part sends.
+    pub(super) sent: Range<usize>,
+    pub(super) to: usize,
+    /// Among its ghosts.
+    pub(super) ghosts: Range<usize>,
 }
 
-/// Between the parts of this process, through memory of the host; or with those of other processes.
+/// What moves between parts that have these halos, all of them.
+fn copies(halos: &[&Halo]) -> Vec<Copy> {
+    let mut copies = Vec::new();
+    for (from, halo) in halos.iter().enumerate() {
+        let mut at = 0;
+        for send in &halo.sends {
+            let of_it = halos[send.to].receives.iter().find(|receive| receive.from == from);
+            let ghosts = of_it.expect("who is sent to receives").ghosts.clone();
+            copies.push(Copy { from, sent: at..at + send.values.len(), to: send.to, ghosts });
+            at += send.values.len();
+        }
+    }
+    copies
+}
+
+/// Between the parts of this process, from device to device or through memory of the host; or with those of other processes.
 #[derive(Debug)]
 pub(super) enum Link {
-    Here { sent: Vec<Bytes>, ghosts: Vec<Bytes>, copies: Vec<Copy> },
+    Devices(Vec<Copy>),
+    Host(Host),
     Peers(Box<dyn Exchange>),
 }
 
+/// Memory of the host for what parts send and receive.
+#[derive(Debug)]
+pub(super) struct Host {
+    sent: Vec<Bytes>,
+    ghosts: Vec<Bytes>,
+    copies: Vec<Copy>,
+    value_bytes: usize,
+}
+
 impl Link {
-    /// Between the parts that have these halos, all of them.
-    pub(super) fn here(halos: &[&Halo], value_bytes: usize) -> Self {
-        let mut copies = Vec::new();
-        for (from, halo) in halos.iter().enumerate() {
-            let mut at = 0;
-            for send in &halo.sends {
-                let of_it = halos[send.to].receives.iter().find(|receive| receive.from == from);
-                let ghosts = &of_it.expect("who is sent to receives").ghosts;
-                copies.push(Copy {
-                    from,
-                    at: at * value_bytes,
-                    to: send.to,
-                    ghosts: ghosts.start * value_bytes..ghosts.end * value_bytes,
-                });
-                at += send.values.len();
-            }
-        }
+    /// Between devices that reach each other.
+    pub(super) fn devices(halos: &[&Halo]) -> Self {
+        Self::Devices(copies(halos))
+    }
+
+    /// Between devices that do not.
+    pub(super) fn host(halos: &[&Halo], value_bytes: usize) -> Self {
         let bytes =
             |n: fn(&Halo) -> usize| halos.iter().map(|halo| Bytes::zeros(n(halo) * value_bytes)).collect();
-        Self::Here { sent: bytes(Halo::n_sent), ghosts: bytes(Halo::n_ghosts), copies }
+        let (sent, ghosts) = (bytes(Halo::n_sent), bytes(Halo::n_ghosts));
+        Self::Host(Host { sent, ghosts, copies: copies(halos), value_bytes })
     }
 
     /// With the processes that hold the other parts.
@@ -70,43 +90,59 @@ impl Link {
         Ok(Self::Peers(peers.exchange(halo, value_bytes).map_err(failed)?))
     }
 
-    /// Where a part puts what it sends.
-    pub(super) fn sent(&mut self, part: usize) -> &mut [u8] {
-        match self {
-            Self::Here { sent, .. } => sent[part].get_mut(),
-            Self::Peers(exchange) => exchange.sent(),
-        }
-    }
-
-    /// The ghosts of a part.
-    pub(super) fn ghosts(&self, part: usize) -> &[u8] {
-        match self {
-            Self::Here { ghosts, .. } => ghosts[part].get(),
-            Self::Peers(exchange) => exchange.ghosts(),
-        }
-    }
-
-    /// Moves all values, and does other work meanwhile.
-    pub(super) fn run(&mut self, meanwhile: &mut (dyn FnMut() + Send)) -> Result<()> {
-        match self {
-            Self::Here { sent, ghosts, copies } => {
-                meanwhile();
-                for Copy { from, at, to, ghosts: range } in copies {
-                    let values = &sent[*from].get()[*at..*at + range.len()];
-                    ghosts[*to].get_mut()[range.clone()].copy_from_slice(values);
-                }
-                Ok(())
-            }
-            Self::Peers(exchange) => exchange.run(meanwhile).map_err(failed),
-        }
-    }
-
     /// In words, for [`Matrix::explain`](crate::Matrix::explain).
     pub(super) fn explain(&self) -> String {
         match self {
-            Self::Here { .. } => "ghosts through memory of the host".into(),
+            Self::Devices(_) => "ghosts from device to device".into(),
+            Self::Host(_) => "ghosts through memory of the host".into(),
             Self::Peers(exchange) => format!("ghosts {}", exchange.explain()),
         }
+    }
+}
+
+/// An exchange through memory of the host.
+pub(super) trait Staged {
+    /// Where a part puts what it sends.
+    fn sent(&mut self, part: usize) -> &mut [u8];
+
+    /// The ghosts of a part.
+    fn ghosts(&self, part: usize) -> &[u8];
+
+    /// Moves all values, and does other work meanwhile.
+    fn run(&mut self, meanwhile: &mut (dyn FnMut() + Send)) -> Result<()>;
+}
+
+impl Staged for Host {
+    fn sent(&mut self, part: usize) -> &mut [u8] {
+        self.sent[part].get_mut()
+    }
+
+    fn ghosts(&self, part: usize) -> &[u8] {
+        self.ghosts[part].get()
+    }
+
+    fn run(&mut self, meanwhile: &mut (dyn FnMut() + Send)) -> Result<()> {
+        meanwhile();
+        let bytes = |range: &Range<usize>| range.start * self.value_bytes..range.end * self.value_bytes;
+        for Copy { from, sent, to, ghosts } in &self.copies {
+            let values = &self.sent[*from].get()[bytes(sent)];
+            self.ghosts[*to].get_mut()[bytes(ghosts)].copy_from_slice(values);
+        }
+        Ok(())
+    }
+}
+
+impl Staged for Box<dyn Exchange> {
+    fn sent(&mut self, _: usize) -> &mut [u8] {
+        (**self).sent()
+    }
+
+    fn ghosts(&self, _: usize) -> &[u8] {
+        (**self).ghosts()
+    }
+
+    fn run(&mut self, meanwhile: &mut (dyn FnMut() + Send)) -> Result<()> {
+        (**self).run(meanwhile).map_err(failed)
     }
 }
 

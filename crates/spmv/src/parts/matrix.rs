@@ -53,8 +53,8 @@ impl<T: Scalar> AnyMatrix<T> for PartsMatrix<T> {
         let edges = self.edges.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut rest = vals;
         let (mut of_local, mut of_remote) = (Vec::new(), Vec::new());
-        for ((local, edge), remote_entries) in
-            self.locals.iter_mut().zip(&mut edges.of).zip(&self.remote_entries)
+        for ((local, ghosts), remote_entries) in
+            self.locals.iter_mut().zip(&mut edges.ghosts).zip(&self.remote_entries)
         {
             let n_local = local.row_stats().nnz;
             let (own, others) = rest.split_at(n_local + remote_entries.len());
@@ -70,7 +70,7 @@ impl<T: Scalar> AnyMatrix<T> for PartsMatrix<T> {
             }
             of_local.extend_from_slice(&own[from..]);
             local.set_values(&of_local)?;
-            if let Some(ghosts) = &mut edge.ghosts {
+            if let Some(ghosts) = ghosts {
                 ghosts.matrix.set_values(&of_remote)?;
             }
         }

@@ -25,6 +25,7 @@ mod matrix;
 mod peers;
 mod queue;
 mod shares;
+mod sums;
 mod vector;
 
 pub use peers::{Exchange, Peers, PeersError, Reduction};

@@ -3,15 +3,15 @@
 use std::sync::PoisonError;
 
 use num_traits::Zero;
-use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Program, Result};
+use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Lane, Program, Result};
 
 use crate::erased::{Partial, Real, Scalar};
-use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector, Mismatch, own, own_mut};
-use crate::erased_queue::{AnyQueue, DotInto, ProductsOf, Source, VectorsOf};
-use crate::parts::group::{Parts, unsupported};
-use crate::parts::link::{Link, failed};
+use crate::erased_matrix::{AnyMatrix, AnyVector, Mismatch, own, own_mut};
+use crate::erased_queue::{AnyMark, AnyQueue, DotInto, ProductsOf, Source, VectorsOf};
+use crate::parts::group::Parts;
+use crate::parts::link::{Copy, Link, Staged, failed};
 use crate::parts::peers::{PeersError, Reduction};
-use crate::parts::shares::{Edge, Edges, PartsMatrix};
+use crate::parts::shares::{Edges, Ghosts, PartsMatrix, Sent};
 use crate::parts::vector::PartsVec;
 
 /// A queue for each part. Scalars and programs have the same numbers in all of them: a handle names those of the first queue.
@@ -20,9 +20,9 @@ use crate::parts::vector::PartsVec;
 /// travel together.
 #[derive(Debug)]
 pub(super) struct PartsQueue {
-    home: Parts,
-    queues: Vec<Box<dyn AnyQueue>>,
-    partial: Partial,
+    pub(super) home: Parts,
+    pub(super) queues: Vec<Box<dyn AnyQueue>>,
+    pub(super) partial: Partial,
     /// Why one queue could not make a scalar or program that those before it have made: later ones would have other numbers there.
     out_of_step: Option<Error>,
 }
@@ -50,29 +50,38 @@ impl PartsQueue {
         x.is_cut_as("x", &a.cols)?;
         y.is_cut_as("y", &a.rows)?;
         let mut edges = a.edges.lock().unwrap_or_else(PoisonError::into_inner);
-        let Edges { of, link } = &mut *edges;
-        self.pack(x, of, link)?;
-        let Self { queues, .. } = self;
+        let Edges { sent, ghosts, link } = &mut *edges;
+        for ((queue, sent), x) in self.queues.iter_mut().zip(&mut *sent).zip(&x.parts) {
+            if let Some(Sent { at, values }) = sent {
+                T::products(&mut **queue).gather(&**x, &**at, &mut **values)?;
+                queue.submit()?;
+            }
+        }
+        let queues = &mut self.queues[..];
         let PartsVec { parts: of_y, unrepaired, .. } = y;
-        let mut multiplied: Option<Result<(), Mismatch>> = None;
-        link.run(&mut || {
-            let parts = queues.iter_mut().zip(&a.locals).zip(x.parts.iter().zip(&mut *of_y));
-            multiplied.get_or_insert_with(|| {
-                for ((queue, local), (x, y)) in parts {
-                    T::products(&mut **queue).apply(&**local, alpha, &**x, beta, &mut **y)?;
-                    *unrepaired = true;
-                    queue.submit()?;
-                }
-                Ok(())
-            });
-        })?;
-        multiplied.unwrap_or_else(|| Err(failed(PeersError("it did no work meanwhile".into())).into()))?;
-        for (part, ((queue, edge), y)) in queues.iter_mut().zip(of).zip(of_y).enumerate() {
-            if let Some(ghosts) = &mut edge.ghosts {
-                ghosts.values.write(values(link.ghosts(part))?)?;
-                let (zero, sums) = (T::Accum::zero(), &mut *ghosts.sums);
-                T::products(&mut **queue).apply(&*ghosts.matrix, alpha, &*ghosts.values, zero, sums)?;
-                T::Accum::vectors(&mut **queue).scatter_add(sums, &*ghosts.rows, &mut **y)?;
+        let mut multiply = |queues: &mut [Box<dyn AnyQueue>]| -> Result<(), Mismatch> {
+            let parts = x.parts.iter().zip(&mut *of_y);
+            for ((queue, local), (x, y)) in queues.iter_mut().zip(&a.locals).zip(parts) {
+                T::products(&mut **queue).apply(&**local, alpha, &**x, beta, &mut **y)?;
+                *unrepaired = true;
+                queue.submit()?;
+            }
+            Ok(())
+        };
+        match link {
+            Link::Devices(copies) => {
+                copy_ghosts(queues, copies, sent, ghosts)?;
+                multiply(queues)?;
+                wait_for_copies(queues, copies)?;
+            }
+            Link::Host(host) => stage(queues, host, sent, ghosts, multiply)?,
+            Link::Peers(exchange) => stage(queues, exchange, sent, ghosts, multiply)?,
+        }
+        for ((queue, ghosts), y) in queues.iter_mut().zip(ghosts).zip(of_y) {
+            if let Some(Ghosts { values, matrix, sums, rows }) = ghosts {
+                let zero = T::Accum::zero();
+                T::products(&mut **queue).apply(&**matrix, alpha, &**values, zero, &mut **sums)?;
+                T::Accum::vectors(&mut **queue).scatter_add(&**sums, &**rows, &mut **y)?;
                 queue.submit()?;
             }
         }
@@ -80,34 +89,8 @@ impl PartsQueue {
         Ok(())
     }
 
-    /// Brings what others need to the host.
-    fn pack<T: Scalar>(
-        &mut self,
-        x: &PartsVec<T>,
-        edges: &mut [Edge<T>],
-        link: &mut Link,
-    ) -> Result<(), Mismatch> {
-        for ((queue, edge), x) in self.queues.iter_mut().zip(&mut *edges).zip(&x.parts) {
-            if let Some(sent) = &mut edge.sent {
-                T::products(&mut **queue).gather(&**x, &*sent.at, &mut *sent.values)?;
-                queue.submit()?;
-            }
-        }
-        for (part, (queue, edge)) in self.queues.iter_mut().zip(&*edges).enumerate() {
-            // The last product has read its ghosts then, so that the next ones are copied while the local product runs.
-            if edge.sent.is_some() || edge.ghosts.is_some() {
-                queue.wait()?;
-            }
-            if let Some(sent) = &edge.sent {
-                let bytes = bytemuck::try_cast_slice_mut(link.sent(part)).map_err(not_values)?;
-                sent.values.read(bytes)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Does on each queue what `work` does on the first, whose handles `own` makes those of another queue.
-    fn each<A: Real, E: From<spmv_exec::Error>>(
+    pub(super) fn each<A: Real, E: From<spmv_exec::Error>>(
         &mut self,
         mut work: impl FnMut(usize, &mut dyn VectorsOf<A>, Own) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
@@ -120,13 +103,13 @@ impl PartsQueue {
 
     /// Notes that a scalar holds the result of each part by itself.
     fn leave<A: Real>(&mut self, op: Reduction, to: DeviceScalar<A>) {
-        let partial = A::partial(&mut self.partial);
-        partial.retain(|(_, of)| *of != to);
-        partial.push((op, to));
+        let open = &mut A::partial(&mut self.partial).open;
+        open.retain(|(_, of)| *of != to);
+        open.push((op, to));
     }
 
     /// Makes a scalar or a program in each queue, of which the first one's is the handle.
-    fn make<A: Real, H>(
+    pub(super) fn make<A: Real, H>(
         &mut self,
         mut work: impl FnMut(&mut dyn VectorsOf<A>, Own) -> Result<H>,
     ) -> Result<H> {
@@ -143,39 +126,6 @@ impl PartsQueue {
         self.out_of_step = made.clone().err().filter(|_| is_out_of_step);
         made?;
         Ok(first.expect("there is a part"))
-    }
-
-    /// Makes one result of those of all parts, in their order, wherever that is still to be done.
-    fn reduce<A: Real>(&mut self) -> Result<()> {
-        for op in [Reduction::Sum, Reduction::Greatest] {
-            let of_op = A::partial(&mut self.partial).iter().filter(|(of, _)| *of == op);
-            let scalars: Vec<DeviceScalar<A>> = of_op.map(|(_, scalar)| *scalar).collect();
-            if scalars.is_empty() {
-                continue;
-            }
-            let mut all = vec![0.0; scalars.len()];
-            let mut own = vec![A::zero(); scalars.len()];
-            self.each::<A, Error>(|part, queue, names| {
-                let scalars: Vec<_> = scalars.iter().map(|scalar| names.scalar(*scalar)).collect();
-                queue.read_scalars(&scalars, &mut own)?;
-                for (all, own) in all.iter_mut().zip(&own) {
-                    *all = if part == 0 { own.as_f64() } else { op.of(*all, own.as_f64()) };
-                }
-                Ok(())
-            })?;
-            if let Some(peers) = &self.home.peers {
-                peers.reduce(op, &mut all).map_err(failed)?;
-            }
-            self.each::<A, Error>(|_, queue, names| {
-                let mut of_all = scalars.iter().zip(&all);
-                of_all.try_for_each(|(scalar, value)| {
-                    queue.write_scalar(A::from_f64(*value), names.scalar(*scalar))
-                })
-            })?;
-            // Only now: after an error they are still the results of each part.
-            A::partial(&mut self.partial).retain(|(of, _)| *of != op);
-        }
-        Ok(())
     }
 
     /// A vector of these devices, whose values are read.
@@ -202,6 +152,89 @@ impl PartsQueue {
     }
 }
 
+/// Begins to copy ghosts from device to device, while the queues go on.
+fn copy_ghosts<T: Scalar>(
+    queues: &mut [Box<dyn AnyQueue>],
+    copies: &[Copy],
+    sent: &[Option<Sent<T>>],
+    ghosts: &mut [Option<Ghosts<T>>],
+) -> Result<(), Mismatch> {
+    // After these, what is sent is packed, and the last product has read its ghosts.
+    let marks = marks(queues, Lane::Operations)?;
+    for Copy { from, sent: range, to, ghosts: to_range } in copies {
+        let (from_queue, to_queue) = pair(queues, *from, *to);
+        for part in [*from, *to] {
+            from_queue.after(Lane::Copies, &*marks[part])?;
+        }
+        let (Some(sent), Some(ghosts)) = (&sent[*from], &mut ghosts[*to]) else {
+            unreachable!("who sends and who receives has memory for it")
+        };
+        let (values, of_peer) = (&*sent.values, &mut *ghosts.values);
+        let copies = T::products(from_queue);
+        copies.copy_to_peer(values, range.clone(), to_queue, of_peer, to_range.start)?;
+    }
+    Ok(())
+}
+
+/// What queues do next comes after the copies to and from them.
+fn wait_for_copies(queues: &mut [Box<dyn AnyQueue>], copies: &[Copy]) -> Result<(), Mismatch> {
+    if copies.is_empty() {
+        return Ok(());
+    }
+    let marks = marks(queues, Lane::Copies)?;
+    for Copy { from, to, .. } in copies {
+        for part in [*from, *to] {
+            queues[part].after(Lane::Operations, &*marks[*from])?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn marks(queues: &mut [Box<dyn AnyQueue>], lane: Lane) -> Result<Vec<Box<dyn AnyMark>>> {
+    queues.iter_mut().map(|queue| queue.mark(lane)).collect()
+}
+
+/// The queues of two parts.
+pub(super) fn pair(
+    queues: &mut [Box<dyn AnyQueue>],
+    one: usize,
+    other: usize,
+) -> (&mut dyn AnyQueue, &mut dyn AnyQueue) {
+    let [one, other] = queues.get_disjoint_mut([one, other]).expect("two parts");
+    (&mut **one, &mut **other)
+}
+
+/// Moves ghosts through memory of the host, and multiplies meanwhile.
+fn stage<T: Scalar>(
+    queues: &mut [Box<dyn AnyQueue>],
+    link: &mut impl Staged,
+    sent: &[Option<Sent<T>>],
+    ghosts: &mut [Option<Ghosts<T>>],
+    mut multiply: impl FnMut(&mut [Box<dyn AnyQueue>]) -> Result<(), Mismatch> + Send,
+) -> Result<(), Mismatch> {
+    for (part, queue) in queues.iter_mut().enumerate() {
+        // The last product has read its ghosts then, so that the next ones are copied while the local product runs.
+        if sent[part].is_some() || ghosts[part].is_some() {
+            queue.wait()?;
+        }
+        if let Some(sent) = &sent[part] {
+            let bytes = bytemuck::try_cast_slice_mut(link.sent(part)).map_err(not_values)?;
+            sent.values.read(bytes)?;
+        }
+    }
+    let mut multiplied = None;
+    link.run(&mut || {
+        multiplied.get_or_insert_with(|| multiply(queues));
+    })?;
+    multiplied.unwrap_or_else(|| Err(failed(PeersError("it did no work meanwhile".into())).into()))?;
+    for (part, ghosts) in ghosts.iter_mut().enumerate() {
+        if let Some(ghosts) = ghosts {
+            ghosts.values.write(values(link.ghosts(part))?)?;
+        }
+    }
+    Ok(())
+}
+
 /// Bytes of the transport, as the values that they are.
 fn values<T: Scalar>(bytes: &[u8]) -> Result<&[T]> {
     bytemuck::try_cast_slice(bytes).map_err(not_values)
@@ -213,13 +246,13 @@ fn not_values(e: bytemuck::PodCastError) -> Error {
 
 /// Names what one queue has by what the first one calls it.
 #[derive(Clone, Copy)]
-struct Own {
-    from: u64,
-    to: u64,
+pub(super) struct Own {
+    pub(super) from: u64,
+    pub(super) to: u64,
 }
 
 impl Own {
-    fn scalar<A: Real>(self, scalar: DeviceScalar<A>) -> DeviceScalar<A> {
+    pub(super) fn scalar<A: Real>(self, scalar: DeviceScalar<A>) -> DeviceScalar<A> {
         scalar.in_queue(self.from, self.to)
     }
 
@@ -233,7 +266,7 @@ impl AnyQueue for PartsQueue {
         self.queues[0].id()
     }
 
-    /// As within another recording: reductions read scalars, so nothing is held back.
+    /// As within another recording: devices wait for each other in it, so nothing is held back.
     fn hold(&mut self) -> bool {
         true
     }
@@ -264,15 +297,6 @@ impl<T: Scalar> ProductsOf<T> for PartsQueue {
         let (x, y) = (own::<PartsVec<T>>(x, "x")?, own_mut::<PartsVec<T::Accum>>(y, "y")?);
         self.product(a, alpha, x, beta, y)
     }
-
-    fn gather(
-        &mut self,
-        _: &dyn AnyVector<T>,
-        _: &dyn AnyIndices,
-        _: &mut dyn AnyVector<T>,
-    ) -> Result<(), Mismatch> {
-        Err(unsupported("parts of parts", "use contexts of one device").into())
-    }
 }
 
 impl<A: Real> VectorsOf<A> for PartsQueue {
@@ -287,7 +311,7 @@ impl<A: Real> VectorsOf<A> for PartsQueue {
 
     fn write_scalar(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
         self.each(|_, queue, own| queue.write_scalar(value, own.scalar(to)))?;
-        A::partial(&mut self.partial).retain(|(_, scalar)| *scalar != to);
+        A::partial(&mut self.partial).open.retain(|(_, scalar)| *scalar != to);
         Ok(())
     }
 
@@ -399,14 +423,5 @@ impl<A: Real> VectorsOf<A> for PartsQueue {
         self.each(|i, queue, own| queue.norm_inf(&*x.parts[i], own.scalar(to)))?;
         self.leave(Reduction::Greatest, to);
         Ok(())
-    }
-
-    fn scatter_add(
-        &mut self,
-        _: &dyn AnyVector<A>,
-        _: &dyn AnyIndices,
-        _: &mut dyn AnyVector<A>,
-    ) -> Result<(), Mismatch> {
-        Err(unsupported("parts of parts", "use contexts of one device").into())
     }
 }

@@ -30,18 +30,12 @@ pub(super) struct PartsMatrix<T: Value> {
     pub(super) prepare_s: f64,
 }
 
-/// What moves in a product. One at a time does.
+/// What moves in a product: of each part what it sends and its ghosts, if it has any. One product at a time does.
 #[derive(Debug)]
 pub(super) struct Edges<T: Value> {
-    pub(super) of: Vec<Edge<T>>,
+    pub(super) sent: Vec<Option<Sent<T>>>,
+    pub(super) ghosts: Vec<Option<Ghosts<T>>>,
     pub(super) link: Link,
-}
-
-/// What one part sends and receives, if it does.
-#[derive(Debug)]
-pub(super) struct Edge<T: Value> {
-    pub(super) sent: Option<Sent<T>>,
-    pub(super) ghosts: Option<Ghosts<T>>,
 }
 
 /// Values of x that others need.
@@ -60,22 +54,29 @@ pub(super) struct Ghosts<T: Value> {
     pub(super) rows: Box<dyn AnyIndices>,
 }
 
-impl<T: Scalar> Edge<T> {
-    fn prepare(device: &dyn AnyDevice, part: &Part<T>) -> Result<Self> {
-        let (local, remote, halo) = (part.local(), part.remote(), part.halo());
-        let sent = (halo.n_sent() > 0).then(|| -> Result<_> {
-            let at: Vec<u32> = halo.sends.iter().flat_map(|send| &send.values).copied().collect();
-            Ok(Sent { at: device.indices(&at, local.n_cols())?, values: T::device(device).zeros(at.len())? })
-        });
-        let ghosts = (halo.n_ghosts() > 0).then(|| -> Result<_> {
-            Ok(Ghosts {
-                values: T::device(device).zeros(halo.n_ghosts())?,
-                matrix: T::device(device).prepare(remote.view().erase(), &Options::default())?,
-                sums: <T::Accum as Element>::device(device).zeros(remote.n_rows())?,
-                rows: device.indices(part.boundary_rows(), local.n_rows())?,
-            })
-        });
-        Ok(Self { sent: sent.transpose()?, ghosts: ghosts.transpose()? })
+impl<T: Scalar> Sent<T> {
+    fn prepare(device: &dyn AnyDevice, part: &Part<T>) -> Result<Option<Self>> {
+        let at: Vec<u32> = part.halo().sends.iter().flat_map(|send| &send.values).copied().collect();
+        if at.is_empty() {
+            return Ok(None);
+        }
+        let values = T::device(device).zeros(at.len())?;
+        Ok(Some(Self { at: device.indices(&at, part.local().n_cols())?, values }))
+    }
+}
+
+impl<T: Scalar> Ghosts<T> {
+    fn prepare(device: &dyn AnyDevice, part: &Part<T>) -> Result<Option<Self>> {
+        let (local, remote, n_ghosts) = (part.local(), part.remote(), part.halo().n_ghosts());
+        if n_ghosts == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            values: T::device(device).zeros(n_ghosts)?,
+            matrix: T::device(device).prepare(remote.view().erase(), &Options::default())?,
+            sums: <T::Accum as Element>::device(device).zeros(remote.n_rows())?,
+            rows: device.indices(part.boundary_rows(), local.n_rows())?,
+        }))
     }
 }
 
@@ -90,16 +91,18 @@ impl<T: Scalar> PartsMatrix<T> {
     ) -> Result<Self> {
         let start = Instant::now();
         let stats = stats(&parts, cols.len() as usize);
-        let (mut locals, mut of) = (Vec::new(), Vec::new());
+        let (mut locals, mut sent, mut ghosts) = (Vec::new(), Vec::new(), Vec::new());
         for (device, part) in to.devices.iter().zip(&parts) {
-            of.push(Edge::prepare(&**device, part)?);
+            sent.push(Sent::prepare(&**device, part)?);
+            ghosts.push(Ghosts::prepare(&**device, part)?);
             locals.push(T::device(&**device).prepare(part.local().view().erase(), options)?);
         }
         let halos: Vec<&Halo> = parts.iter().map(Part::halo).collect();
         let value_bytes = T::DTYPE.bytes();
         let link = match peers {
             Some(peers) => Link::peers(peers, halos[0], value_bytes)?,
-            None => Link::here(&halos, value_bytes),
+            None if to.reach_each_other => Link::devices(&halos),
+            None => Link::host(&halos, value_bytes),
         };
         let explained = explain(to, &parts, &locals, &link);
         let remote_entries = parts.iter().map(|part| part.remote_entries().to_vec()).collect();
@@ -108,7 +111,7 @@ impl<T: Scalar> PartsMatrix<T> {
             rows,
             cols,
             locals,
-            edges: Mutex::new(Edges { of, link }),
+            edges: Mutex::new(Edges { sent, ghosts, link }),
             remote_entries,
             stats,
             explained,
