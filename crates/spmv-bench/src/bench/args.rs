@@ -20,6 +20,11 @@ pub(crate) struct Args {
     /// The 20 matrices of Tan et al.'s Tables 3 and 4; 19 of them are twins, unless --suite-dir has the originals.
     #[arg(long, conflicts_with = "suite")]
     pub(super) tan_2019: bool,
+    /// Generated matrices, each of nearly so many million entries: a 3-D Laplacian, finite elements, scattered entries, rows of a power
+    /// law.
+    #[arg(long, value_name = "N", conflicts_with_all = ["suite", "tan_2019"],
+        value_parser = clap::value_parser!(u32).range(1..=1200))]
+    pub(super) millions: Option<u32>,
     /// A folder of .mtx files that replace suite matrices of the same name; implies --suite, unless --tan-2019 is given.
     #[arg(long, value_name = "DIR")]
     pub(super) suite_dir: Option<PathBuf>,

@@ -38,6 +38,8 @@ pub(crate) struct Entrant<T: Scalar> {
 /// Runs with the device's timestamps, and untimed ones before them.
 const DEVICE_RUNS: usize = 30;
 const DEVICE_WARM_UP: usize = 5;
+/// Seconds of products in a queue.
+const QUEUED_S: f64 = 0.02;
 
 struct State<T: Scalar> {
     y: Vector<T::Accum>,
@@ -86,6 +88,22 @@ where
             }
             Ok(())
         })
+    }
+
+    /// Seconds of a product among others in a queue, of which the last is waited for.
+    pub(crate) fn queued_s(&self, x: &Vector<T>) -> spmv::Result<f64> {
+        let one = <T::Accum as Value>::from_f64(1.0);
+        let State { y, .. } = &mut *self.state.borrow_mut();
+        let mut queue = self.matrix.context().queue()?;
+        let mut times = |n: u32| {
+            let start = Instant::now();
+            (0..n).try_for_each(|_| queue.apply(&self.matrix, one, x, T::Accum::default(), y))?;
+            queue.wait()?;
+            spmv::Result::Ok(start.elapsed().as_secs_f64() / f64::from(n))
+        };
+        times(2)?;
+        let few = times(4)?;
+        times((QUEUED_S / few).clamp(4.0, 500.0) as u32)
     }
 
     /// Checks the last result against the oracle's, and sums up the runs that `time` is of and, unless caches are

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use spmv::Csr;
+use spmv_io::generate;
 use spmv_io::matrix_market::{Field, Reader};
 use spmv_io::suite::{self, Entry};
 
@@ -11,6 +12,41 @@ use spmv_io::suite::{self, Entry};
 pub(crate) enum Input {
     File(PathBuf),
     Suite { entry: &'static Entry, dir: Option<PathBuf> },
+    Generated { class: Class, millions: u32 },
+}
+
+/// Matrices that are generated with nearly as many entries as one asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Laplacian,
+    FiniteElements,
+    Scattered,
+    PowerLaw,
+}
+
+impl Class {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Laplacian, Self::FiniteElements, Self::Scattered, Self::PowerLaw];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Laplacian => "3-D Laplacian",
+            Self::FiniteElements => "finite elements",
+            Self::Scattered => "scattered",
+            Self::PowerLaw => "power law",
+        }
+    }
+
+    pub(crate) fn generate(self, millions: u32) -> anyhow::Result<Csr<f64>> {
+        let nnz = millions as usize * 1_000_000;
+        let per_node = 3 * 9 * 3;
+        Ok(match self {
+            Self::Laplacian => generate::laplacian_3d(((nnz / 7) as f64).cbrt() as usize)?,
+            Self::FiniteElements => generate::fem(nnz / per_node, 3, 8, 2000, 1)?,
+            Self::Scattered => generate::scattered(&vec![16; nnz / 16], nnz / 16, 2)?,
+            Self::PowerLaw => generate::power_law_rows(nnz / 10, nnz / 10, 3, 20_000, 2.2, 3)?,
+        })
+    }
 }
 
 /// A matrix in memory.
@@ -42,6 +78,11 @@ pub(crate) fn tan_2019(files: &[PathBuf], dir: Option<&Path>) -> Vec<Input> {
     let tables = suite::TAN_2019_QUASI_DIAGONAL.iter().chain(&suite::TAN_2019_TETRIS);
     let of_tables = tables.map(|entry| Input::Suite { entry, dir: dir.map(Path::to_owned) });
     files.iter().cloned().map(Input::File).chain(of_tables).collect()
+}
+
+/// One of each class.
+pub(crate) fn generated(millions: u32) -> impl Iterator<Item = Input> {
+    Class::ALL.into_iter().map(move |class| Input::Generated { class, millions })
 }
 
 /// Real matrices of the repository whose values are real.
@@ -76,6 +117,7 @@ impl Input {
                 name.split(".mtx").next().unwrap_or(name)
             }
             Input::Suite { entry, .. } => entry.name,
+            Input::Generated { class, .. } => class.name(),
         }
     }
 
@@ -95,6 +137,9 @@ impl Input {
                     directories::ProjectDirs::from("", "", "spmv").map(|d| d.cache_dir().join("suite"));
                 let loaded = entry.load_from(dir.as_deref(), cache.as_deref())?;
                 Ok(Loaded { name, twin: loaded.twin, matrix: loaded.matrix })
+            }
+            Input::Generated { class, millions } => {
+                Ok(Loaded { name, twin: false, matrix: class.generate(*millions)? })
             }
         }
     }

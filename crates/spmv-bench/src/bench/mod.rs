@@ -63,9 +63,10 @@ pub(crate) enum Ending {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
     let algorithms = args.algorithms()?;
     let dir = args.suite_dir.as_deref();
-    let mut inputs = match args.tan_2019 {
-        true => inputs::tan_2019(&args.matrix, dir),
-        false => inputs::select(&args.matrix, args.suite, dir)?,
+    let mut inputs = match args.millions {
+        Some(n) => args.matrix.iter().cloned().map(Input::File).chain(inputs::generated(n)).collect(),
+        None if args.tan_2019 => inputs::tan_2019(&args.matrix, dir),
+        None => inputs::select(&args.matrix, args.suite, dir)?,
     };
     if args.quick {
         inputs.truncate(QUICK_MATRICES);

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use spmv::{BackendKind, Csr, Dtype, Matrix, Options, plan::Algorithm};
-use spmv_io::generate;
 
 use super::devices::{self, Target};
+use super::inputs::Class;
 use super::measure::median;
 use super::report::Cache;
 use super::stop::Stop;
@@ -38,7 +38,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let stop = Stop::at_interrupt()?;
     let targets = devices::open(&args.backend)?;
     let mut rows = Vec::new();
-    for (name, a) in matrices(args.millions as usize * 1_000_000)? {
+    for class in Class::ALL {
+        let (name, a) = (class.name(), class.generate(args.millions)?);
         for target in &targets {
             match target.obstacle(Dtype::F64, Cache::Warm) {
                 Some(why) => eprintln!("{why}"),
@@ -75,18 +76,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     writeln!(out, "{}", aligned(header.map(str::to_owned).to_vec(), rows))?;
     writeln!(out, "\nmachine: {}\ncommit: {}", super::machine(), super::commit())?;
     Ok(())
-}
-
-/// Regular and irregular ones of nearly as many entries.
-fn matrices(nnz: usize) -> anyhow::Result<[(&'static str, Csr<f64>); 4]> {
-    let side = ((nnz / 7) as f64).cbrt() as usize;
-    let per_node = 3 * 9 * 3;
-    Ok([
-        ("3-D Laplacian", generate::laplacian_3d(side)?),
-        ("finite elements", generate::fem(nnz / per_node, 3, 8, 2000, 1)?),
-        ("scattered", generate::scattered(&vec![16; nnz / 16], nnz / 16, 2)?),
-        ("power law", generate::power_law_rows(nnz / 10, nnz / 10, 3, 20_000, 2.2, 3)?),
-    ])
 }
 
 /// Seconds, and what multiplies.

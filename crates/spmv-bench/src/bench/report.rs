@@ -98,7 +98,10 @@ pub(crate) struct Row {
     pub(crate) stage2_us: f64,
     pub(crate) error_over_bound: f64,
     pub(crate) ok: bool,
-    /// Of several devices: speed over that of the fastest one of the backend, as the caller sees them.
+    /// Of a product among others in a queue, none of which is waited for; in measurements of several devices.
+    #[serde(default)]
+    pub(crate) queued_us: Option<f64>,
+    /// Of several devices: speed over that of the fastest one of the backend, both by `queued_us`.
     #[serde(default)]
     pub(crate) over_one: Option<f64>,
     pub(crate) peers: BTreeMap<String, PeerTime>,

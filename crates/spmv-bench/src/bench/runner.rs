@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use spmv::{
-    Accum, Dtype, Options, Scalar, by_dtype, oracle,
+    Accum, Dtype, Options, Scalar, Vector, by_dtype, oracle,
     plan::{Algorithm, Plan},
 };
 
@@ -18,6 +18,9 @@ use super::peers::{self, Arrays, PeerValue};
 use super::report::{Cache, PeerTime, Report, Row, counted_us};
 use super::stop::Stop;
 use super::tiling;
+
+/// Times that products in queues are measured.
+const QUEUED_TURNS: usize = 7;
 
 /// How to measure.
 pub(crate) struct Way<'a> {
@@ -156,11 +159,37 @@ where
             .push(Row { auto, ..row(way, loaded, target, *algorithm, entrant, finding, peers.clone()) });
     }
     let rows = &mut report.rows[first..];
+    if targets.iter().any(Target::is_several) {
+        let contestants: Vec<_> = entrants.iter().map(|(input, .., e)| (e, &inputs[*input])).collect();
+        queued(&contestants, rows, way.stop)?;
+    }
     for (at, (_, target, algorithm, _)) in entrants.iter().enumerate().filter(|(_, e)| e.1.is_several()) {
         let is_one = |one: &Target| !one.is_several() && one.context.backend() == target.context.backend();
         let ones = entrants.iter().zip(&*rows).filter(|((_, one, by, _), _)| is_one(one) && by == algorithm);
-        let us = ones.filter_map(|(_, row)| Some(row.time_us?.median)).min_by(f64::total_cmp);
-        rows[at].over_one = us.zip(rows[at].time_us).map(|(one, several)| one / several.median);
+        let us = ones.filter_map(|(_, row)| row.queued_us).min_by(f64::total_cmp);
+        rows[at].over_one = us.zip(rows[at].queued_us).map(|(one, several)| one / several);
+    }
+    Ok(())
+}
+
+/// Times products in queues, of whoever is right.
+fn queued<T: Scalar>(
+    contestants: &[(&Entrant<T>, &Vector<T>)],
+    rows: &mut [Row],
+    stop: &Stop,
+) -> anyhow::Result<()>
+where
+    T::Accum: Scalar,
+{
+    let mut times = vec![Vec::new(); contestants.len()];
+    for _ in 0..QUEUED_TURNS {
+        for (at, (entrant, x)) in contestants.iter().enumerate().filter(|(at, _)| rows[*at].ok) {
+            stop.check()?;
+            times[at].push(entrant.queued_s(x)?);
+        }
+    }
+    for (row, times) in rows.iter_mut().zip(times).filter(|(_, times)| !times.is_empty()) {
+        row.queued_us = Some(measure::median(times) * 1e6);
     }
     Ok(())
 }
@@ -214,6 +243,7 @@ fn row<T: Scalar>(
         stage2_us,
         error_over_bound,
         ok,
+        queued_us: None,
         over_one: None,
         peers,
     }
@@ -264,10 +294,15 @@ pub(super) mod tests {
             assert!(row.ok && row.error_over_bound <= 1.0, "{row:?}");
             assert_eq!((row.over_one.is_some(), row.device_us), (row.on == "cpu x3", None));
         }
-        let [one, three] = [0, 2].map(|at| report.rows[at].time_us.unwrap().median);
+        let [one, three] = [0, 2].map(|at| report.rows[at].queued_us.unwrap());
         assert_eq!(report.rows[2].over_one, Some(one / three));
         let text = table::text(&report);
-        assert!(text.contains("x one |") && text.contains("the same device 3 times: simulated"), "{text}");
+        assert!(
+            text.contains("queued us |")
+                && text.contains("x one |")
+                && text.contains("the same device 3 times: simulated"),
+            "{text}"
+        );
         assert!(!text.contains("time on cpu x3 over that on cpu"), "{text}");
         report.rows.truncate(1);
         assert!(!table::text(&report).contains("x one"));

@@ -323,7 +323,7 @@ mod tests {
         let file =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(format!("{matrix}.mtx.gz"));
         let file = file.to_str().expect("a path in UTF-8").to_owned();
-        let all = ["scale", &file, "--repeat", "1", "--side", "8"].into_iter().chain(rest.iter().copied());
+        let all = ["scale", &file, "--repeat", "1", "--side", "16"].into_iter().chain(rest.iter().copied());
         Cli::try_parse_from(all).map(|cli| cli.args)
     }
 

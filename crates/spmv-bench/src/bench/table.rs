@@ -10,7 +10,7 @@ use super::text::{aligned, cold, name, number, tail};
 use super::{compare, comparison};
 
 /// Columns before those of peers; those of [`DEVICE`] and [`OVER_ONE`] are left out where no row has such a number.
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 16] = [
     "matrix",
     "rows x cols",
     "nnz",
@@ -25,6 +25,7 @@ const COLUMNS: [&str; 15] = [
     "roof",
     "dirty tiles; st. 1+2 us",
     "err/bound",
+    QUEUED,
     OVER_ONE,
 ];
 
@@ -33,6 +34,9 @@ const DEVICE: &str = "device us";
 
 /// Heading of the speed of several devices over that of one; left out where there is none, too.
 const OVER_ONE: &str = "x one";
+
+/// Heading of times in a queue; left out where there are none.
+const QUEUED: &str = "queued us";
 
 /// What the device's own times are.
 const DEVICE_FORMULA: &str = "device us is stage 1 by the device's timestamps and stage 2 by\n\
@@ -64,7 +68,8 @@ pub(crate) fn text(report: &Report) -> String {
         if device { ", or that of device us where there is one" } else { "" },
     );
     if report.rows.iter().any(|r| r.over_one.is_some()) {
-        text += "x one: speed of several devices over that of the fastest one of the backend in this run, both by us.\n";
+        text += "queued us is a product among others in a queue, none of which is waited for. x one: speed of several devices over that of\n\
+                 the fastest one of the backend in this run, both by queued us.\n";
     }
     text + &tail(report)
 }
@@ -74,6 +79,7 @@ fn table(rows: &[&Row]) -> Table {
     let is_there = |column: &usize| match COLUMNS[*column] {
         DEVICE => rows.iter().any(|r| r.device_us.is_some()),
         OVER_ONE => rows.iter().any(|r| r.over_one.is_some()),
+        QUEUED => rows.iter().any(|r| r.queued_us.is_some()),
         _ => true,
     };
     let columns = || (0..COLUMNS.len()).filter(is_there);
@@ -127,6 +133,7 @@ fn cells(row: &Row) -> [String; COLUMNS.len()] {
         row.roof_share.map_or_else(|| "-".into(), |s| format!("{:.0}%", 100.0 * s)),
         dirty,
         format!("{:.3}", row.error_over_bound),
+        number(row.queued_us, 1),
         number(row.over_one, 2),
     ]
 }

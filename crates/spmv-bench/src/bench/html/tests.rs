@@ -49,6 +49,7 @@ pub(crate) fn sample(names: &[&str]) -> Report {
                 stage2_us: 10.0,
                 error_over_bound: if ok { 0.1 } else { 50.0 },
                 ok,
+                queued_us: None,
                 over_one: None,
                 peers: BTreeMap::from([
                     ("fast".to_owned(), peer(Some(150.0))),
