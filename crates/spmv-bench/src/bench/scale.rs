@@ -233,7 +233,7 @@ fn sources(args: &Args, here: &Machine) -> Vec<Rate> {
             "GB/s",
             args.staged_gbs.is_some(),
         ),
-        rate("a scalar to the host and back", read_s * 1e6, "us", args.read_us.is_some()),
+        rate("a sum of two parts, without messages", read_s * 1e6, "us", args.read_us.is_some()),
         rate("a message without bytes", message_s * 1e6, "us", true),
         rate("the link of a device, each way", link_bytes_s / 1e9, "GB/s", true),
     ];
