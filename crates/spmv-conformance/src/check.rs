@@ -114,10 +114,8 @@ impl<T: Value> Multiplication<'_, T> {
 
     /// Compares with the product of what is left where subnormal numbers are taken for zero.
     fn compare_flushed(&self, old: &[T::Accum], y: &[T::Accum]) -> Result<(), String> {
-        let least = T::Accum::min_positive_value().as_f64();
-        let flush = |v: T| if v.as_f64().abs() < least { T::from_f64(0.0) } else { v };
-        let a = self.a.map_values(flush);
-        let x: Vec<T> = self.x.iter().map(|v| flush(*v)).collect();
+        let a = self.a.map_values(flushed);
+        let x: Vec<T> = self.x.iter().map(|v| flushed(*v)).collect();
         compare(&oracle::multiply(a.view(), self.alpha, &x, self.beta, old), self.exact, y)
     }
 
@@ -179,6 +177,17 @@ pub fn compare<A: Accum>(reference: &oracle::Reference, exact: bool, y: &[A]) ->
     }
     let ratio = reference.error_over_bound(y);
     if ratio <= 1.0 { Ok(()) } else { Err(format!("the error is {ratio:.3} times its bound")) }
+}
+
+/// A value as devices take it that take subnormal numbers of sums for zero.
+///
+/// ```
+/// use spmv_conformance::flushed;
+/// assert_eq!((flushed(1e-40f32), flushed(1e-30f32)), (0.0, 1e-30));
+/// ```
+pub fn flushed<T: Value>(value: T) -> T {
+    let least = T::Accum::min_positive_value().as_f64();
+    if value.as_f64().abs() < least { T::from_f64(0.0) } else { value }
 }
 
 /// Compares a result with that of an earlier run.

@@ -14,7 +14,7 @@
 //! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
 //! By default every algorithm runs in every value type on the first variant, as planned; in types of 16 bits on half of the groups. Every
-//! other combination (a forced tiling, where sums are repaired, another variant) runs in one value type on half of the groups, and trials take turns with
+//! other combination (a forced tiling, where sums are repaired, another variant) runs in one value type on a quarter of the groups, and trials take turns with
 //! types, groups, scalings and real matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
@@ -44,7 +44,7 @@ mod watch;
 
 use std::sync::{Arc, LazyLock};
 
-pub use check::{check, compare, input, same_bits};
+pub use check::{check, compare, flushed, input, same_bits};
 pub use coverage::{SCALINGS, Share, is_full};
 use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
@@ -234,9 +234,13 @@ fn of_device<B: Backend, F>(
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
             for (i, dtype) in dtypes.into_iter().enumerate() {
-                // What is planned on the first variant runs on all groups in the types of sums, everything else on every other one in
-                // turn.
-                let every = if (at, way) == (0, 0) && dtype == dtype.accum() { 1 } else { 2 };
+                // What is planned on the first variant runs on all groups in the types of sums, and on half in the others; everything
+                // else on a quarter in turn.
+                let every = match (at, way) {
+                    (0, 0) if dtype == dtype.accum() => 1,
+                    (0, 0) => 2,
+                    _ => 4,
+                };
                 let combination =
                     Combination { dtype, options, share: Share::of(at + turn + way + i), every };
                 of_combination(label, device, combination, variant, trials);
