@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use spmv::parts::{Halo, Peers, PeersError, Receive, Reduction, Send};
-use spmv_mpi::MpiPeers;
+use spmv_mpi::{MpiPeers, Progress};
 
 const RUNS: usize = 200;
 
@@ -14,6 +14,7 @@ fn main() {
 }
 
 fn measure(peers: &MpiPeers) -> Result<(), PeersError> {
+    let peers = &peers.clone().progress(Progress::Meanwhile);
     if peers.rank() == 0 {
         println!(
             "{} processes, each with two neighbours; microseconds, the slowest process' median of {RUNS}",

@@ -17,7 +17,7 @@ use mpi::traits::{Destination, Source};
 use spmv::parts::{Exchange, Halo, Part, Peers, PeersError, Ranges, Reduction};
 use spmv::{BackendKind, Context, Csr, Options as Plan};
 use spmv_io::matrix_market::Reader;
-use spmv_mpi::{MpiPeers, OwnRows, exchange_requests};
+use spmv_mpi::{MpiPeers, OwnRows, Progress, exchange_requests};
 use spmv_partition::LocalRows;
 use spmv_solvers::{ConjugateGradient, Options, Stop};
 
@@ -40,11 +40,27 @@ struct Args {
     /// Compares with rank 0 alone, with as many threads as there are processes, while the others sleep. It then makes the whole matrix.
     #[arg(long)]
     one: bool,
+    /// When ghosts are exchanged.
+    #[arg(long, value_enum, default_value = "auto")]
+    progress: When,
+}
+
+/// As [`Progress`] has it.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum When {
+    Auto,
+    Meanwhile,
+    Before,
 }
 
 fn main() {
     let args = Args::parse();
     spmv_mpi::run(|peers| {
+        let peers = &peers.clone().progress(match args.progress {
+            When::Auto => Progress::Auto,
+            When::Meanwhile => Progress::Meanwhile,
+            When::Before => Progress::Before,
+        });
         if peers.rank() == 0 {
             println!(
                 "{} processes on {}; medians of {}, microseconds",
@@ -53,7 +69,7 @@ fn main() {
                 args.repeat
             );
             println!(
-                "matrix | rows | nonzeros | ghosts | product | pack | local | waits after it | boundary rows | \
+                "matrix | rows | nonzeros | ghosts | product | pack | local | waits | boundary rows | \
                  exchange alone | hidden | CG iteration | one process"
             );
         }
@@ -118,7 +134,8 @@ fn time(
             _ => 0.0,
         };
         let (begin, end) = (Some(begin), Some(end));
-        let of = [us(begin, end), us(begin, start), us(work, worked), us(worked, moved), us(moved, end)];
+        let waits = us(start, work) + us(worked, moved);
+        let of = [us(begin, end), us(begin, start), us(work, worked), waits, us(moved, end)];
         phases.iter_mut().zip(of).for_each(|(phase, of)| phase.push(of));
     }
     let mut exchange = vec![];

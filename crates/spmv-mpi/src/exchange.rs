@@ -24,10 +24,12 @@ pub(crate) struct MpiExchange {
     requests: Requests,
     /// Whether all messages are sent without progress being made.
     is_eager: bool,
+    /// Whether it ends before the other work begins.
+    goes_before: bool,
 }
 
 impl MpiExchange {
-    pub(crate) fn new(comm: &Arc<Comm>, halo: &Halo, value_bytes: usize) -> Result<Self> {
+    pub(crate) fn new(comm: &Arc<Comm>, halo: &Halo, value_bytes: usize, goes_before: bool) -> Result<Self> {
         let mut next = 0;
         let sends = halo.sends.iter().map(|send| {
             let from = next;
@@ -43,7 +45,7 @@ impl MpiExchange {
         let is_eager = sends.iter().chain(&receives).all(|message| message.bytes.len() <= EAGER_BYTES);
         let ghosts = (halo.n_ghosts() * value_bytes, &receives[..]);
         let requests = Requests::new(Arc::clone(comm), ghosts, (next, &sends[..]))?;
-        Ok(Self { requests, is_eager })
+        Ok(Self { requests, is_eager, goes_before })
     }
 
     fn run(&mut self, meanwhile: &mut (dyn FnMut() + Send)) -> Result<()> {
@@ -54,6 +56,11 @@ impl MpiExchange {
         }
         if self.is_eager {
             return self.requests.exchange(|_| meanwhile()).1;
+        }
+        if self.goes_before {
+            let (waited, ended) = self.requests.exchange(|active| active.wait());
+            meanwhile();
+            return waited.and(ended);
         }
         let (progress, ended) = self.requests.exchange(|active| overlap(active, meanwhile));
         progress.and(ended)

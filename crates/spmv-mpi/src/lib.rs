@@ -14,6 +14,8 @@ mod matrix;
 #[cfg(feature = "mpi")]
 mod peers;
 #[cfg(feature = "mpi")]
+mod progress;
+#[cfg(feature = "mpi")]
 mod rows;
 #[cfg(feature = "mpi")]
 mod session;
@@ -26,6 +28,8 @@ pub use error::{Error, Result};
 pub use matrix::DistMatrix;
 #[cfg(feature = "mpi")]
 pub use peers::MpiPeers;
+#[cfg(feature = "mpi")]
+pub use progress::Progress;
 #[cfg(feature = "mpi")]
 pub use rows::{OwnRows, exchange_requests, read, scatter};
 #[cfg(feature = "mpi")]

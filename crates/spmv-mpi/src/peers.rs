@@ -13,6 +13,7 @@ use crate::collective;
 use crate::error::{Error, Result};
 use crate::exchange::MpiExchange;
 use crate::ffi::Comm;
+use crate::progress::{Machines, Progress};
 
 /// Bytes of an error that other processes hear of.
 const HEARD_BYTES: usize = 64 << 10;
@@ -34,6 +35,8 @@ const HEARD_BYTES: usize = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct MpiPeers {
     comm: Arc<Comm>,
+    machines: Arc<Machines>,
+    progress: Progress,
     staged_bytes: usize,
 }
 
@@ -53,7 +56,8 @@ impl MpiPeers {
     /// [`Error::Threading`], [`Error::Thread`], [`Error::NotRunning`], [`Error::Transport`].
     pub fn new<C: Communicator + AsRaw<Raw = MPI_Comm>>(communicator: &C) -> Result<Self> {
         let comm = Arc::new(Comm::duplicate(communicator.as_raw())?);
-        Ok(Self { comm, staged_bytes: collective::STAGED_BYTES })
+        let machines = Arc::new(Machines::of(&comm)?);
+        Ok(Self { comm, machines, progress: Progress::Auto, staged_bytes: collective::STAGED_BYTES })
     }
 
     /// How many bytes of each process are on their way at a time while rows are sent to their owners: this takes as much memory, twice.
@@ -68,6 +72,13 @@ impl MpiPeers {
     pub fn staged_bytes(mut self, bytes: usize) -> Self {
         // Counts of MPI have 31 bits.
         self.staged_bytes = bytes.min(1 << 30);
+        self
+    }
+
+    /// When products of matrices that are prepared from here on exchange ghosts.
+    #[must_use]
+    pub fn progress(mut self, progress: Progress) -> Self {
+        self.progress = progress;
         self
     }
 
@@ -150,7 +161,8 @@ impl MpiPeers {
         self.agree_on("values of so many bytes:", value_bytes as u64)?;
         self.agree(self.check_ranks(halo))?;
         self.agree(self.check_lengths(halo)?)?;
-        self.agree(MpiExchange::new(&self.comm, halo, value_bytes))
+        let goes_before = self.machines.goes_before(self.progress, halo);
+        self.agree(MpiExchange::new(&self.comm, halo, value_bytes, goes_before))
     }
 
     fn check_ranks(&self, halo: &Halo) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 
 use num_traits::Zero;
+use spmv_backend::DeviceKind;
 use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Lane, Program, Result};
 
 use crate::erased::{Partial, Real, Scalar};
@@ -68,14 +69,15 @@ impl PartsQueue {
             }
             Ok(())
         };
+        let need_no_core = self.home.devices.iter().all(|device| device.caps().kind != DeviceKind::Cpu);
         match link {
             Link::Devices(copies) => {
                 copy_ghosts(queues, copies, sent, ghosts)?;
                 multiply(queues)?;
                 wait_for_copies(queues, copies)?;
             }
-            Link::Host(host) => stage(queues, host, sent, ghosts, multiply)?,
-            Link::Peers(exchange) => stage(queues, exchange, sent, ghosts, multiply)?,
+            Link::Host(host) => stage(queues, host, sent, ghosts, need_no_core, multiply)?,
+            Link::Peers(exchange) => stage(queues, exchange, sent, ghosts, need_no_core, multiply)?,
         }
         for ((queue, ghosts), y) in queues.iter_mut().zip(ghosts).zip(of_y) {
             if let Some(Ghosts { values, matrix, sums, rows }) = ghosts {
@@ -204,12 +206,13 @@ pub(super) fn pair(
     (&mut **one, &mut **other)
 }
 
-/// Moves ghosts through memory of the host, and multiplies meanwhile.
+/// Moves ghosts through memory of the host, and multiplies meanwhile. Devices that need no core for that begin before.
 fn stage<T: Scalar>(
     queues: &mut [Box<dyn AnyQueue>],
     link: &mut impl Staged,
     sent: &[Option<Sent<T>>],
     ghosts: &mut [Option<Ghosts<T>>],
+    need_no_core: bool,
     mut multiply: impl FnMut(&mut [Box<dyn AnyQueue>]) -> Result<(), Mismatch> + Send,
 ) -> Result<(), Mismatch> {
     for (part, queue) in queues.iter_mut().enumerate() {
@@ -222,7 +225,7 @@ fn stage<T: Scalar>(
             sent.values.read(bytes)?;
         }
     }
-    let mut multiplied = None;
+    let mut multiplied = need_no_core.then(|| multiply(queues));
     link.run(&mut || {
         multiplied.get_or_insert_with(|| multiply(queues));
     })?;
