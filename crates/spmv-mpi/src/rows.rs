@@ -85,6 +85,22 @@ pub fn read<T: Value>(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// A matrix whose rows `root` puts in another order first, so that parts exchange less. `spmv_partition::metis` gives an order and ranges.
+///
+/// ```no_run
+/// # let session = spmv_mpi::init()?;
+/// # let peers = session.peers()?;
+/// # let a = spmv::Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (1, 0, 2.0)])?;
+/// use spmv::parts::{Peers, Ranges};
+/// use spmv_partition::{permute, rcm};
+/// // Values of x and y are in this order too: `order.apply`, and `order.inverse().apply` for the way back.
+/// let order = rcm(a.view())?;
+/// let a = permute(a.view(), &order)?;
+/// let given = (peers.rank() == 0).then(|| (a.view(), Ranges::even(2, peers.size())));
+/// let own = spmv_mpi::scatter(&peers, 0, given)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// The same in all processes: [`Error::Rank`] where `root` passes no matrix or ranges of other rows, [`Error::NoSuchRank`].
 pub fn scatter<T: Value, O: Offset>(
