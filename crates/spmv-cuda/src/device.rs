@@ -544,9 +544,10 @@ impl Backend for Cuda {
         self.shared().check(During::Other("event"), answer)
     }
 
-    /// The driver copies through the host where the devices cannot reach each other.
-    fn reaches(&self, _: &Self) -> bool {
-        true
+    /// The driver copies through the host where the devices cannot reach each other. Not with memory that the host maps: who does would
+    /// not know what another device still writes.
+    fn reaches(&self, peer: &Self) -> bool {
+        [self, peer].iter().all(|device| device.shared().memory == Memory::Device)
     }
 
     fn copy_to_peer(
@@ -561,6 +562,9 @@ impl Backend for Cuda {
         self.own(stream, &[from]);
         assert!(Arc::ptr_eq(to.shared(), peer.shared()), "a buffer of another device");
         self.in_order(stream);
+        if !self.reaches(peer) {
+            return Err(self.unsupported("copies to peers of memory that is mapped", "copy through the host"));
+        }
         let len = Error::check_range(bytes.start, bytes.end.saturating_sub(bytes.start), from.bytes)?.len();
         Error::check_range(to_at, len as u64, to.bytes)?;
         self.shared().open_peer(peer.shared())?;

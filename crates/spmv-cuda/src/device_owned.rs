@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::fmt;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use std::thread::{self, ThreadId};
 
 use spmv_backend::Result;
@@ -96,8 +97,8 @@ pub(crate) struct Shared {
     pub(crate) manners: Arc<Manners>,
     /// Events that nobody waits for, with and without time.
     idle: [Mutex<Vec<CUevent>>; 2],
-    /// Devices whose memory this one was let reach.
-    peers: Mutex<Vec<CUdevice>>,
+    /// Openings of devices whose memory this one was let reach.
+    peers: Mutex<Vec<Weak<Self>>>,
     /// The stream that all work goes to, where the caller brought one. Fields are dropped in their order.
     pub(crate) callers: Option<CallersStream>,
     context: Primary,
@@ -175,9 +176,10 @@ impl Shared {
     }
 
     /// Lets the device reach the memory of another one directly, where it can.
-    pub(crate) fn open_peer(&self, peer: &Self) -> Result<()> {
+    pub(crate) fn open_peer(&self, peer: &Arc<Self>) -> Result<()> {
         let mut opened = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.device == peer.device || opened.contains(&peer.device) {
+        let is_open = |known: &Weak<Self>| ptr::eq(known.as_ptr(), Arc::as_ptr(peer));
+        if self.device == peer.device || opened.iter().any(is_open) {
             return Ok(());
         }
         let _current = self.enter()?;
@@ -187,10 +189,12 @@ impl Shared {
         self.check(During::Other("peer"), asked)?;
         if can != 0 {
             // An error: it was opened before, by another opening of the device, or the driver goes through the host.
-            // SAFETY: the context of the peer lives as long as `peer`; primary contexts stay the same.
+            // SAFETY: the context of the peer lives as long as `peer`.
             let _ = unsafe { sys::cuCtxEnablePeerAccess(peer.context(), 0) };
         }
-        opened.push(peer.device);
+        // A weak pointer keeps its address from being used again.
+        opened.retain(|known| known.strong_count() > 0);
+        opened.push(Arc::downgrade(peer));
         Ok(())
     }
 

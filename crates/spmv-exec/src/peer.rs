@@ -58,6 +58,13 @@ impl<B: Backend> Queue<B> {
         })
     }
 
+    /// What comes next comes after the copies too.
+    pub(crate) fn join_copies(&self) -> spmv_backend::Result<()> {
+        let backend = self.device.backend();
+        let Some(copies) = &self.copies else { return Ok(()) };
+        backend.after(&self.stream, &backend.record(copies)?)
+    }
+
     /// Marks what the queue was given so far.
     ///
     /// # Errors
@@ -112,8 +119,10 @@ impl<B: Backend> Queue<B> {
         peer.writes("to", to, true)?;
         let (device, bytes) = (self.device.clone(), bytes_of::<T>(range.start)..bytes_of::<T>(range.end));
         let lane = self.lane(Lane::Copies)?;
-        let (to, to_at) = (&mut to.buffer, bytes_of::<T>(to_at));
-        Ok(device.backend().copy_to_peer(lane, &from.buffer, bytes, peer.device.backend(), to, to_at)?)
+        let (target, to_at) = (peer.device.backend(), bytes_of::<T>(to_at));
+        let copied = device.backend().copy_to_peer(lane, &from.buffer, bytes, target, &mut to.buffer, to_at);
+        to.unrepaired = copied.is_err();
+        self.passed(copied)
     }
 
     /// Copies a scalar to one of another queue, among the operations.

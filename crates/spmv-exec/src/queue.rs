@@ -496,7 +496,9 @@ impl<B: Backend> Queue<B> {
     pub fn wait(&mut self) -> Result<()> {
         self.release()?;
         let backend = self.device.backend();
-        let waited = backend.record(&self.stream).and_then(|event| backend.wait(&event));
+        let joined = self.join_copies();
+        let waited =
+            joined.and_then(|()| backend.record(&self.stream)).and_then(|event| backend.wait(&event));
         self.passed(waited)?;
         self.end();
         Ok(())
@@ -524,6 +526,7 @@ impl<B: Backend> Drop for Queue<B> {
     fn drop(&mut self) {
         let _ = self.release();
         if self.is_busy {
+            let _ = self.join_copies();
             self.device.settle(&self.stream);
             self.end();
         }

@@ -60,6 +60,8 @@ impl<B: Backend> Queue<B> {
             many.resize(n, A::zero());
             &mut many[..]
         };
+        let joined = self.join_copies();
+        self.passed(joined)?;
         let (device, stream, numbers) = self.parts::<A>();
         let (at, read) = (u64::from(first) * A::DTYPE.bytes() as u64, &mut *all);
         let read = device.backend().read(stream, &numbers.scalars, at, bytemuck::cast_slice_mut(read));

@@ -43,6 +43,9 @@ pub struct MpiPeers {
 impl MpiPeers {
     /// The processes of a communicator of rsmpi. It is duplicated, so that no message of others is taken for one of ours. Collective.
     ///
+    /// Threads are counted for [`Progress::Auto`], which starts rayon's global pool: size that one first. Those of other pools are not
+    /// counted.
+    ///
     /// Whoever initialized MPI keeps it until nothing here is needed any more, and sees to it that panics end all processes.
     ///
     /// ```no_run

@@ -81,12 +81,15 @@ pub struct PartialOf<A> {
     pub open: Open<A>,
     /// For results of other parts: of each part those of as many scalars as were ever open at a time.
     pub of_parts: Vec<Vec<DeviceScalar<A>>>,
-    /// What makes one result of them, by the scalars that were open.
-    pub programs: Vec<(Open<A>, Program<A>)>,
+    /// What makes one result of them, by the scalar and its position among those that are open.
+    pub programs: Vec<(usize, OpenScalar<A>, Program<A>)>,
 }
 
-/// Scalars that hold the result of each part by itself, and what the result of all is.
-pub(crate) type Open<A> = Vec<(Reduction, DeviceScalar<A>)>;
+/// A scalar that holds the result of each part by itself, and what the result of all is.
+pub(crate) type OpenScalar<A> = (Reduction, DeviceScalar<A>);
+
+/// Several.
+pub(crate) type Open<A> = Vec<OpenScalar<A>>;
 
 // Not derived: `A` need not have a default.
 impl<A> Default for PartialOf<A> {

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     pub(super) tan_2019: bool,
     /// Generated matrices, each of nearly so many million entries: a 3-D Laplacian, finite elements, scattered entries, rows of a power
     /// law.
-    #[arg(long, value_name = "N", conflicts_with_all = ["suite", "tan_2019"],
+    #[arg(long, value_name = "N", conflicts_with_all = ["suite", "suite_dir", "tan_2019"],
         value_parser = clap::value_parser!(u32).range(1..=1200))]
     pub(super) millions: Option<u32>,
     /// A folder of .mtx files that replace suite matrices of the same name; implies --suite, unless --tan-2019 is given.

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use num_traits::Zero;
 use spmv_backend::DeviceKind;
-use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Lane, Program, Result};
+use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Lane, Program, Repair, Result};
 
 use crate::erased::{Partial, Real, Scalar};
 use crate::erased_matrix::{AnyMatrix, AnyVector, Mismatch, own, own_mut};
@@ -69,7 +69,8 @@ impl PartsQueue {
             }
             Ok(())
         };
-        let need_no_core = self.home.devices.iter().all(|device| device.caps().kind != DeviceKind::Cpu);
+        let need_no_core = self.home.devices.iter().all(|device| device.caps().kind != DeviceKind::Cpu)
+            && a.locals.iter().all(|local| local.plan().repair != Repair::Host);
         match link {
             Link::Devices(copies) => {
                 copy_ghosts(queues, copies, sent, ghosts)?;

@@ -2,7 +2,7 @@
 
 use spmv_exec::{Assignment, DeviceScalar, Error, Lane, Program, Result};
 
-use crate::erased::{Open, Real};
+use crate::erased::{Open, OpenScalar, Real};
 use crate::erased_matrix::Mismatch;
 use crate::parts::link::failed;
 use crate::parts::peers::Reduction;
@@ -15,14 +15,18 @@ impl PartsQueue {
         if open.is_empty() {
             return Ok(());
         }
-        match self.home.peers.is_none() && self.home.reach_each_other {
-            true if self.queues.len() == 1 => {}
-            true => self.reduce_on_devices(&open)?,
-            false => self.reduce_on_host(&open)?,
+        let is_here = self.home.peers.is_none();
+        if is_here && self.queues.len() == 1 {
+            A::partial(&mut self.partial).open.clear();
+            return Ok(());
         }
-        // Only now: after an error they are still the results of each part.
-        A::partial(&mut self.partial).open.clear();
-        Ok(())
+        if is_here && self.home.reach_each_other {
+            // Where a queue has no scalars or memory left for that, the host does it.
+            if let Ok(programs) = self.programs_of(&open) {
+                return self.reduce_on_devices(&open, &programs);
+            }
+        }
+        self.reduce_on_host(&open)
     }
 
     /// The host adds them up, with those of other processes.
@@ -52,13 +56,14 @@ impl PartsQueue {
                     queue.write_scalar(A::from_f64(*value), names.scalar(*scalar))
                 })
             })?;
+            // Only now: after an error they are still the results of each part.
+            A::partial(&mut self.partial).open.retain(|(of, _)| *of != op);
         }
         Ok(())
     }
 
     /// Each device gets the results of all others, and none waits for the host.
-    fn reduce_on_devices<A: Real>(&mut self, open: &Open<A>) -> Result<()> {
-        let program = self.sums_of(open)?;
+    fn reduce_on_devices<A: Real>(&mut self, open: &Open<A>, programs: &[Program<A>]) -> Result<()> {
         let others = A::partial(&mut self.partial).of_parts.clone();
         let (n_parts, first) = (self.queues.len(), self.queues[0].id());
         let not_of_parts = |e: Mismatch| match e {
@@ -85,45 +90,54 @@ impl PartsQueue {
                 queue.after(Lane::Operations, &**mark).map_err(not_of_parts)?;
             }
         }
-        self.each(|_, queue, own| queue.compute(program.in_queue(own.from, own.to)))
+        // After an error from here on some are the results of all parts already.
+        A::partial(&mut self.partial).open.clear();
+        self.each(|_, queue, own| {
+            programs.iter().try_for_each(|program| queue.compute(program.in_queue(own.from, own.to)))
+        })
     }
 
-    /// The program that makes one result of each of some scalars; all parts have the same one.
-    fn sums_of<A: Real>(&mut self, open: &Open<A>) -> Result<Program<A>> {
-        if let Some((_, program)) = A::partial(&mut self.partial).programs.iter().find(|(of, _)| of == open) {
-            return Ok(*program);
-        }
-        let n_parts = self.queues.len();
-        for part in 0..n_parts {
+    /// The programs that make one result of each of some scalars; all parts have the same ones.
+    fn programs_of<A: Real>(&mut self, open: &Open<A>) -> Result<Vec<Program<A>>> {
+        for part in 0..self.queues.len() {
             while A::partial(&mut self.partial).of_parts.get(part).map_or(0, Vec::len) < open.len() {
                 let scalar = self.make(|queue, _| queue.scalar())?;
                 let of_parts = &mut A::partial(&mut self.partial).of_parts;
-                of_parts.resize(n_parts, vec![]);
+                of_parts.resize(self.queues.len(), vec![]);
                 of_parts[part].push(scalar);
             }
         }
-        let of_parts = A::partial(&mut self.partial).of_parts.clone();
+        open.iter().enumerate().map(|(at, of)| self.program_of(at, *of)).collect()
+    }
+
+    /// That of the scalar at this position among those that are open.
+    fn program_of<A: Real>(&mut self, at: usize, of: OpenScalar<A>) -> Result<Program<A>> {
+        let programs = &A::partial(&mut self.partial).programs;
+        if let Some((.., program)) =
+            programs.iter().find(|(position, known, _)| (*position, *known) == (at, of))
+        {
+            return Ok(*program);
+        }
+        let (op, scalar) = of;
+        let of_parts: Vec<_> = A::partial(&mut self.partial).of_parts.iter().map(|of| of[at]).collect();
         let mut part = 0;
         let program = self.make(|queue, own| {
-            let mut steps: Vec<Assignment<A>> = Vec::new();
-            for (i, (op, scalar)) in open.iter().enumerate() {
-                // Nothing is copied to what stands for this part.
-                let result = of_parts[part][i];
-                let of_part = |other: usize| if other == part { *scalar } else { of_parts[other][i] };
-                steps.push(result.set(of_part(0)));
-                for other in 1..n_parts {
-                    steps.push(result.set(match op {
-                        Reduction::Sum => result + of_part(other),
-                        Reduction::Greatest => result.greater(of_part(other)),
-                    }));
-                }
-                steps.push(scalar.set(result));
-            }
+            // Nothing is copied to what stands for this part.
+            let result = of_parts[part];
+            let of_part = |other: usize| if other == part { scalar } else { of_parts[other] };
+            let mut steps: Vec<Assignment<A>> = vec![result.set(of_part(0))];
+            steps.extend((1..of_parts.len()).map(|other| {
+                result.set(match op {
+                    Reduction::Sum => result + of_part(other),
+                    Reduction::Greatest => result.greater(of_part(other)),
+                })
+            }));
+            steps.push(scalar.set(result));
             part += 1;
             let steps: Vec<_> = steps.iter().map(|step| step.in_queue(own.from, own.to)).collect();
             queue.program(&steps)
         })?;
-        A::partial(&mut self.partial).programs.push((open.clone(), program));
+        A::partial(&mut self.partial).programs.push((at, of, program));
         Ok(program)
     }
 }
