@@ -209,7 +209,8 @@ impl<B: Backend> Device<B> {
         Ok(kernel)
     }
 
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    /// Whether both are clones of one: what is made on either can be used with the other.
+    pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 

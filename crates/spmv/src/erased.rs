@@ -151,7 +151,7 @@ pub trait AnyDevice: DeviceOfEach + Any + Debug {
         None
     }
     fn queue(&self) -> Result<Box<dyn AnyQueue>>;
-    /// Positions in vectors of `len` values; none in co-execution, which has no queues.
+    /// Positions in vectors of `len` values; none in co-execution, which is no part of several devices.
     fn indices(&self, _indices: &[u32], _len: usize) -> Result<Box<dyn AnyIndices>> {
         let (name, what) = (&*self.caps().name, "indices of vectors in co-execution");
         Err(spmv_backend::Error::unsupported(name, what, "use a context of one device").into())

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use spmv_backend::Backend;
 use spmv_core::{RowStats, Value};
-use spmv_exec::{DeviceVec, Graph, Indices, Pending, Plan, Prepared, Result, RunStats, Workspace};
+use spmv_exec::{DeviceVec, Graph, Indices, Pending, Plan, Prepared, Queue, Result, RunStats, Workspace};
 use spmv_hetero::Partition;
 
 /// A prepared matrix of any backend.
@@ -37,6 +37,17 @@ pub trait AnyMatrix<T: Value>: Any + Debug + Send + Sync {
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
     ) -> Result<RunStats, Mismatch>;
+    /// In a queue of one device.
+    fn apply_in(
+        &self,
+        _: &mut dyn Any,
+        _alpha: T::Accum,
+        _x: &dyn AnyVector<T>,
+        _beta: T::Accum,
+        _y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<(), Mismatch> {
+        Err(Mismatch::Other("the matrix"))
+    }
     fn apply_slices(
         &self,
         workspace: &mut dyn AnyWorkspace,
@@ -166,6 +177,18 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
     ) -> Result<RunStats, Mismatch> {
         let (workspace, x, y) = own_all::<B, T>(workspace, x, y)?;
         Ok(Prepared::apply(self, workspace, alpha, x, beta, y)?)
+    }
+
+    fn apply_in(
+        &self,
+        queue: &mut dyn Any,
+        alpha: T::Accum,
+        x: &dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<(), Mismatch> {
+        let queue = own_mut::<Queue<B>>(queue, "the matrix")?;
+        Ok(queue.apply(self, alpha, own(x, "x")?, beta, own_mut(y, "y")?)?)
     }
 
     fn apply_slices(

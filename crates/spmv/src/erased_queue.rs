@@ -7,7 +7,7 @@ use std::ops::Range;
 use spmv_backend::Backend;
 use spmv_core::{Accum, Value};
 use spmv_exec::{
-    Assignment, DeviceScalar, DeviceVec, Error, Factor, Indices, Lane, Mark, Prepared, Program, Queue, Result,
+    Assignment, DeviceScalar, DeviceVec, Error, Factor, Indices, Lane, Mark, Program, Queue, Result,
 };
 
 use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector, Mismatch, own, own_mut};
@@ -184,9 +184,7 @@ impl<B: Backend, T: Value> ProductsOf<T> for Queue<B> {
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
     ) -> Result<(), Mismatch> {
-        let a = own::<Prepared<B, T>>(a, "the matrix")?;
-        let (x, y) = (own(x, "x")?, own_mut(y, "y")?);
-        Ok(Queue::apply(self, a, alpha, x, beta, y)?)
+        a.apply_in(self, alpha, x, beta, y)
     }
 
     fn gather(

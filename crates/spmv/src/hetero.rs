@@ -16,12 +16,13 @@
 //! # Ok::<(), spmv::Error>(())
 //! ```
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{AnyCsr, Dtype, RowStats, Value};
 use spmv_cpu::Cpu;
-use spmv_exec::{Device, Error, Options, Plan, Profile, Result, RunStats};
+use spmv_exec::{Device, DeviceVec, Error, Options, Plan, Profile, Queue, Result, RunStats};
 pub use spmv_hetero::{By, Choice, Models, Partition, Pattern, Regular, Regularity, Split, Steering, Step};
 use spmv_hetero::{CoDevices, CoMatrix, CoWorkspace};
 
@@ -70,8 +71,9 @@ impl<B: Backend> AnyDevice for Hetero<B> {
         self.devices.device().profile(value)
     }
 
+    /// Of the cores, which have the vectors. Products in it are by both.
     fn queue(&self) -> Result<Box<dyn AnyQueue>> {
-        Err(unsupported("queues of operations", "use a context of one device"))
+        Ok(Box::new(self.devices.alone().queue()?))
     }
 
     fn with_host_cores(&self) -> Opened {
@@ -98,51 +100,92 @@ impl<B: Backend, T: Value> DeviceOf<T> for Hetero<B> {
     }
 
     fn prepare(&self, a: AnyCsr<'_, T>, options: &Options) -> Result<Box<dyn AnyMatrix<T>>> {
-        let co_matrix = match a {
+        let matrix = match a {
             AnyCsr::U32(a) => CoMatrix::prepare(&self.devices, a, options, &self.steering),
             AnyCsr::U64(a) => CoMatrix::prepare(&self.devices, a, options, &self.steering),
-        };
-        Ok(Box::new(co_matrix?))
+        }?;
+        let (cores, idle) = (self.devices.alone().clone(), Mutex::default());
+        Ok(Box::new(OfBoth { matrix, cores, idle }))
     }
 
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>> {
-        let mut values = Vec::new();
-        let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
-        values
-            .try_reserve_exact(len)
-            .map_err(|_| spmv_backend::Error::OutOfMemory { device: "the host".into(), bytes })?;
-        values.resize(len, T::default());
-        Ok(Box::new(HostVec(values)))
+        DeviceOf::zeros(self.devices.alone(), len)
     }
 }
 
-impl<B: Backend, T: Value> AnyMatrix<T> for CoMatrix<B, Cpu, T> {
+/// A matrix of device and cores. Its vectors are the cores'.
+#[derive(Debug)]
+struct OfBoth<B: Backend, T: Value> {
+    matrix: CoMatrix<B, Cpu, T>,
+    cores: Device<Cpu>,
+    /// For products in queues, as many as ever ran at a time.
+    idle: Mutex<Vec<CoWorkspace<B, Cpu, T>>>,
+}
+
+impl<B: Backend, T: Value> OfBoth<B, T> {
+    fn multiply(
+        &self,
+        workspace: &mut CoWorkspace<B, Cpu, T>,
+        alpha: T::Accum,
+        x: &[T],
+        beta: T::Accum,
+        y: &mut [T::Accum],
+    ) -> Result<RunStats> {
+        let of_both = self.matrix.apply(workspace, alpha, x, beta, y)?;
+        let mut stats = RunStats::default();
+        stats.stage1_s = of_both.device_s.max(of_both.cores_s);
+        stats.stage2_s = of_both.join_s;
+        stats.shares_s = Some([of_both.device_s, of_both.cores_s]);
+        Ok(stats)
+    }
+
+    /// The same with vectors of the cores, which are used in place.
+    fn multiply_in_place(
+        &self,
+        workspace: &mut CoWorkspace<B, Cpu, T>,
+        alpha: T::Accum,
+        x: &dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<RunStats, Mismatch> {
+        let (x, y) = (own::<DeviceVec<Cpu, T>>(x, "x")?, own_mut::<DeviceVec<Cpu, T::Accum>>(y, "y")?);
+        for (what, device) in [("x", x.device()), ("y", y.device())] {
+            if !device.is(&self.cores) {
+                return Err(Error::Foreign { what, to: "device" }.into());
+            }
+        }
+        let done = x.with(|x| y.map(|y| self.multiply(workspace, alpha, x, beta, y)));
+        Ok(done.flatten().flatten()?)
+    }
+}
+
+impl<B: Backend, T: Value> AnyMatrix<T> for OfBoth<B, T> {
     fn plan(&self) -> &Plan {
-        CoMatrix::plan(self)
+        self.matrix.plan()
     }
 
     fn explain(&self) -> String {
-        CoMatrix::explain(self)
+        self.matrix.explain()
     }
 
     fn partition(&self) -> Option<&Partition> {
-        CoMatrix::partition(self)
+        self.matrix.partition()
     }
 
     fn row_stats(&self) -> &RowStats {
-        CoMatrix::row_stats(self)
+        self.matrix.row_stats()
     }
 
     fn set_values(&mut self, vals: &[T]) -> Result<()> {
-        CoMatrix::set_values(self, vals)
+        self.matrix.set_values(vals)
     }
 
     fn prepare_s(&self) -> f64 {
-        CoMatrix::prepare_s(self)
+        self.matrix.prepare_s()
     }
 
     fn workspace(&self, _timed: bool) -> Result<Box<dyn AnyWorkspace>> {
-        Ok(Box::new(CoMatrix::workspace(self)?))
+        Ok(Box::new(self.matrix.workspace()?))
     }
 
     fn enqueue<'a>(
@@ -165,8 +208,28 @@ impl<B: Backend, T: Value> AnyMatrix<T> for CoMatrix<B, Cpu, T> {
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
     ) -> Result<RunStats, Mismatch> {
-        let (x, y) = (own::<HostVec<T>>(x, "x")?, own_mut::<HostVec<T::Accum>>(y, "y")?);
-        self.apply_slices(workspace, alpha, &x.0, beta, &mut y.0)
+        let workspace = own_mut::<CoWorkspace<B, Cpu, T>>(workspace, "the workspace")?;
+        self.multiply_in_place(workspace, alpha, x, beta, y)
+    }
+
+    fn apply_in(
+        &self,
+        queue: &mut dyn Any,
+        alpha: T::Accum,
+        x: &dyn AnyVector<T>,
+        beta: T::Accum,
+        y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<(), Mismatch> {
+        let queue = own_mut::<Queue<Cpu>>(queue, "the matrix")?;
+        if !queue.device().is(&self.cores) {
+            return Err(Error::Foreign { what: "the matrix", to: "device" }.into());
+        }
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = idle().pop();
+        let mut workspace = taken.map_or_else(|| self.matrix.workspace(), Ok)?;
+        let done = self.multiply_in_place(&mut workspace, alpha, x, beta, y);
+        idle().push(workspace);
+        done.map(drop)
     }
 
     fn apply_slices(
@@ -178,12 +241,7 @@ impl<B: Backend, T: Value> AnyMatrix<T> for CoMatrix<B, Cpu, T> {
         y: &mut [T::Accum],
     ) -> Result<RunStats, Mismatch> {
         let workspace = own_mut::<CoWorkspace<B, Cpu, T>>(workspace, "the workspace")?;
-        let of_both = CoMatrix::apply(self, workspace, alpha, x, beta, y)?;
-        let mut stats = RunStats::default();
-        stats.stage1_s = of_both.device_s.max(of_both.cores_s);
-        stats.stage2_s = of_both.join_s;
-        stats.shares_s = Some([of_both.device_s, of_both.cores_s]);
-        Ok(stats)
+        Ok(self.multiply(workspace, alpha, x, beta, y)?)
     }
 
     fn capture<'a>(
@@ -204,44 +262,3 @@ impl<B: Backend, T: Value> AnyMatrix<T> for CoMatrix<B, Cpu, T> {
 }
 
 impl<B: Backend, T: Value> AnyWorkspace for CoWorkspace<B, Cpu, T> {}
-
-/// A vector in the host's memory, which device and host work on.
-#[derive(Debug)]
-struct HostVec<T>(Vec<T>);
-
-impl<T: Value> HostVec<T> {
-    fn check_len(&self, found: usize) -> Result<()> {
-        match self.0.len() {
-            expected if expected != found => Err(Error::Length { what: "the slice", found, expected }),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl<T: Value> AnyVector<T> for HostVec<T> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn write(&mut self, values: &[T]) -> Result<()> {
-        self.check_len(values.len())?;
-        self.0.copy_from_slice(values);
-        Ok(())
-    }
-
-    fn read(&self, values: &mut [T]) -> Result<()> {
-        self.check_len(values.len())?;
-        values.copy_from_slice(&self.0);
-        Ok(())
-    }
-
-    fn with(&self, f: &mut dyn FnMut(&[T])) -> Result<()> {
-        f(&self.0);
-        Ok(())
-    }
-
-    fn map(&mut self, f: &mut dyn FnMut(&mut [T])) -> Result<()> {
-        f(&mut self.0);
-        Ok(())
-    }
-}

@@ -19,7 +19,8 @@ use crate::vector::Vector;
 /// without the host having seen it.
 ///
 /// A vector may be used elsewhere at any time; where a queue still writes it, that use waits, and so does a write of what a
-/// queue still reads. Products whose sums the host repairs wait too ([`Matrix::explain`] says where they are repaired).
+/// queue still reads. Products whose sums the host repairs wait too ([`Matrix::explain`] says where they are repaired), and so do
+/// products in co-execution, where vectors are in the host's memory and the cores compute with them.
 /// The first product of each matrix allocates its workspace, the first operation of each type scalars and partial sums; kernels are
 /// compiled then too. Later ones allocate no memory of the device.
 ///
@@ -59,7 +60,7 @@ impl Context {
     /// A queue of operations, none of which waits.
     ///
     /// # Errors
-    /// Whatever the driver says; `Unsupported` in co-execution.
+    /// Whatever the driver says.
     pub fn queue(&self) -> Result<Queue> {
         Queue::open(&self.origin)
     }

@@ -105,7 +105,7 @@ impl<T: Value> Vector<T> {
 
 /// Operations on vectors in the type of sums, on the device. Each waits; [`Queue`](crate::Queue) has the same without waits, and
 /// some that do two at a time. Vectors are of one length and context. After the first of each kind, none allocates memory of the
-/// device. Not in co-execution yet, where vectors are on the host.
+/// device. In co-execution vectors are in the host's memory, and the cores compute with them.
 impl<A: Real> Vector<A> {
     /// The sum of products, with the same bits in every run. O(len).
     ///
@@ -117,7 +117,7 @@ impl<A: Real> Vector<A> {
     /// ```
     ///
     /// # Errors
-    /// Another length or context, sums that were never repaired, `Unsupported` in co-execution, failures of the device.
+    /// Another length or context, sums that were never repaired, failures of the device.
     pub fn dot(&self, other: &Self) -> Result<A> {
         self.origin.result(|queue, to| A::vectors(queue).dot(&*self.erased, &*other.erased, to))
     }

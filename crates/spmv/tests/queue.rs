@@ -1,5 +1,6 @@
 //! Vectors and queues of every backend that opens, through the facade.
 
+use spmv::hetero::{Split, Steering};
 use spmv::{BackendKind, Context, Csr, Error, Real, Scalar, Value};
 
 fn contexts() -> Vec<Context> {
@@ -94,13 +95,32 @@ fn vectors_of_another_context_are_refused() {
 }
 
 #[test]
-fn co_execution_says_that_it_has_no_queues() {
-    let Ok(both) = Context::with(BackendKind::Cpu).and_then(|c| c.with_host_cores()) else { return };
-    let e = both.queue().unwrap_err();
-    assert!(
-        matches!(&e, Error::Unsupported { way_out, .. } if way_out == "use a context of one device"),
-        "{e}"
-    );
+fn queues_of_co_execution_multiply_by_both() {
+    let both_of = |context: &Context| {
+        let split = Some(Split::by_rows(2));
+        Some(context.with_host_cores().ok()?.steered(Steering { split, ..Steering::default() }))
+    };
+    let a = Csr::from_coo(4, 4, &[(0, 1, 2.0f64), (1, 2, 3.0), (2, 3, 4.0), (3, 0, 5.0)]).unwrap();
+    for both in contexts().iter().filter(|c| has::<f64>(c)).filter_map(both_of) {
+        let a = both.prepare(&a).unwrap();
+        let (x, mut y) = (both.upload(&[1.0, 2.0, 3.0, 4.0]).unwrap(), both.upload(&[1.0; 4]).unwrap());
+        let mut queue = both.queue().unwrap();
+        let yy = queue.scalar().unwrap();
+        queue.record(|queue| queue.scale(2.0, &mut y)).unwrap();
+        for _ in 0..2 {
+            queue.apply(&a, 1.0, &x, -1.0, &mut y).unwrap();
+        }
+        queue.dot(&y, &y, yy).unwrap();
+        assert_eq!(queue.read_scalar(yy).unwrap(), 16.0, "{}", both.backend());
+        assert_eq!((y.to_vec().unwrap(), x.with(<[f64]>::len).unwrap()), (vec![2.0; 4], 4));
+        // Vectors, matrices and queues of others.
+        let alone = Context::with(BackendKind::Cpu).unwrap();
+        let foreign = alone.upload(&[0.0; 4]).unwrap();
+        assert!(matches!(queue.apply(&a, 1.0, &foreign, 0.0, &mut y), Err(Error::Foreign { what: "x", .. })));
+        assert!(matches!(a.apply(1.0, &foreign, 0.0, &mut y), Err(Error::Foreign { what: "x", .. })));
+        let refused = alone.queue().unwrap().apply(&a, 1.0, &x, 0.0, &mut y);
+        assert!(matches!(refused, Err(Error::Foreign { what: "the matrix", .. })));
+    }
 }
 
 #[test]

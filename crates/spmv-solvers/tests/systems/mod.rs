@@ -1,6 +1,7 @@
 //! Systems that several tests solve.
 #![allow(dead_code)] // Each test uses some.
 
+use spmv::hetero::{Split, Steering};
 use spmv::{BackendKind, Context, Csr};
 use spmv_io::generate;
 
@@ -12,11 +13,16 @@ pub(crate) fn contexts() -> Vec<Context> {
     contexts
 }
 
-/// These, and three as one: the first ones, taking turns where there are fewer.
+/// These, the first with the host's cores, and three as one: the first ones, taking turns where there are fewer.
 pub(crate) fn contexts_and_parts() -> Vec<Context> {
     let mut contexts = contexts();
     let three: Vec<Context> = contexts.iter().cycle().take(3).cloned().collect();
     contexts.push(Context::devices(&three).unwrap());
+    // None on a single core.
+    if let Ok(both) = contexts[0].with_host_cores() {
+        let split = Some(Split::by_rows(100));
+        contexts.push(both.steered(Steering { split, ..Steering::default() }));
+    }
     contexts
 }
 
