@@ -1,11 +1,11 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles alpha beta offsets vals x y
+// params: n_rows row_base n_cols n_diags tiles alpha beta diags vals x y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
 KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
-           const uint *__restrict__ offsets, const value_t *__restrict__ vals, const value_t *__restrict__ x,
+           const uint *__restrict__ diags, const value_t *__restrict__ vals, const value_t *__restrict__ x,
            accum_t *__restrict__ y)
 {
     // STEP 1
@@ -17,9 +17,10 @@ KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, ac
 #pragma unroll 4
         for (uint d = 0; d < n_diags; d++)
         {
-            // Slots outside of the matrix hold no entry; x is read at the same time as they are.
-            const uint col = row + load_index(offsets, d);
-            const accum_t val = stream_value(vals, d * n_rows + row);
+            // Outside of the matrix there may be no slot. Two diagonals may share theirs, so these stay in caches.
+            const uint col = row + load_index(diags, 2 * d);
+            const uint slot = row + load_index(diags, 2 * d + 1);
+            const accum_t val = col < n_cols ? load_value(vals, slot) : 0;
             const accum_t other = col < n_cols ? load_value(x, col) : 0;
             if (val != 0) sum += val * other;
         }

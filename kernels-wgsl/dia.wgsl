@@ -1,5 +1,5 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles alpha beta offsets vals x y
+// params: n_rows row_base n_cols n_diags tiles alpha beta diags vals x y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
@@ -13,11 +13,16 @@ fn dia()
         var sum = accum(0.0);
         for (var d = 0u; d < p.n_diags; d++)
         {
-            // Slots outside of the matrix hold no entry; x is read at the same time as they are.
-            let col = row + offsets[d];
-            let val = load_vals(d * p.n_rows + row);
+            // Outside of the matrix there may be no slot.
+            let col = row + diags[2u * d];
+            let slot = row + diags[2u * d + 1u];
+            var val = accum(0.0);
             var other = accum(0.0);
-            if (col < p.n_cols) { other = load_x(col); }
+            if (col < p.n_cols)
+            {
+                val = load_vals(slot);
+                other = load_x(col);
+            }
             // A NaN is an entry; `!=` need not hold for it here.
             if (val == accum(0.0)) { continue; }
             sum += val * other;

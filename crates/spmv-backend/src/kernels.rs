@@ -144,10 +144,11 @@ macro_rules! for_each_kernel {
 
             /// One lane a row of whole diagonals (Bell & Garland 2009).
             ///
-            /// Row r of diagonal d at `d * n_rows + r`, its column at `r + offsets[d]` in 32 bits; zero for no entry.
+            /// Of each diagonal two numbers, in 32 bits: that which makes a row its column, and that which makes it its slot. A slot is
+            /// zero where there is no entry; where the column is outside of the matrix there need be none.
             Dia dia(
                 n_rows: u32, row_base: u32, n_cols: u32, n_diags: u32, tiles: u32, alpha: accum, beta: accum,
-                offsets: [u32], vals: [value], x: [vector], y: [mut accum],
+                diags: [u32], vals: [value], x: [vector], y: [mut accum],
             ) local |_| 0;
 
             /// One lane a row of the first entries of each row in ELL form, with the rest of the rows in CSR form
@@ -162,7 +163,8 @@ macro_rules! for_each_kernel {
 
             /// One lane a row of diagonals about the main one, with the rest of the rows in CSR form (Tan et al. 2019).
             ///
-            /// Row r of diagonal d at `d * n_rows + r`, as in `dia`; the other arrays are those of CSR.
+            /// Row r of diagonal d at `d * n_rows + r`, its column at `r + offsets[d]` in 32 bits; zero for no entry. The other arrays are
+            /// those of CSR.
             // As `ell_csr`.
             DiaCsr dia_csr(
                 n_rows: u32, row_base: u32, n_cols: u32, n_diags: u32, tiles: u32, alpha: accum, beta: accum,

@@ -189,6 +189,11 @@ pub(crate) trait Layout<B: Backend, T: Value>: Debug + Send + Sync {
     fn values(&self) -> [Option<&Values<B>>; 2] {
         [self.csr().map(|a| &a.vals), None]
     }
+
+    /// Before values are set for the first time: what holds for the old ones alone is given up.
+    fn forget_values(&self, _: &Device<B>) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A piece of a matrix may take more than its share of the whole, which was checked.
@@ -309,6 +314,11 @@ pub(crate) trait Direct<B: Backend, T: Value>: Debug + Send + Sync + 'static {
     fn values(&self) -> [Option<&Values<B>>; 2] {
         [self.csr().map(|a| &a.vals), None]
     }
+
+    /// As of a [`Layout`].
+    fn forget_values(&self, _: &Device<B>) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Such a part as a layout, and as its own runner.
@@ -331,6 +341,10 @@ impl<B: Backend, T: Value, L: Direct<B, T>> Layout<B, T> for WithoutScratch<L> {
 
     fn values(&self) -> [Option<&Values<B>>; 2] {
         self.0.values()
+    }
+
+    fn forget_values(&self, device: &Device<B>) -> Result<()> {
+        self.0.forget_values(device)
     }
 }
 

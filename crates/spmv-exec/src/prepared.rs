@@ -255,6 +255,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     fn list_slots(&mut self) -> Result<()> {
         let values = || self.parts.iter().flat_map(|part| part.values()).flatten();
         values().try_for_each(|values| values.list(&self.device))?;
+        self.parts.iter().try_for_each(|part| part.forget_values(&self.device))?;
         if self.gather.is_none() && values().any(Values::has_slots) {
             let most_entries = self.entries.windows(2).map(|part| part[1] - part[0]).max();
             self.gather = Some(Gather::new::<T>(&self.device, most_entries.unwrap_or(0))?);

@@ -183,6 +183,30 @@ impl<T: Value> Dia<T> {
         &self.vals
     }
 
+    /// Of each diagonal below the main one, that above whose values it mirrors, as in a symmetric matrix: row r holds what row
+    /// r + offset of the other does, to the last bit. O(slots), by all threads.
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_core::format::Dia;
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 4.0f32), (0, 1, -1.0), (1, 0, -1.0)])?;
+    /// assert_eq!(Dia::from_csr(a.view(), 3.0)?.mirrors(), [Some(2), None, None]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn mirrors(&self) -> Vec<Option<usize>> {
+        let of_diagonal = |at: usize| &self.vals[at * self.n_rows..][..self.n_rows];
+        let mirror = |(at, offset): (usize, &i64)| {
+            let distance = usize::try_from(offset.checked_neg()?).ok().filter(|distance| *distance > 0)?;
+            let other = self.offsets.binary_search(&-offset).ok()?;
+            let (below, above) = (of_diagonal(at).get(distance..)?, of_diagonal(other));
+            let rows = parts::cut(below.len(), parts::threads(below.len(), OF_A_THREAD));
+            let bytes = bytemuck::cast_slice::<T, u8>;
+            let are_same = parts::map(rows, |rows| bytes(&below[rows.clone()]) == bytes(&above[rows]));
+            are_same.into_iter().all(|is_same| is_same).then_some(other)
+        };
+        self.offsets.iter().enumerate().map(mirror).collect()
+    }
+
     /// The `(column, value)` pairs of one row, by column.
     ///
     /// # Panics
@@ -387,6 +411,37 @@ mod tests {
         let zero = Csr::new(2, 2, vec![0u32, 0, 1], vec![0], vec![-0.0f32]).unwrap();
         let e = Dia::from_csr(zero.view(), 9.0).unwrap_err();
         assert_eq!(e, FormatError::StoredZero { format: "dia", row: 1, col: 0 });
+    }
+
+    proptest! {
+        #[test]
+        fn a_mirrored_diagonal_can_be_read_from_the_other(a in cases::any(), is_symmetric: bool) {
+            let a: Csr<f64> = if is_symmetric {
+                let value = |row: u32, col: u32| f64::from(row.min(col) * 7 + row.max(col) + 1);
+                let both = |(row, col): (u32, u32)| [(row, col, value(row, col)), (col, row, value(row, col))];
+                let of = |row: usize| a.row(row).map(move |(col, _)| (row as u32, col));
+                let mut entries: Vec<_> = (0..a.n_rows()).flat_map(of).flat_map(both).collect();
+                entries.sort_by_key(|(row, col, _)| (*row, *col));
+                entries.dedup();
+                let n = a.n_rows().max(a.n_cols());
+                Csr::from_coo(n, n, &entries).unwrap()
+            } else {
+                a
+            };
+            let n = a.n_rows();
+            let dia = Dia::from_csr(a.view(), f64::INFINITY).unwrap();
+            for ((at, offset), mirrored) in dia.offsets().iter().enumerate().zip(dia.mirrors()) {
+                let Some(other) = mirrored else { continue };
+                prop_assert!(*offset < 0 && dia.offsets()[other] == -offset);
+                for row in offset.unsigned_abs() as usize..n {
+                    let mirror = (row as i64 + offset) as usize;
+                    prop_assert_eq!(dia.vals()[at * n + row], dia.vals()[other * n + mirror]);
+                }
+            }
+            let is_below = |offset: &&i64| **offset < 0;
+            let n_mirrored = dia.mirrors().iter().flatten().count();
+            prop_assert!(!is_symmetric || n_mirrored == dia.offsets().iter().filter(is_below).count());
+        }
     }
 
     #[test]

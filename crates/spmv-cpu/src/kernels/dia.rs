@@ -1,69 +1,57 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles alpha beta offsets vals x y
+// params: n_rows row_base n_cols n_diags tiles alpha beta diags vals x y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
 use std::ops::Range;
 
-use spmv_core::Value;
-
 use super::prelude::{for_sums_side_by_side, rows_of};
 use crate::device_args::view::Dia;
 use crate::launch::Launch;
+use crate::simd::{Isa, Piece, SimdValue};
 
-pub(crate) fn run<T: Value>(launch: Launch, args: Dia<'_, T>) {
-    let Dia { n_rows, row_base, n_cols, n_diags, tiles, alpha, beta, offsets, vals, x, y, .. } = args;
+pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
+    let Dia { n_rows, row_base, n_cols, n_diags, tiles, alpha, beta, diags, vals, x, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
-    let (offsets, x) = (&offsets[..n_diags as usize], &x[..n_cols as usize]);
-    let diagonals = Diagonals { n_rows: n_rows as usize, offsets, vals, x };
+    let (diags, _) = diags[..2 * n_diags as usize].as_chunks();
+    let (x, table) = (&x[..n_cols as usize], diags.iter().map(|[col, slot]| (*col, *slot)));
     let y = rows_of(y, row_base, n_rows);
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
         // STEP 2
-        diagonals.add(first, sums);
+        add(launch.isa, table.clone(), vals, x, first, sums);
     });
-}
-
-/// Diagonals of `n_rows` slots each, by their offsets in 32 bits.
-pub(super) struct Diagonals<'a, T> {
-    pub(super) n_rows: usize,
-    pub(super) offsets: &'a [u32],
-    pub(super) vals: &'a [T],
-    pub(super) x: &'a [T],
 }
 
 /// Diagonals that are read side by side: as many streams as a core fetches ahead of their use.
 const AT_ONCE: usize = 8;
 
-impl<T: Value> Diagonals<'_, T> {
-    /// Adds to the sums of the rows from `first` on, in the order of the diagonals.
-    pub(super) fn add(&self, first: usize, sums: &mut [T::Accum]) {
-        let mut parts = [Part { start: 0, vals: &[], x: &[] }; AT_ONCE];
-        let mut n = 0;
-        for (diagonal, offset) in self.offsets.iter().enumerate() {
-            let Inside { rows, cols } = inside((first as u32).wrapping_add(*offset), self.x.len(), sums.len());
-            if rows.is_empty() {
-                continue;
-            }
-            let slot = diagonal * self.n_rows + first + rows.start;
-            parts[n] = Part { start: rows.start, vals: &self.vals[slot..slot + rows.len()], x: &self.x[cols] };
-            n += 1;
-            if n == AT_ONCE {
-                add_some::<T, AT_ONCE>(parts, sums);
-                n = 0;
-            }
+/// Adds to the sums of the rows from `first` on, in the order of the diagonals. `table` has of each what makes a row its column and its
+/// slot, in 32 bits.
+pub(super) fn add<T: SimdValue>(
+    isa: Isa,
+    table: impl Iterator<Item = (u32, u32)>,
+    vals: &[T],
+    x: &[T],
+    first: usize,
+    sums: &mut [T::Accum],
+) {
+    let mut parts = [Part { start: 0, vals: &[], x: &[] }; AT_ONCE];
+    let mut n = 0;
+    for (to_col, to_slot) in table {
+        let Inside { rows, cols } = inside((first as u32).wrapping_add(to_col), x.len(), sums.len());
+        if rows.is_empty() {
+            continue;
         }
-        match parts {
-            [a, b, c, d, e, f, g, ..] if n == 7 => add_some([a, b, c, d, e, f, g], sums),
-            [a, b, c, d, e, f, ..] if n == 6 => add_some([a, b, c, d, e, f], sums),
-            [a, b, c, d, e, ..] if n == 5 => add_some([a, b, c, d, e], sums),
-            [a, b, c, d, ..] if n == 4 => add_some([a, b, c, d], sums),
-            [a, b, c, ..] if n == 3 => add_some([a, b, c], sums),
-            [a, b, ..] if n == 2 => add_some([a, b], sums),
-            [a, ..] if n == 1 => add_some([a], sums),
-            _ => {}
+        let slot = ((first + rows.start) as u32).wrapping_add(to_slot) as usize;
+        parts[n] = Part { start: rows.start, vals: &vals[slot..slot + rows.len()], x: &x[cols] };
+        n += 1;
+        if n == AT_ONCE {
+            add_some(isa, &parts, sums);
+            n = 0;
         }
     }
+    add_some(isa, &parts[..n], sums);
 }
 
 /// The part of a diagonal that is inside of the matrix, of the rows from `start` on.
@@ -74,44 +62,35 @@ struct Part<'a, T> {
     x: &'a [T],
 }
 
-impl<T: Value> Part<'_, T> {
+impl<'a, T> Part<'a, T> {
     fn end(&self) -> usize {
         self.start + self.vals.len()
     }
 
-    /// Adds those of some rows.
-    fn add(&self, rows: Range<usize>, sums: &mut [T::Accum]) {
-        let (start, end) = (rows.start.max(self.start), rows.end.min(self.end()));
-        if start < end {
-            let own = start - self.start..end - self.start;
-            let entries = self.vals[own.clone()].iter().zip(&self.x[own]);
-            sums[start..end].iter_mut().zip(entries).for_each(|(sum, (val, x))| *sum += product(*val, *x));
-        }
+    /// Of some rows, all of which it has.
+    fn piece(&self, rows: &Range<usize>) -> Piece<'a, T> {
+        let own = rows.start - self.start..rows.end - self.start;
+        (&self.vals[own.clone()], &self.x[own])
     }
 }
 
-fn add_some<T: Value, const D: usize>(parts: [Part<'_, T>; D], sums: &mut [T::Accum]) {
+fn add_some<T: SimdValue>(isa: Isa, parts: &[Part<'_, T>], sums: &mut [T::Accum]) {
     // Rows that all have: they are near no border of the matrix.
     let start = parts.iter().fold(0, |start, part| start.max(part.start));
     let end = parts.iter().fold(sums.len(), |end, part| end.min(part.end())).max(start);
-    for part in &parts {
-        part.add(0..start, sums);
-        part.add(end..sums.len(), sums);
+    let borders = [0..start, end..sums.len()];
+    for (part, rows) in parts.iter().flat_map(|part| borders.iter().map(move |rows| (part, rows))) {
+        let rows = rows.start.max(part.start)..rows.end.min(part.end());
+        if !rows.is_empty() {
+            T::diagonals(isa, &[part.piece(&rows)], &mut sums[rows]);
+        }
     }
-    let n = end - start;
-    if n == 0 {
+    if start == end {
         return;
     }
-    let all = parts.map(|part| (&part.vals[start - part.start..][..n], &part.x[start - part.start..][..n]));
-    for (row, sum) in sums[start..end].iter_mut().enumerate() {
-        *sum = all.iter().fold(*sum, |sum, (vals, x)| sum + product(vals[row], x[row]));
-    }
-}
-
-/// Zero for a slot without an entry, whatever `x` is there.
-#[inline(always)]
-fn product<T: Value>(val: T, x: T) -> T::Accum {
-    if val == T::from_f64(0.0) { num_traits::zero() } else { val.to_accum() * x.to_accum() }
+    let mut pieces = [(&[][..], &[][..]); AT_ONCE];
+    pieces.iter_mut().zip(parts).for_each(|(piece, part)| *piece = part.piece(&(start..end)));
+    T::diagonals(isa, &pieces[..parts.len()], &mut sums[start..end]);
 }
 
 /// The part of some rows where a diagonal is inside of the matrix.

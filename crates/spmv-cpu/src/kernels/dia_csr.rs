@@ -4,7 +4,7 @@
 //         those of the rest of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch,
 //         whose lanes take the rest together
 
-use super::dia::Diagonals;
+use super::dia::add;
 use super::prelude::{add_rest, for_sums_side_by_side, operand, rows_of};
 use crate::device_args::view::DiaCsr;
 use crate::launch::Launch;
@@ -17,11 +17,11 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: DiaCsr<'_, T>) {
     let row_ptr = &row_ptr[..=n_rows as usize];
     let rest = operand(row_ptr, cols, vals, x);
     let (offsets, x) = (&offsets[..n_diags as usize], &x[..n_cols as usize]);
-    let diagonals = Diagonals { n_rows: n_rows as usize, offsets, vals: slot_vals, x };
+    let table = (0..n_diags).map(|d| (offsets[d as usize], d * n_rows));
     // STEP 1, STEP 4
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), rows_of(y, row_base, n_rows), &|first, sums| {
         // STEP 2
-        diagonals.add(first, sums);
+        add(launch.isa, table.clone(), slot_vals, x, first, sums);
         // STEP 3, STEP 5: the vector unit takes long rows too.
         add_rest(launch.isa, &rest, row_ptr, first, sums);
     });

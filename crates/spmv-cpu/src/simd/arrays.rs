@@ -46,6 +46,12 @@ impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
         std::array::from_fn(|i| if FUSED { a[i].mul_add(b[i], c[i]) } else { a[i] * b[i] + c[i] })
     }
     #[inline(always)]
+    unsafe fn mul_add_nonzero(a: [A; 8], b: [A; 8], c: [A; 8]) -> [A; 8] {
+        // SAFETY: arrays need no features.
+        let all = unsafe { Self::mul_add(a, b, c) };
+        std::array::from_fn(|i| if a[i] == A::default() { c[i] } else { all[i] })
+    }
+    #[inline(always)]
     unsafe fn last(v: [A; 8], n: usize) -> [A; 8] {
         std::array::from_fn(|i| if i + n >= 8 { v[i] } else { A::default() })
     }

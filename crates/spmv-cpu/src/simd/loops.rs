@@ -10,7 +10,7 @@ use spmv_core::Accum;
 use super::operand::{Operand, SimdValue, Slots};
 
 /// Sums in a vector, and rows taken together.
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 /// Most entries of eight rows that count as short.
 const SHORT: usize = LANES * 12;
 /// Most products in the buffer: 8 KiB of f64, which leaves most of L1 to x.
@@ -41,6 +41,8 @@ pub(super) trait Lanes<A> {
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn mul_add(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// The same in lanes where `a` is not zero, else `c`.
+    unsafe fn mul_add_nonzero(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     /// Zero but for the last `n` lanes.
     unsafe fn last(v: Self::V, n: usize) -> Self::V;
     unsafe fn sum(v: Self::V) -> A;

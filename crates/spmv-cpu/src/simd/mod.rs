@@ -9,6 +9,7 @@
 //! 40 percent, and on Intel those are slow where the gather data sampling mitigation is on.
 
 mod arrays;
+mod diagonals;
 mod isa;
 mod loops;
 mod operand;
@@ -19,4 +20,4 @@ mod values;
 mod x86;
 
 pub use isa::Isa;
-pub(crate) use operand::{Columns, Operand, PaddedColumns, SimdValue, Slots};
+pub(crate) use operand::{Columns, Operand, PaddedColumns, Piece, SimdValue, Slots};

@@ -116,6 +116,9 @@ impl<'a> PaddedColumns<'a> {
     }
 }
 
+/// Slots of a diagonal and the `x` of each, for some rows. A zero slot has no entry.
+pub(crate) type Piece<'a, T> = (&'a [T], &'a [T]);
+
 /// A type of stored values, with its loops.
 pub(crate) trait SimdValue: Value {
     /// Sum of products over entries `range`: one row or a piece of one.
@@ -142,4 +145,9 @@ pub(crate) trait SimdValue: Value {
     ///
     /// Panics unless all lie within the slots. An `isa` this CPU lacks counts as `Scalar`.
     fn slots(isa: Isa, a: &Slots<'_, Self>, first: usize, stride: usize, n: usize, sums: &mut [Self::Accum]);
+
+    /// Adds to the sums of some rows the products of their slots on diagonals, one after another; of a slot that is zero none.
+    ///
+    /// Panics unless the pieces have as many slots as there are sums. An `isa` this CPU lacks counts as `Scalar`.
+    fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [Self::Accum]);
 }

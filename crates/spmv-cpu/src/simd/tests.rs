@@ -244,3 +244,36 @@ fn rows_side_by_side_match_a_plain_loop() {
     side_by_side::<f32>();
     side_by_side::<f64>();
 }
+
+fn on_diagonals<T: Test>() {
+    let case = Case::<T>::new(3 * 64, |_| false);
+    let wide = |v: T| T::back(v.to_accum());
+    for (isa, n) in Isa::available().into_iter().flat_map(|isa| [0, 5, 8, 37].map(|n| (isa, n))) {
+        let mut vals = case.vals.clone();
+        let mut x: Vec<T> = (0..vals.len()).map(|i| case.x[i % case.x.len()]).collect();
+        // No entry, whatever x is there; and an entry that is none of the numbers.
+        (vals[2], x[2], vals[70]) = (T::of(0.0), T::of(f64::INFINITY), T::of(f64::NAN));
+        let pieces = [0, 64, 128].map(|at| (&vals[at..at + n], &x[at..at + n]));
+        let mut sums = vec![T::accum(0.5); n];
+        T::diagonals(isa, &pieces, &mut sums);
+        for (row, sum) in sums.iter().enumerate() {
+            let entries = [row, row + 64, row + 128].into_iter().filter(|at| *at != 2);
+            let want = entries.map(|at| wide(vals[at]) * wide(x[at])).sum::<f64>() + 0.5;
+            match row {
+                6 => assert!(T::back(*sum).is_nan()),
+                _ => close::<T>(T::back(*sum), want, 20.0, &format!("{} row {row}", isa.name())),
+            }
+        }
+        let fewer =
+            std::panic::AssertUnwindSafe(|| T::diagonals(isa, &pieces, &mut vec![T::accum(0.0); n + 1]));
+        assert!(std::panic::catch_unwind(fewer).is_err(), "{}", isa.name());
+    }
+}
+
+#[test]
+fn rows_on_diagonals_match_a_plain_loop() {
+    on_diagonals::<f16>();
+    on_diagonals::<bf16>();
+    on_diagonals::<f32>();
+    on_diagonals::<f64>();
+}

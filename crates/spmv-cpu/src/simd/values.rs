@@ -5,9 +5,10 @@ use std::ops::Range;
 use spmv_core::{bf16, f16};
 
 use super::arrays::Arrays;
+use super::diagonals::diagonals;
 use super::isa::Isa;
 use super::loops::{dot, rows, slots};
-use super::operand::{Operand, SimdValue, Slots};
+use super::operand::{Operand, Piece, SimdValue, Slots};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 
@@ -43,6 +44,10 @@ macro_rules! values {
 
             fn slots(isa: Isa, a: &Slots<'_, Self>, first: usize, stride: usize, n: usize, sums: &mut [$accum]) {
                 dispatch!(isa, $t, $wide, slots, a, first, stride, n, sums)
+            }
+
+            fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [$accum]) {
+                dispatch!(isa, $t, $wide, diagonals, pieces, sums)
             }
         }
     )*};

@@ -11,7 +11,7 @@ macro_rules! compiled {
             use std::ops::Range;
 
             use super::super::loops::Source;
-            use super::super::operand::{Operand, SimdValue, Slots};
+            use super::super::operand::{Operand, Piece, SimdValue, Slots};
 
             /// Body of [`SimdValue::dot`].
             ///
@@ -66,6 +66,22 @@ macro_rules! compiled {
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::loops::slots::<T, super::$lanes>(a, first, stride, n, sums) }
+            }
+
+            /// Body of [`SimdValue::diagonals`].
+            ///
+            /// # Safety
+            ///
+            /// The CPU has the features.
+            #[target_feature(enable = $features)]
+            pub(in super::super) unsafe fn diagonals<T: SimdValue>(
+                pieces: &[Piece<'_, T>],
+                sums: &mut [T::Accum],
+            ) where
+                super::$lanes: Source<T>,
+            {
+                // SAFETY: the features are this function's.
+                unsafe { super::super::diagonals::diagonals::<T, super::$lanes>(pieces, sums) }
             }
         }
     };
@@ -194,6 +210,10 @@ impl Lanes<f32> for Avx2 {
         fn add(a: __m256, b: __m256) -> __m256 { _mm256_add_ps(a, b) }
         fn mul(a: __m256, b: __m256) -> __m256 { _mm256_mul_ps(a, b) }
         fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256 { _mm256_fmadd_ps(a, b, c) }
+        fn mul_add_nonzero(a: __m256, b: __m256, c: __m256) -> __m256 {
+            let is_entry = _mm256_cmp_ps::<_CMP_NEQ_UQ>(a, _mm256_setzero_ps());
+            _mm256_blendv_ps(c, _mm256_fmadd_ps(a, b, c), is_entry)
+        }
         fn last(v: __m256, n: usize) -> __m256 {
             let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
             let kept = _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32(7 - n as i32));
@@ -264,6 +284,12 @@ impl Lanes<f64> for Avx2 {
         fn mul(a: Self::V, b: Self::V) -> Self::V { [_mm256_mul_pd(a[0], b[0]), _mm256_mul_pd(a[1], b[1])] }
         fn mul_add(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
             [_mm256_fmadd_pd(a[0], b[0], c[0]), _mm256_fmadd_pd(a[1], b[1], c[1])]
+        }
+        fn mul_add_nonzero(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+            let low = _mm256_cmp_pd::<_CMP_NEQ_UQ>(a[0], _mm256_setzero_pd());
+            let high = _mm256_cmp_pd::<_CMP_NEQ_UQ>(a[1], _mm256_setzero_pd());
+            let all = [_mm256_fmadd_pd(a[0], b[0], c[0]), _mm256_fmadd_pd(a[1], b[1], c[1])];
+            [_mm256_blendv_pd(c[0], all[0], low), _mm256_blendv_pd(c[1], all[1], high)]
         }
         fn last(v: Self::V, n: usize) -> Self::V {
             let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -342,6 +368,10 @@ impl Lanes<f64> for Avx512 {
         fn add(a: __m512d, b: __m512d) -> __m512d { _mm512_add_pd(a, b) }
         fn mul(a: __m512d, b: __m512d) -> __m512d { _mm512_mul_pd(a, b) }
         fn mul_add(a: __m512d, b: __m512d, c: __m512d) -> __m512d { _mm512_fmadd_pd(a, b, c) }
+        fn mul_add_nonzero(a: __m512d, b: __m512d, c: __m512d) -> __m512d {
+            let is_entry = _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(a, _mm512_setzero_pd());
+            _mm512_mask3_fmadd_pd(a, b, c, is_entry)
+        }
         fn last(v: __m512d, n: usize) -> __m512d { _mm512_maskz_mov_pd((0xff00_u32 >> n) as u8, v) }
         fn sum(v: __m512d) -> f64 { <Avx2 as Lanes<f64>>::sum([_mm512_castpd512_pd256(v), _mm512_extractf64x4_pd::<1>(v)]) }
         fn sum_each(v: [__m512d; 8]) -> __m512d {

@@ -1,10 +1,13 @@
 //! One lane a row of whole diagonals.
 
+use std::sync::{PoisonError, RwLock};
+
 use spmv_backend::arguments::Dia as Arguments;
 use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, Memory};
 use spmv_core::format::{Cost, Dia as Format};
 use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Tiling, Value};
 
+use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
@@ -90,9 +93,28 @@ struct State<B: Backend> {
     kernel: Compiled<B>,
     n_cols: u32,
     n_diags: u32,
-    /// From rows to columns, in 32 bits.
-    offsets: B::Buffer,
+    table: RwLock<Table<B>>,
     vals: Values<B>,
+}
+
+/// What makes a row its column and its slot, of each diagonal, in 32 bits.
+#[derive(Debug)]
+struct Table<B: Backend> {
+    buffer: B::Buffer,
+    /// For any values, if it is for these alone: a diagonal below the main one that mirrors one above has the slots of that, and products
+    /// then read half as much.
+    of_any: Option<Vec<u32>>,
+}
+
+/// Of the diagonals with these offsets, where those that `mirror` another have the slots of that.
+fn table<T: Value>(dia: &Format<T>, mirrors: &[Option<usize>]) -> Vec<u32> {
+    let rows = |diagonal: usize| diagonal * dia.n_rows();
+    let entry = |(at, (offset, mirrored)): (usize, (&i64, &Option<usize>))| {
+        let to_slot = mirrored.map_or(rows(at) as i64, |other| rows(other) as i64 + offset);
+        // A sum of 32 bits finds column and slot again.
+        [*offset as u32, to_slot as u32]
+    };
+    dia.offsets().iter().zip(mirrors).enumerate().flat_map(entry).collect()
 }
 
 impl Build for Dia {
@@ -114,15 +136,19 @@ impl Build for Dia {
         a: CsrView<'_, T, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let dia = Format::from_csr(a, ANY_BLOW_UP)?;
-        // A sum of 32 bits finds the column again.
-        let offsets: Vec<u32> = dia.offsets().iter().map(|offset| *offset as u32).collect();
+        let mirrors = dia.mirrors();
+        let of_any = table(&dia, &vec![None; mirrors.len()]);
+        let table = Table {
+            buffer: to.copy(&table(&dia, &mirrors))?,
+            of_any: mirrors.iter().any(Option::is_some).then_some(of_any),
+        };
         let [order, _] = Order::by_diagonals(a, dia.offsets());
         Ok(direct(State {
             span: to.span,
             kernel: to.main()?,
             n_cols: a.n_cols() as u32,
-            n_diags: offsets.len() as u32,
-            offsets: to.copy(&offsets)?,
+            n_diags: mirrors.len() as u32,
+            table: RwLock::new(table),
             vals: Values::new(to.copy(dia.vals())?, order),
         }))
     }
@@ -130,10 +156,10 @@ impl Build for Dia {
 
 impl<B: Backend, T: Value> Direct<B, T> for State<B> {
     fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
-        let Self { span, kernel, n_cols, n_diags, offsets, vals } = self;
+        let Self { span, kernel, n_cols, n_diags, table, vals } = self;
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
-        let vals = vals.get();
+        let (table, vals) = (table.read().unwrap_or_else(PoisonError::into_inner), vals.get());
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -142,7 +168,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             tiles: tiling.tiles(),
             alpha: run.alpha(),
             beta: scalar(span.beta(run)),
-            offsets: Memory::Device(offsets),
+            diags: Memory::Device(&table.buffer),
             vals: Memory::Device(&*vals),
             x: run.x,
             y: run.y,
@@ -152,5 +178,15 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
 
     fn values(&self) -> [Option<&Values<B>>; 2] {
         [Some(&self.vals), None]
+    }
+
+    fn forget_values(&self, device: &Device<B>) -> Result<()> {
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let Table { buffer, of_any } = &mut *table;
+        if let Some(numbers) = of_any {
+            device.copies(|s| device.backend().write(s, buffer, 0, bytemuck::cast_slice(numbers)))?;
+            *of_any = None;
+        }
+        Ok(())
     }
 }
