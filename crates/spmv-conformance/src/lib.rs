@@ -13,8 +13,8 @@
 //! loudly (the name says what is needed), if one table, `EXPECTED_REFUSALS`, expects it, and fails otherwise;
 //! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
-//! By default every algorithm runs in every value type on the first variant, as planned; in types of 16 bits on half of the groups. Every
-//! other combination (a forced tiling, where sums are repaired, another variant) runs in one value type on a quarter of the groups, and trials take turns with
+//! By default every algorithm runs in every value type on the first variant, as planned, on half of the groups: each group in half of the
+//! types. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type on a quarter of the groups, and trials take turns with
 //! types, groups, scalings and real matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
@@ -234,13 +234,9 @@ fn of_device<B: Backend, F>(
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
             for (i, dtype) in dtypes.into_iter().enumerate() {
-                // What is planned on the first variant runs on all groups in the types of sums, and on half in the others; everything
+                // What is planned on the first variant runs on half of the groups, those of the next type on the other half; everything
                 // else on a quarter in turn.
-                let every = match (at, way) {
-                    (0, 0) if dtype == dtype.accum() => 1,
-                    (0, 0) => 2,
-                    _ => 4,
-                };
+                let every = if (at, way) == (0, 0) { 2 } else { 4 };
                 let combination =
                     Combination { dtype, options, share: Share::of(at + turn + way + i), every };
                 of_combination(label, device, combination, variant, trials);

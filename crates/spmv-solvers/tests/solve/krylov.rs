@@ -1,6 +1,4 @@
-//! GMRES, MINRES, LSMR and pipelined conjugate gradients on every backend that opens.
-
-mod systems;
+//! GMRES, MINRES, LSMR and pipelined conjugate gradients.
 
 use spmv::{Context, Csr, DeviceScalar, Queue, Real, Scalar, Value, Vector};
 use spmv_solvers::{
@@ -8,7 +6,10 @@ use spmv_solvers::{
     PipelinedConjugateGradient, Preconditioner, Report, Stop, gmres, lsmr, minres,
     pipelined_conjugate_gradient,
 };
-use systems::{contexts, convection, multiplied, norm, poisson, residual, shifted, transposed_product, wave};
+
+use crate::systems::{
+    contexts, convection, multiplied, norm, poisson, residual, shifted, transposed_product, wave,
+};
 
 fn why(e: Result<Report<f64>, Error>) -> Breakdown {
     match e {

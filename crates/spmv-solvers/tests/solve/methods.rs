@@ -1,6 +1,4 @@
-//! Solvers on every backend that opens.
-
-mod systems;
+//! Conjugate gradients, BiCGSTAB, Chebyshev, the power method and PageRank.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +7,8 @@ use spmv_solvers::{
     BiCgStab, Breakdown, ConjugateGradient, Error, Jacobi, Links, Options, Stop, bicgstab, chebyshev,
     conjugate_gradient, page_rank, power_iteration,
 };
-use systems::{contexts_and_parts, convection, poisson, residual, wave};
+
+use crate::systems::{contexts_and_parts, convection, poisson, residual, wave};
 
 #[test]
 fn systems_of_positive_definite_matrices_are_solved() {

@@ -1,0 +1,6 @@
+//! What users call, on every backend that opens: one program, since each links all of them.
+
+mod backends;
+mod errors;
+mod new_user;
+mod queue;
