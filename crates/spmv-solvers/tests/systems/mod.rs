@@ -5,9 +5,11 @@ use spmv::hetero::{Split, Steering};
 use spmv::{BackendKind, Context, Csr};
 use spmv_io::generate;
 
-/// Every device that computes in `f64`.
+/// Every device that computes in `f64`, of the backend that `SPMV_BACKEND` names or of all.
 pub(crate) fn contexts() -> Vec<Context> {
-    let (mut contexts, _) = Context::every(&BackendKind::ALL);
+    let named = std::env::var("SPMV_BACKEND").ok().map(|name| name.parse().expect("a backend"));
+    let (mut contexts, _) = named
+        .map_or_else(|| Context::every(&BackendKind::ALL), |named: BackendKind| Context::every(&[named]));
     contexts.retain(|context| context.caps().arithmetic.contains(spmv::Dtype::F64));
     assert!(!contexts.is_empty());
     contexts
