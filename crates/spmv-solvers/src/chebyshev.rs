@@ -9,8 +9,8 @@ use crate::options::{Found, Options, Report};
 /// Solves `A*x = b` for a symmetric positive definite matrix whose eigenvalues lie in `bounds`, from what `x` holds on (Golub &
 /// Varga 1961).
 ///
-/// An iteration is a product and two passes over vectors, without sums: only checks need one. Eigenvalues outside of the bounds
-/// make it diverge, which ends as a breakdown or at the last iteration.
+/// An iteration is a product and two passes over vectors, without sums: only checks need one. The device computes the factors too.
+/// Eigenvalues outside of the bounds make it diverge, which ends as a breakdown or at the last iteration.
 ///
 /// ```
 /// use spmv::{Context, Csr};
@@ -52,20 +52,36 @@ pub fn chebyshev<A: Real>(
     queue.copy(b, &mut r)?;
     a.apply(&mut queue, -one, x, one, &mut r)?;
     queue.axpby(theta.recip(), &r, A::zero(), &mut d)?;
-    let rho = delta / theta;
-    let mut state = (queue, x, r, d, rho);
+    // With one eigenvalue the first step is the solution.
+    let (of_r, of_d) = if delta.is_zero() { (theta.recip(), A::zero()) } else { (A::zero(), A::zero()) };
+    let mut scalar = |value| {
+        let scalar = queue.scalar()?;
+        queue.write_scalar(value, scalar)?;
+        Ok::<_, Error>(scalar)
+    };
+    let [unit, of_r, of_d] = [scalar(one)?, scalar(of_r)?, scalar(of_d)?];
+    let [rho, next] = [scalar(delta / theta)?, scalar(A::zero())?];
+    let [twice, twice_centre] = [scalar(two / delta)?, scalar(two * theta / delta)?];
+    let program = match delta.is_zero() {
+        true => None,
+        false => Some(queue.program(&[
+            next.set(twice_centre - rho),
+            next.set(unit / next),
+            of_d.set(next * rho),
+            of_r.set(twice * next),
+            rho.set(next),
+        ])?),
+    };
+    let mut state = (queue, x, r, d);
     options.drive(
         &mut state,
-        |(queue, x, r, d, rho), _| {
-            queue.axpby(one, d, one, x)?;
-            a.apply(queue, -one, d, one, r)?;
-            // With one eigenvalue the first step is the solution.
-            let next = (two * theta / delta - *rho).recip();
-            let (of_d, of_r) =
-                if delta.is_zero() { (A::zero(), theta.recip()) } else { (next * *rho, two * next / delta) };
-            queue.axpby(of_r, r, of_d, d)?;
-            *rho = if delta.is_zero() { A::zero() } else { next };
-            Ok(())
+        |(queue, x, r, d), _| {
+            queue.record(|queue| {
+                queue.axpby(one, d, one, x)?;
+                a.apply(queue, -one, d, one, r)?;
+                program.map_or(Ok(()), |program| queue.compute(program))?;
+                Ok(queue.axpby(of_r, r, of_d, d)?)
+            })
         },
         |(queue, _, r, ..), _| {
             queue.dot(r, r, rr)?;
