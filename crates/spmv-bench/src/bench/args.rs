@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use spmv::{Dtype, plan::Algorithm};
+use spmv::{BackendKind, Dtype, plan::Algorithm};
 
-use super::devices::Asked;
 use super::report::Cache;
 use super::{files, tiling};
 
@@ -29,9 +28,9 @@ pub(crate) struct Args {
     /// A folder of .mtx files that replace suite matrices of the same name; implies --suite, unless --tan-2019 is given.
     #[arg(long, value_name = "DIR")]
     pub(super) suite_dir: Option<PathBuf>,
-    /// Backends with all their devices, or single ones by their labels (`opencl#1`); all that open, without it.
+    /// Backends, with all their devices; all that open, without it.
     #[arg(long, value_delimiter = ',')]
-    pub(super) backend: Vec<Asked>,
+    pub(super) backend: Vec<BackendKind>,
     /// Algorithms, or `all`.
     #[arg(long, value_delimiter = ',', default_value = "auto")]
     pub(super) algorithm: Vec<String>,

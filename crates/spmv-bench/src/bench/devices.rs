@@ -1,7 +1,5 @@
 //! The devices of a run, and what reports call them.
 
-use std::str::FromStr;
-
 use spmv::{BackendKind, Context, DeviceCaps, DeviceKind, Dtype, fit::Runs};
 
 use super::report::{Cache, Device};
@@ -16,50 +14,11 @@ pub(crate) struct Target {
     n_distinct: usize,
 }
 
-/// A backend with all its devices, or one device by its label: `opencl`, `opencl#1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
-    pub(crate) backend: BackendKind,
-    index: Option<usize>,
-}
-
-impl From<BackendKind> for Asked {
-    fn from(backend: BackendKind) -> Self {
-        Self { backend, index: None }
-    }
-}
-
-impl FromStr for Asked {
-    type Err = anyhow::Error;
-
-    fn from_str(s: &str) -> anyhow::Result<Self> {
-        let (backend, index) = s.split_once('#').map_or((s, None), |(backend, index)| (backend, Some(index)));
-        let index = index
-            .map(|index| index.parse().map_err(|_| anyhow::anyhow!("`{index}` is no index of a device")));
-        Ok(Self { backend: backend.parse()?, index: index.transpose()? })
-    }
-}
-
-/// Every device that was asked for, or every one that opens.
-pub(crate) fn open(asked: &[Asked]) -> anyhow::Result<Vec<Target>> {
-    let is_of_one = |backend| asked.iter().any(|asked: &Asked| asked.backend == backend);
-    let backends: Vec<BackendKind> = BackendKind::ALL.into_iter().filter(|b| is_of_one(*b)).collect();
-    let contexts = contexts(&backends)?;
-    let backends: Vec<&str> = contexts.iter().map(|c| c.backend().name()).collect();
-    let (labels, indices) = (labels(&backends), indices(&backends));
-    for Asked { backend, index } in asked {
-        let n = backends.iter().filter(|name| **name == backend.name()).count();
-        if let Some(index) = index.filter(|index| *index >= n) {
-            anyhow::bail!("{backend} has {n} device(s), none is #{index}");
-        }
-    }
-    let is_asked = |backend, index| {
-        asked.is_empty()
-            || asked.iter().any(|a| a.backend == backend && a.index.is_none_or(|asked| asked == index))
-    };
-    let all = contexts.into_iter().zip(labels).zip(indices);
-    let asked = all.filter(|((context, _), index)| is_asked(context.backend(), *index));
-    Ok(asked.map(|((context, label), _)| Target::new(context, label)).collect())
+/// Every device of the backends asked for, or of all that open.
+pub(crate) fn open(asked: &[BackendKind]) -> anyhow::Result<Vec<Target>> {
+    let contexts = contexts(asked)?;
+    let labels = labels(&contexts.iter().map(|c| c.backend().name()).collect::<Vec<_>>());
+    Ok(contexts.into_iter().zip(labels).map(|(context, label)| Target::new(context, label)).collect())
 }
 
 /// For each backend of the targets, so many of its devices as one: the first ones, if there are as many, else the first so many times.
@@ -95,17 +54,11 @@ fn contexts(asked: &[BackendKind]) -> anyhow::Result<Vec<Context>> {
 
 /// Names of backends, told apart by an index where there are several devices of one.
 fn labels(backends: &[&str]) -> Vec<String> {
-    let label = |(name, index): (&&str, usize)| match backends.iter().filter(|n| *n == name).count() {
-        1 => (*name).to_owned(),
-        _ => format!("{name}#{index}"),
+    let label = |(at, name): (usize, &&str)| {
+        let count = |names: &[&str]| names.iter().filter(|n| *n == name).count();
+        if count(backends) == 1 { (*name).to_owned() } else { format!("{name}#{}", count(&backends[..at])) }
     };
-    backends.iter().zip(indices(backends)).map(label).collect()
-}
-
-/// Of each device, its index among those of its backend.
-fn indices(backends: &[&str]) -> Vec<usize> {
-    let index = |(at, name): (usize, &&str)| backends[..at].iter().filter(|n| *n == name).count();
-    backends.iter().enumerate().map(index).collect()
+    backends.iter().enumerate().map(label).collect()
 }
 
 impl Target {
@@ -186,17 +139,6 @@ mod tests {
     #[test]
     fn an_index_distinguishes_devices_of_one_backend() {
         assert_eq!(labels(&["opencl", "cpu", "opencl"]), ["opencl#0", "cpu", "opencl#1"]);
-    }
-
-    #[test]
-    fn a_device_is_asked_for_by_its_label() {
-        let asked = |s: &str| s.parse::<Asked>();
-        assert_eq!(asked("opencl#1").unwrap(), Asked { backend: BackendKind::OpenCl, index: Some(1) });
-        assert_eq!(asked("cpu").unwrap(), BackendKind::Cpu.into());
-        assert!(asked("cpu#x").unwrap_err().to_string().contains("no index"));
-        assert_eq!(open(&[asked("cpu#0").unwrap()]).unwrap().len(), 1);
-        let none = open(&[asked("cpu#1").unwrap()]).err().unwrap().to_string();
-        assert_eq!(none, "cpu has 1 device(s), none is #1");
     }
 
     #[test]

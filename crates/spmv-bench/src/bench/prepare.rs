@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use spmv::{Csr, Dtype, Matrix, Options, plan::Algorithm};
+use spmv::{BackendKind, Csr, Dtype, Matrix, Options, plan::Algorithm};
 
 use super::devices::{self, Target};
 use super::inputs::Class;
@@ -19,9 +19,9 @@ pub(crate) struct Args {
     /// Millions of entries of each matrix, nearly.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=400))]
     millions: u32,
-    /// Backends with all their devices, or single ones by their labels (`opencl#1`); all that open, without it.
+    /// Backends, with all their devices; all that open, without it.
     #[arg(long, value_delimiter = ',')]
-    backend: Vec<devices::Asked>,
+    backend: Vec<BackendKind>,
     /// Times that each is done, in turn, after one that does not count.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -169,6 +169,6 @@ mod tests {
 
     #[test]
     fn matrices_that_are_given_multiply_as_copies_do() {
-        run(&Args { millions: 1, backend: vec![spmv::BackendKind::Cpu.into()], repeat: 1 }).unwrap();
+        run(&Args { millions: 1, backend: vec![BackendKind::Cpu], repeat: 1 }).unwrap();
     }
 }

@@ -22,9 +22,9 @@ pub(crate) struct Args {
     /// Points on a side of the cube, whose Laplacian is the matrix.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1024))]
     side: u32,
-    /// Backends with all their devices, or single ones by their labels (`opencl#1`); all that open, without it.
+    /// Backends, with all their devices; all that open, without it.
     #[arg(long, value_delimiter = ',')]
-    backend: Vec<devices::Asked>,
+    backend: Vec<BackendKind>,
     /// What multiplies; what users get, without it.
     #[arg(long, value_delimiter = ',', default_value = "auto")]
     algorithm: Vec<Algorithm>,
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_run_ends_and_residuals_agree() {
-        let (backend, algorithm) = (vec![BackendKind::Cpu.into()], vec![Algorithm::Auto]);
+        let (backend, algorithm) = (vec![BackendKind::Cpu], vec![Algorithm::Auto]);
         let devices = Some(2);
         let args = Args { side: 6, backend, algorithm, devices, iterations: 5, repeat: 1, peers: false };
         run(&args).unwrap();

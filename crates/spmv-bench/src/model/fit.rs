@@ -49,7 +49,7 @@ pub(crate) struct FitArgs {
 
 /// Fits every device and says where the profiles are; one that fails does not keep the others from it.
 pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
-    let backends = if args.built_in { &[BackendKind::Cpu.into()][..] } else { &args.scope.backend };
+    let backends = if args.built_in { &[BackendKind::Cpu][..] } else { &args.scope.backend };
     let mut failed = Vec::new();
     for target in devices::open(backends)? {
         if let Err(e) = of_device(args, &target) {

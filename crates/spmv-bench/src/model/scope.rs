@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use spmv::{Dtype, plan::Algorithm};
+use spmv::{BackendKind, Dtype, plan::Algorithm};
 use spmv_model::Spread;
 
-use crate::bench::devices::{Asked, Target};
+use crate::bench::devices::Target;
 
 /// Which fits, of which devices.
 #[derive(Debug, clap::Args)]
 pub(super) struct Scope {
-    /// Backends with all their devices, or single ones by their labels (`opencl#1`); all that open, without it.
+    /// Backends, with all their devices; all that open, without it.
     #[arg(long, value_delimiter = ',')]
-    pub(super) backend: Vec<Asked>,
+    pub(super) backend: Vec<BackendKind>,
     /// Value types.
     #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
     pub(super) precision: Vec<Dtype>,

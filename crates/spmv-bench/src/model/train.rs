@@ -30,9 +30,9 @@ use crate::bench::report::Cache;
 /// `cargo xtask train`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrainArgs {
-    /// Backends with all their devices, or single ones by their labels (`opencl#1`); all that open but the cpu, without it.
+    /// Backends, with all their devices; all that open but the cpu, without it.
     #[arg(long, value_delimiter = ',')]
-    backend: Vec<devices::Asked>,
+    backend: Vec<BackendKind>,
     /// Value types.
     #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
     precision: Vec<Dtype>,

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use spmv::Dtype;
+use spmv::{BackendKind, Dtype};
 
 use crate::bench::devices::{self, Target};
 use crate::bench::measure::Eviction;
@@ -40,9 +40,9 @@ pub(crate) struct Args {
     paper: Option<String>,
     /// A table, figure or algorithm: `figure-4`; `all` that is measured. Without one, lists them.
     item: Option<String>,
-    /// Backends with all their devices, or single ones by their labels (`opencl#1`); all that open, without it.
+    /// Backends, with all their devices; all that open, without it.
     #[arg(long, value_delimiter = ',')]
-    backend: Vec<devices::Asked>,
+    backend: Vec<BackendKind>,
     /// Value types, of those that the paper has.
     #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
     precision: Vec<Dtype>,

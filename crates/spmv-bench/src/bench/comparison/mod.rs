@@ -33,7 +33,7 @@ use spmv_backend::Backend as _;
 use spmv_cuda::Cuda;
 use spmv_exec::Device;
 
-use super::devices::{Asked, Target};
+use super::devices::Target;
 use super::inputs::{Input, Loaded};
 use super::live::Live;
 use super::report::{Cache, ComparisonRun, Report};
@@ -83,9 +83,9 @@ impl Gpu {
     ///
     /// # Errors
     /// The reason, if there is no comparison: no such backend asked for, no driver, no device.
-    pub(crate) fn open(asked: &[Asked], opened: &[Target]) -> anyhow::Result<Self> {
+    pub(crate) fn open(asked: &[BackendKind], opened: &[Target]) -> anyhow::Result<Self> {
         ensure!(
-            asked.is_empty() || asked.iter().any(|asked| asked.backend == BackendKind::Cuda),
+            asked.is_empty() || asked.contains(&BackendKind::Cuda),
             "it runs on CUDA devices, and the cuda backend was not asked for"
         );
         Self::with(spmv_cuda::Options::from_env()?, opened)
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_run_on_other_backends_compares_nothing() {
-        let e = Gpu::open(&[BackendKind::Cpu.into()], &[]).err().unwrap().to_string();
+        let e = Gpu::open(&[BackendKind::Cpu], &[]).err().unwrap().to_string();
         assert!(e.contains("cuda backend was not asked for"), "{e}");
     }
 
