@@ -13,9 +13,10 @@
 //! loudly (the name says what is needed), if one table, `EXPECTED_REFUSALS`, expects it, and fails otherwise;
 //! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
-//! By default every algorithm runs in every value type on the first variant, as planned, on half of the groups: each group in half of the
-//! types. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type on a quarter of the groups, and trials take turns with
-//! types, groups, scalings and real matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
+//! By default every algorithm runs in every value type on the first variant, as planned, on half of the groups: each group in half of
+//! the types. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type, on a quarter of
+//! the groups with the first variant and on a sixth with others, and trials take turns with types, groups, scalings and real matrices
+//! ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
 
@@ -135,8 +136,11 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.extend(figure3::trials(&label, &device, &variant));
                 trials.extend(sharing::trials(&label, &device, &variant, at));
                 trials.extend(new_values::trials(&label, &device, &variant, at));
-                trials.extend(vectors::trials(&label, &device));
-                trials.extend(by_indices::trials(&label, &device));
+                // Of operations on vectors a variant after the first tries a third in turn.
+                let of_vectors =
+                    vectors::trials(&label, &device).into_iter().chain(by_indices::trials(&label, &device));
+                let is_due = |i: usize| at == 0 || is_full() || i % 3 == at % 3;
+                trials.extend(of_vectors.enumerate().filter(|(i, _)| is_due(*i)).map(|(_, trial)| trial));
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),
             Err(e) => trials.push(absent(&label, B::NAME, &e.to_string())),
@@ -234,9 +238,13 @@ fn of_device<B: Backend, F>(
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
             for (i, dtype) in dtypes.into_iter().enumerate() {
-                // What is planned on the first variant runs on half of the groups, those of the next type on the other half; everything
-                // else on a quarter in turn.
-                let every = if (at, way) == (0, 0) { 2 } else { 4 };
+                // What is planned on the first variant runs on half of the groups, those of the next type on the other half; its
+                // tilings and repairs on a quarter in turn, and lesser variants on a sixth.
+                let every = match (at, way) {
+                    (0, 0) => 2,
+                    (0, _) => 4,
+                    _ => 6,
+                };
                 let combination =
                     Combination { dtype, options, share: Share::of(at + turn + way + i), every };
                 of_combination(label, device, combination, variant, trials);

@@ -37,11 +37,11 @@ const GRAPH: [(&str, &[&str]); 21] = [
 /// What tests, examples and benches of a crate may name beyond that, and what is below it: the suite,
 /// and a device for code that is generic over devices.
 const DEV: [(&str, &[&str]); 8] = [
-    ("spmv-cpu", &["spmv-conformance"]),
+    ("spmv-cpu", &["spmv-exec"]),
     ("spmv-cuda", &["spmv-conformance"]),
     ("spmv-opencl", &["spmv-conformance"]),
     ("spmv-wgpu", &["spmv-conformance"]),
-    ("spmv-exec", &["spmv-cpu"]),
+    ("spmv-exec", &["spmv-cpu", "spmv-conformance"]),
     ("spmv-hetero", &["spmv-cpu"]),
     ("spmv", &["spmv-conformance"]),
     ("spmv-mpi", &["spmv-conformance", "spmv-solvers"]),

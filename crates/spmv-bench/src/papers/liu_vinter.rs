@@ -33,14 +33,14 @@ pub(super) const PAPER: Paper = Paper {
             id: "figure-3",
             title: "the worked example: 12 rows, 48 nonzeros",
             section: "page 6, section 3.2",
-            how: How::Tests(&[("spmv-fixup", "the_papers_worked_example"), ("spmv-cpu", "figure_3")]),
+            how: How::Tests(&[("spmv-fixup", "the_papers_worked_example"), ("spmv-exec", "figure_3")]),
             reason: "",
         },
         Item {
             id: "algorithm-1",
             title: "the speculative stage, and the carries that the host adds",
             section: "page 13, appendix A",
-            how: How::Tests(&[("spmv-cpu", "spec_segsum")]),
+            how: How::Tests(&[("spmv-exec", "spec_segsum")]),
             reason: "",
         },
         Item {

@@ -24,7 +24,7 @@ pub(super) const PAPER: Paper = Paper {
             id: "figure-1",
             title: "CSR, ELL and DIA",
             section: "page 591",
-            how: How::Tests(&[("spmv-cpu", "csr_scalar"), ("spmv-cpu", "ell"), ("spmv-cpu", "dia")]),
+            how: How::Tests(&[("spmv-exec", "csr_scalar"), ("spmv-exec", "ell"), ("spmv-exec", "dia")]),
             reason: "",
         },
         Item {

@@ -38,10 +38,10 @@ fn a_run_allocates_nothing() {
                 // The least of a few counts: rayon's own queues grow now and then, a run's memory would every time.
                 let mut count = || {
                     let region = Region::new(COUNTED);
-                    (0..20).for_each(|i| run(f32::from(u8::from(i % 2 == 0))));
+                    (0..10).for_each(|i| run(f32::from(u8::from(i % 2 == 0))));
                     region.change().allocations
                 };
-                (0..4).map(|_| count()).min()
+                (0..3).map(|_| count()).min()
             });
             assert_eq!(count, Some(0), "{algorithm} {fixup:?}");
         }

@@ -77,13 +77,14 @@ fn main() {
     let mut trials = suite(variants());
     // Verbs fail on the CPU as it is, with copies of the host's slices, and with a memory of its own.
     let of_memory = if is_full() { ALGORITHMS } else { of_memory() };
-    for (label, mask, algorithms) in [
+    let devices = [
         ("default", Mask::default(), ALGORITHMS),
         ("staged", Mask { no_host_pointers: true, ..Mask::default() }, of_memory),
         ("discrete", Mask { discrete: true, ..Mask::default() }, ALGORITHMS),
-    ] {
+    ];
+    for (at, (label, mask, algorithms)) in devices.into_iter().enumerate() {
         let opened = Cpu::open(Options { mask, ..Options::default() });
-        trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, (Share::all(), 1)));
+        trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, (Share::of(at), 3)));
     }
     trials.extend(auto::trials());
     run(trials, None);
