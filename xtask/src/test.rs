@@ -285,7 +285,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Builds every test; then runs all but [`SUITES`], one after the other, then those, then doc-tests.
+    /// Builds every test; then runs all but [`SUITES`], one after the other, next to the doc-tests, many of which wait for one compiler;
+    /// then the suites.
     fn every(&self, metadata: &Metadata) -> anyhow::Result<()> {
         // Not nextest, which starts a process for each of the suites' thousands of cases, and has no doc-tests.
         let tests = metadata.packages.iter().flat_map(|package| &package.targets).filter(|target| {
@@ -300,18 +301,21 @@ impl Run<'_> {
         let others: Vec<&str> = others.collect();
         let suites: Vec<[&str; 2]> = suites.into_iter().map(|suite| ["--test", suite]).collect();
         crate::command::succeed(self.cargo().arg("--no-run").args(&others).args(suites.as_flattened()))?;
-        crate::command::succeed(self.cargo().args(&others))?;
+        let mut documents = self.cargo();
+        documents.arg("--doc");
+        let mut programs = self.cargo();
+        programs.args(&others);
+        at_once(documents, programs)?;
         let mut of_suites = suites.iter().map(|suite| {
             let mut cargo = self.cargo();
             cargo.args(suite);
             cargo
         });
         match (of_suites.next(), of_suites.next()) {
-            (Some(first), Some(second)) => at_once(first, second)?,
-            (Some(mut one), None) => crate::command::succeed(&mut one)?,
-            _ => {}
+            (Some(first), Some(second)) => at_once(first, second),
+            (Some(mut one), None) => crate::command::succeed(&mut one),
+            _ => Ok(()),
         }
-        crate::command::succeed(self.cargo().arg("--doc"))
     }
 
     /// `cargo test` of the workspace.
