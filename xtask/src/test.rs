@@ -267,7 +267,7 @@ pub(crate) fn mpi_feature() -> anyhow::Result<Option<&'static str>> {
     Ok(matches!(needs.found_or_installed()?, State::Ok(_)).then_some(MPI_FEATURE))
 }
 
-/// The conformance suites whose drivers compile kernels, each on one core: these two run side by side.
+/// The conformance suites whose drivers compile kernels, each on one core.
 const SUITES: [&str; 2] = ["conformance-opencl", "conformance-wgpu"];
 
 /// How the suite of a backend is called that may be absent. It is not built where it is: every trial of it would be skipped, and each suite
@@ -285,8 +285,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Builds every test; then runs all but [`SUITES`], one after the other, next to the doc-tests, many of which wait for one compiler;
-    /// then the suites.
+    /// Builds every test; then runs all but [`SUITES`], one after the other, next to the doc-tests, whose compiler has one thread; then
+    /// those.
     fn every(&self, metadata: &Metadata) -> anyhow::Result<()> {
         // Not nextest, which starts a process for each of the suites' thousands of cases, and has no doc-tests.
         let tests = metadata.packages.iter().flat_map(|package| &package.targets).filter(|target| {
@@ -301,17 +301,14 @@ impl Run<'_> {
         let others: Vec<&str> = others.collect();
         let suites: Vec<[&str; 2]> = suites.into_iter().map(|suite| ["--test", suite]).collect();
         crate::command::succeed(self.cargo().arg("--no-run").args(&others).args(suites.as_flattened()))?;
-        let mut documents = self.cargo();
-        documents.arg("--doc");
-        let mut programs = self.cargo();
-        programs.args(&others);
-        at_once(documents, programs)?;
-        let mut of_suites = suites.iter().map(|suite| {
+        let with = |arguments: &[&str]| {
             let mut cargo = self.cargo();
-            cargo.args(suite);
+            cargo.args(arguments);
             cargo
-        });
-        match (of_suites.next(), of_suites.next()) {
+        };
+        at_once(with(&others), with(&["--doc"]))?;
+        let mut suites = suites.iter().map(|suite| with(suite));
+        match (suites.next(), suites.next()) {
             (Some(first), Some(second)) => at_once(first, second),
             (Some(mut one), None) => crate::command::succeed(&mut one),
             _ => Ok(()),
@@ -335,16 +332,18 @@ impl Run<'_> {
     }
 }
 
-/// Runs both at once, and prints what the first says when both have ended.
+/// Runs both at once, and prints what the second says when it has ended.
 fn at_once(mut first: Command, mut second: Command) -> anyhow::Result<()> {
-    let child = first.stdout(Stdio::piped()).spawn()?;
-    // The pipe is emptied meanwhile, or a full one would stop the first.
-    let said = std::thread::spawn(|| child.wait_with_output());
-    let second = crate::command::succeed(&mut second);
-    let said = said.join().expect("no panic")?;
-    std::io::stdout().write_all(&said.stdout)?;
-    ensure!(said.status.success(), "{}: {first:?}", said.status);
-    second
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| -> anyhow::Result<()> {
+            let output = second.stderr(Stdio::inherit()).output()?;
+            std::io::stdout().write_all(&output.stdout)?;
+            ensure!(output.status.success(), "{}: {second:?}", output.status);
+            Ok(())
+        });
+        let first = crate::command::succeed(&mut first);
+        first.and(second.join().expect("no panic"))
+    })
 }
 
 impl Args {
