@@ -153,8 +153,9 @@ fn check(context: &Context, method: &str, of: &Archived, a: &Csr<f64>) -> Result
             of.inverse * (residual + rounding(a.nnz()) * of_b),
         )?;
     }
-    // The same recurrences and the same way to stop; a sum in another order may move it across the last step.
-    if method == "conjugate_gradient" && report.iterations.abs_diff(of.iterations) > 1 {
+    // The same recurrences and the same way to stop; sums in another order may move it across the last step, or, after hundreds, a
+    // hundredth of them.
+    if method == "conjugate_gradient" && report.iterations.abs_diff(of.iterations) > 1 + of.iterations / 100 {
         return Err(format!("{} iterations, SciPy's {}", report.iterations, of.iterations).into());
     }
     Ok(())
