@@ -4,10 +4,11 @@
 
 mod stencil;
 
-use spmv::parts::{Peers, Ranges};
+use spmv::parts::Peers;
 use spmv::{Context, Options as Plan};
 use spmv_mpi::{DistMatrix, MpiPeers, OwnRows};
 use spmv_solvers::{ConjugateGradient, Options};
+use stencil::Cube;
 
 fn main() {
     spmv_mpi::run(|peers| {
@@ -18,8 +19,9 @@ fn main() {
 
 fn solve(peers: &MpiPeers, side: u64) -> Result<(), Box<dyn std::error::Error>> {
     let points = side.pow(3);
-    let ranges = Ranges::even(points, peers.size());
-    let rows = stencil::rows(side, ranges.range(peers.rank()))?;
+    let cube = Cube::boxes(side, peers.size());
+    let ranges = cube.ranges()?;
+    let rows = cube.rows(ranges.range(peers.rank()))?;
     let context = peers.context(&Context::auto()?)?;
     let a = DistMatrix::from_local_rows(&context, peers, OwnRows { ranges, rows }, &Plan::default())?;
     if peers.rank() == 0 {

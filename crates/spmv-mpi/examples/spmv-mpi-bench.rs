@@ -20,6 +20,7 @@ use spmv_io::matrix_market::Reader;
 use spmv_mpi::{MpiPeers, OwnRows, Progress, exchange_requests};
 use spmv_partition::LocalRows;
 use spmv_solvers::{ConjugateGradient, Options, Stop};
+use stencil::Cube;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -31,6 +32,9 @@ struct Args {
     /// Points of an edge of the stencil's cube.
     #[arg(long, default_value_t = 60)]
     side: u64,
+    /// Gives each process a slab of the cube, not a box.
+    #[arg(long)]
+    slabs: bool,
     /// Products, of which the median is taken.
     #[arg(long, default_value_t = 50)]
     repeat: usize,
@@ -79,9 +83,14 @@ fn main() {
             time(peers, &args, &name, own, || read_alone(file))?;
         }
         if args.files.is_empty() {
-            let ranges = Ranges::even(args.side.pow(3), peers.size());
-            let rows = stencil::rows(args.side, ranges.range(peers.rank()))?;
-            let whole = || whole(stencil::rows(args.side, 0..args.side.pow(3))?);
+            let whole_cube = Cube::boxes(args.side, 1);
+            let boxes = Cube::boxes(args.side, peers.size());
+            let (cube, ranges) = match args.slabs {
+                true => (&whole_cube, Ranges::even(args.side.pow(3), peers.size())),
+                false => (&boxes, boxes.ranges()?),
+            };
+            let rows = cube.rows(ranges.range(peers.rank()))?;
+            let whole = || whole(whole_cube.rows(0..args.side.pow(3))?);
             time(peers, &args, &format!("stencil {0}^3", args.side), OwnRows { ranges, rows }, whole)?;
         }
         Ok::<(), Failure>(())
