@@ -67,6 +67,8 @@ pub(crate) fn world(cases: &[&str], n: usize) -> Result<End, String> {
     command.args(["-n", &n.to_string()]).arg(program).stdin(Stdio::null()).stdout(sink()?).stderr(sink()?);
     command.env(CASES, cases.join(",")).env(SIZE, n.to_string()).env("RAYON_NUM_THREADS", "1");
     command.env(FOLDER, folder.path());
+    // Where Open MPI has a folder that the launchers of a user share: one that ends removes it while another makes it.
+    command.env("TMPDIR", folder.path());
     // Open MPI refuses root and more processes than cores, and binds the few processes of a small world to one core each.
     for name in
         ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"]
