@@ -76,7 +76,8 @@ fn main() {
     for (at, (label, memory)) in memories.into_iter().enumerate() {
         let opened = open(Some(memory), Mask::default())();
         let algorithms = if is_full() { ALGORITHMS } else { of_memory() };
-        trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, (Share::of(at), 6)));
+        let share = (Share::of(at), if at == 0 { 6 } else { 12 });
+        trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, share));
     }
     // PoCL uses all cores by itself, and PoCL 5 aborts (`pocl_release_dlhandle_cache`) when several threads run
     // kernels while others release theirs.

@@ -26,7 +26,7 @@ const MOST: &[(BackendKind, [f64; 2])] = &[
     (BackendKind::Wgpu, [400.0, 100e3]),
 ];
 
-const CALLS: u32 = 100;
+const CALLS: u32 = 40;
 
 fn of_a_call(mut call: impl FnMut() -> Result<RunStats, Error>) -> Result<[f64; 2], Error> {
     let region = Region::new(COUNTED);

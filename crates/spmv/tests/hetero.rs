@@ -188,6 +188,9 @@ fn of_context(context: &Context) -> spmv::Result<()> {
     let context = context.with_host_cores()?;
     assert!(context.cores().is_some() && context.with_host_cores().is_ok() && context.steering().is_some());
     as_users_have_it::<f32>(&context)?;
+    if !is_full() {
+        return Ok(());
+    }
     if context.caps().storage.contains(Dtype::Bf16) {
         as_users_have_it::<bf16>(&context)?;
     }

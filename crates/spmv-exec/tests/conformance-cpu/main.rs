@@ -84,7 +84,8 @@ fn main() {
     ];
     for (at, (label, mask, algorithms)) in devices.into_iter().enumerate() {
         let opened = Cpu::open(Options { mask, ..Options::default() });
-        trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, (Share::of(at), 3)));
+        let share = (Share::of(at), if at == 0 { 3 } else { 6 });
+        trials.extend(injection::trials(label, opened, tiling(4, 2, 3, 1), algorithms, share));
     }
     trials.extend(auto::trials());
     run(trials, None);
