@@ -41,6 +41,9 @@ enum Command {
     /// Predicts products and conjugate gradients on many devices, from the parts of a matrix and what is measured here.
     #[command(disable_help_flag = true)]
     Scale(workshop::Args),
+    /// Times exchanges of two CUDA devices, and NCCL's.
+    #[command(disable_help_flag = true)]
+    Exchange(workshop::Args),
     /// Times handing matrices over, in products of them, on every device found.
     #[command(disable_help_flag = true)]
     Prepare(workshop::Args),
@@ -72,6 +75,7 @@ fn main() -> anyhow::Result<()> {
         Command::Reproduce(args) => workshop::run("reproduce", &args),
         Command::Partition(args) => workshop::run("partition", &args),
         Command::Scale(args) => workshop::run("scale", &args),
+        Command::Exchange(args) => workshop::run("exchange", &args),
         Command::Prepare(args) => workshop::run("prepare", &args),
         Command::Solve(args) => workshop::run("solve", &args),
         Command::Train(args) => workshop::run("train", &args),

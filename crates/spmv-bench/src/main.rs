@@ -1,4 +1,4 @@
-//! Measures the library: `cargo xtask bench | fit | partition | predict | reproduce | scale | solve | train`.
+//! Measures the library: `cargo xtask bench | exchange | fit | partition | predict | reproduce | scale | solve | train`.
 // Not `forbid`: the vendors' libraries that are compared with are called by their C interfaces.
 #![deny(unsafe_code)]
 
@@ -28,6 +28,8 @@ enum Command {
     Partition(bench::partition::Args),
     /// Predicts products and conjugate gradients on many devices, from the parts of a matrix and what is measured here.
     Scale(bench::scale::Args),
+    /// Times exchanges of two CUDA devices, and NCCL's.
+    Exchange(bench::exchange::Args),
     /// Times handing matrices over, in products of them, on every device found.
     Prepare(bench::prepare::Args),
     /// Times conjugate gradients on every device found.
@@ -45,6 +47,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Predict(args) => model::predict(&args)?,
         Command::Partition(args) => bench::partition::run(&args)?,
         Command::Scale(args) => bench::scale::run(&args)?,
+        Command::Exchange(args) => bench::exchange::run(&args)?,
         Command::Prepare(args) => bench::prepare::run(&args)?,
         Command::Solve(args) => bench::solve::run(&args)?,
         #[cfg(feature = "train")]

@@ -6,6 +6,7 @@ mod compare;
 pub(crate) mod comparison;
 pub(crate) mod devices;
 pub(crate) mod entrant;
+pub(crate) mod exchange;
 pub(crate) mod files;
 pub(crate) mod hetero;
 pub(crate) mod html;

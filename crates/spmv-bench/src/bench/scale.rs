@@ -12,7 +12,7 @@ use spmv_io::generate;
 use spmv_partition::scale::{Arrangement, Curve, Machine, Scaling, Times, Work};
 use spmv_partition::{Traffic, near_cube, poisson_3d};
 
-use self::calibrate::{InTurn, VALUE_BYTES};
+use self::calibrate::{Measured, VALUE_BYTES};
 use self::report::{Bounds, Check, Compared, OfCurve, OfMatrix, Point, Rate, Report, Scaled};
 use super::devices::Target;
 use super::inputs::Loaded;
@@ -116,7 +116,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 fn made(args: &Args) -> anyhow::Result<Report> {
     let stop = Stop::at_interrupt()?;
+    // The first is opened by itself, for an error that says why it does not open.
     let context = Context::with(args.calibrate)?;
+    let (all, _) = Context::every(&[args.calibrate]);
+    let devices: Vec<Context> = std::iter::once(context.clone()).chain(all.into_iter().skip(1)).collect();
     let target = Target::new(context, args.calibrate.to_string());
     if let Some(why) = target.obstacle(Dtype::F64, Cache::Warm) {
         anyhow::bail!("{why}");
@@ -124,11 +127,11 @@ fn made(args: &Args) -> anyhow::Result<Report> {
     let matrices = args.matrix.iter().map(|matrix| {
         let Loaded { name: matrix, twin, matrix: a } = input(matrix)?.load()?;
         let name = name(&matrix, twin);
-        strong(args, &target.context, &name, &a, stop).context(name)
+        strong(args, &devices, &name, &a, stop).context(name)
     });
     Ok(Report {
         matrices: matrices.collect::<anyhow::Result<_>>()?,
-        weak: weak(args, &target.context, stop)?,
+        weak: weak(args, &devices, stop)?,
         device: target.context.caps().name.clone(),
         machine: super::machine(),
         commit: super::commit(),
@@ -137,11 +140,17 @@ fn made(args: &Args) -> anyhow::Result<Report> {
 }
 
 /// A given matrix on more and more devices.
-fn strong(args: &Args, context: &Context, name: &str, a: &Csr<f64>, stop: &Stop) -> anyhow::Result<OfMatrix> {
+fn strong(
+    args: &Args,
+    devices: &[Context],
+    name: &str,
+    a: &Csr<f64>,
+    stop: &Stop,
+) -> anyhow::Result<OfMatrix> {
     let (rows, cols) = (a.n_rows(), a.n_cols());
     ensure!(rows == cols, "{rows} rows and {cols} columns: only square matrices have x in the ranges of y");
     ensure!(rows > 0, "no rows: there is nothing to give to devices");
-    let (here, in_turn) = measured(args, context, a, stop)?;
+    let (here, checked) = measured(args, devices, a, stop)?;
     let (taken, left_out): (Vec<u32>, Vec<u32>) = counts(args).into_iter().partition(|n| *n as usize <= rows);
     let traffic = |n: &u32| {
         stop.check()?;
@@ -149,13 +158,13 @@ fn strong(args: &Args, context: &Context, name: &str, a: &Csr<f64>, stop: &Stop)
     };
     let traffic = taken.iter().map(traffic).collect::<anyhow::Result<Vec<_>>>()?;
     let curve = of_curve(Scaling::Strong, "strong".into(), &machine(args, &here), &traffic, left_out);
-    of_matrix(args, name.to_owned(), a, &here, vec![curve], &in_turn)
+    of_matrix(args, name.to_owned(), a, &here, vec![curve], &checked)
 }
 
 /// A cube of points for each device: stacked in slabs, and in boxes.
-fn weak(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<OfMatrix> {
+fn weak(args: &Args, devices: &[Context], stop: &Stop) -> anyhow::Result<OfMatrix> {
     let a = generate::laplacian_3d(args.side as usize)?;
-    let (here, in_turn) = measured(args, context, &a, stop)?;
+    let (here, checked) = measured(args, devices, &a, stop)?;
     let machine = machine(args, &here);
     let points = [u64::from(args.side); 3];
     let curve = |scaling: &str, grid: fn(u64) -> [u64; 3]| {
@@ -164,17 +173,17 @@ fn weak(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<OfMatrix>
         of_curve(Scaling::Weak, scaling.into(), &machine, &traffic, vec![])
     };
     let curves = vec![curve("weak (slabs)", |n| [1, 1, n]), curve("weak (boxes)", near_cube)];
-    of_matrix(args, format!("3-D Laplacian, {0} x {0} x {0} points", args.side), &a, &here, curves, &in_turn)
+    of_matrix(args, format!("3-D Laplacian, {0} x {0} x {0} points", args.side), &a, &here, curves, &checked)
 }
 
 fn measured(
     args: &Args,
-    context: &Context,
+    devices: &[Context],
     a: &Csr<f64>,
     stop: &Stop,
-) -> anyhow::Result<(Machine, Vec<InTurn>)> {
+) -> anyhow::Result<(Machine, Vec<Measured>)> {
     let options = spmv::Options { algorithm: args.algorithm, ..spmv::Options::default() };
-    calibrate::measure(context, (a, &options), args.repeat.map(|n| n as usize), stop)
+    calibrate::measure(devices, (a, &options), args.repeat.map(|n| n as usize), stop)
 }
 
 /// Numbers of devices, ascending, each once; one among them.
@@ -290,18 +299,24 @@ fn of_matrix(
     a: &Csr<f64>,
     here: &Machine,
     curves: Vec<OfCurve>,
-    in_turn: &[InTurn],
+    measured: &[Measured],
 ) -> anyhow::Result<OfMatrix> {
-    let check = |of: &InTurn| -> anyhow::Result<Check> {
-        // As a context of several devices divides rows, and without what was given: nothing is sent over a network here, and the rates
-        // of another device are not this one's.
-        let predicted = here.times(&By::Nonzeros.traffic(a, of.parts)?, Arrangement::InTurn);
+    // Of what was given only the network: the rates of another device are not this one's.
+    let Machine { message_s, link_bytes_s, reduction_s, .. } = machine(args, here);
+    let own = Machine { message_s, link_bytes_s, reduction_s, ..*here };
+    let check = |of: &Measured| -> anyhow::Result<Check> {
+        // As a context of several devices divides rows.
+        let predicted = own.times(&By::Nonzeros.traffic(a, of.parts)?, of.arrangement);
         let compared = |measured_s, of| Compared { measured_s, predicted_s: predicted.seconds(of) };
         let (product, iteration) =
             (compared(of.product_s, Work::Product), compared(of.iteration_s, Work::Iteration));
-        Ok(Check { parts: of.parts, algorithm: of.algorithm.to_string(), product, iteration })
+        let arrangement = match of.arrangement {
+            Arrangement::InTurn => "one device, in turn",
+            Arrangement::Together => "a device each",
+        };
+        Ok(Check { parts: of.parts, arrangement, algorithm: of.algorithm.to_string(), product, iteration })
     };
-    let checks = in_turn.iter().map(check).collect::<anyhow::Result<_>>()?;
+    let checks = measured.iter().map(check).collect::<anyhow::Result<_>>()?;
     Ok(OfMatrix { name, rows: a.n_rows(), nonzeros: a.nnz(), rates: sources(args, here), curves, checks })
 }
 
@@ -358,7 +373,7 @@ mod tests {
         for line in ["strong scaling", "no rows for 16384 devices", "given", "measured", "Assumptions"] {
             assert!(printed.contains(line), "{line} in\n{printed}");
         }
-        let is_header = |line: &str| line.contains("parts in turn") && line.contains("algorithm");
+        let is_header = |line: &str| line.contains("parts") && line.contains("algorithm");
         assert!(printed.lines().any(is_header), "{printed}");
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["matrices"][0]["curves"][0]["points"][3]["devices"], 8192);

@@ -17,12 +17,15 @@ mod facade;
 mod flush;
 mod matrix_cache;
 mod measurement;
+#[allow(unsafe_code)]
+mod nccl;
 mod race;
 mod solve;
 mod table;
 mod variant;
 
 pub(crate) use matrix_cache::MatrixCache;
+pub(crate) use nccl::{Nccl, OfEach};
 pub(crate) use solve::CudaSolver;
 pub(crate) use table::text;
 

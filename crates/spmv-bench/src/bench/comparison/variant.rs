@@ -48,6 +48,7 @@ pub(super) const CUBLAS: [&str; 4] =
     ["libcublas.so.13", "libcublas.so.12", "libcublas.so", "cublas64_13.dll"];
 pub(super) const CUSPARSE: [&str; 4] =
     ["libcusparse.so.12", "libcusparse.so.13", "libcusparse.so", "cusparse64_12.dll"];
+pub(super) const NCCL: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
 
 /// Folders of a toolkit that the loader may not know.
 const FOLDERS: [&str; 2] = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"];

@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use spmv::{Context, Csr, DeviceScalar, Matrix, Queue, Vector, plan::Algorithm};
 use spmv_partition::PartTraffic;
-use spmv_partition::scale::{Machine, product_bytes, staged_bytes, vector_bytes};
+use spmv_partition::scale::{Arrangement, Machine, product_bytes, staged_bytes, vector_bytes};
 
 use super::super::measure::{Eviction, Run, interleave};
 use super::super::report::Cache;
@@ -13,17 +13,20 @@ use super::super::stop::Stop;
 const OPERATIONS: usize = 8;
 /// Values that each of two parts needs of the other, where bytes per second of an exchange are measured.
 const EXCHANGED: usize = 1 << 16;
-/// How often a context is named where predictions are checked.
-pub(super) const CHECKED: [usize; 3] = [1, 2, 4];
+/// How often a device is named where predictions are checked.
+pub(super) const IN_TURN: [usize; 3] = [1, 2, 4];
+/// How many devices are one context where predictions are checked, as far as there are as many.
+const TOGETHER: [usize; 3] = [2, 4, 8];
 /// So small a factor that an iteration repeated for ever changes no magnitude, and so large that nothing underflows.
 const TINY: f64 = 1e-30;
 /// Bytes of an `f64`.
 pub(super) const VALUE_BYTES: u64 = 8;
 
-/// What a context of one device that is named several times took.
+/// What a context of several devices took, or of one that is named several times.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InTurn {
+pub(super) struct Measured {
     pub(super) parts: usize,
+    pub(super) arrangement: Arrangement,
     pub(super) algorithm: Algorithm,
     pub(super) product_s: f64,
     pub(super) iteration_s: f64,
@@ -44,25 +47,28 @@ struct Seconds {
     reduction: f64,
 }
 
-/// Times everything in turns, so that noise is the same for all. Some seconds.
+/// Times everything in turns, so that noise is the same for all. Some seconds. Rates are those of the first device.
 ///
 /// # Errors
 /// If the matrix is too small to be told from the start of an operation, if a device fails, and when stopped.
 pub(super) fn measure(
-    context: &Context,
+    devices: &[Context],
     (a, options): (&Csr<f64>, &spmv::Options),
     repeat: Option<usize>,
     stop: &Stop,
-) -> anyhow::Result<(Machine, Vec<InTurn>)> {
+) -> anyhow::Result<(Machine, Vec<Measured>)> {
+    let context = &devices[0];
     let named = |times: usize| Context::devices(&vec![context.clone(); times]);
     let (one, two) = (context.prepare_with(a, options)?, named(2)?);
     let few = two.prepare(&swap(1)?)?;
     let of_many = swap(EXCHANGED)?;
     let (many, alone) = (named(2)?.prepare(&of_many)?, context.prepare(&of_many)?);
-    let in_turn = CHECKED
-        .iter()
-        .map(|times| Ok(named(*times)?.prepare_with(a, options)?))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let in_turn = IN_TURN.map(|times| (Arrangement::InTurn, vec![context.clone(); times]));
+    let together = TOGETHER.iter().filter_map(|n| Some((Arrangement::Together, devices.get(..*n)?.to_vec())));
+    let checked = in_turn.into_iter().chain(together).map(|(arrangement, devices)| {
+        Ok((arrangement, devices.len(), Context::devices(&devices)?.prepare_with(a, options)?))
+    });
+    let checked = checked.collect::<anyhow::Result<Vec<_>>>()?;
     let mut runs = vec![
         start(context)?,
         product(&one)?,
@@ -72,15 +78,16 @@ pub(super) fn measure(
         product(&alone)?,
         reduction(&two)?,
     ];
-    for a in &in_turn {
+    for (.., a) in &checked {
         runs.extend([product(a)?, iteration(a, true)?]);
     }
     let spreads = interleave(&mut runs, Cache::Warm, repeat, &Eviction::none(), stop)?;
     let seconds: Vec<f64> = spreads.iter().map(|spread| spread.median / 1e6 / OPERATIONS as f64).collect();
     let [start, product, vectors, few, many, alone, reduction] = std::array::from_fn(|at| seconds[at]);
     let rates = rates(a, Seconds { start, product, vectors, few, many, alone, reduction })?;
-    let checked = CHECKED.iter().zip(&in_turn).zip(seconds[7..].chunks_exact(2)).map(|((parts, a), of)| {
-        InTurn { parts: *parts, algorithm: a.plan().algorithm, product_s: of[0], iteration_s: of[1] }
+    let checked = checked.iter().zip(seconds[7..].chunks_exact(2)).map(|((arrangement, parts, a), of)| {
+        let algorithm = a.plan().algorithm;
+        Measured { parts: *parts, arrangement: *arrangement, algorithm, product_s: of[0], iteration_s: of[1] }
     });
     Ok((rates, checked.collect()))
 }

@@ -11,7 +11,8 @@ start one after another, and leave while its local product runs; they share no l
 and sums; vectors and matrices are of f64.
 Received: values of x, by the part that receives most. Imbalance: the most nonzeros of a part over their mean. Exchange: messages,
 hidden as far as the local product takes longer. Speed-up of weak scaling: work done in the same time.
-Check: a context of the one device, named so often, does its parts one after another; predicted as their sum, with measured rates. The
+Check: a context of the one device, named so often, does its parts one after another; predicted as their sum. Where there are several
+devices, contexts of a device for each part too, predicted with the network that is given. The rates are those measured here. The
 algorithm is the first part's: where it is not that of one part, rates of products differ, and --algorithm keeps one.
 ";
 
@@ -38,7 +39,8 @@ fn of_matrix(out: &mut impl Write, matrix: &OfMatrix) -> anyhow::Result<()> {
         of_curve(out, name, curve)?;
     }
     let header = [
-        "parts in turn",
+        "parts",
+        "on",
         "algorithm",
         "product, us",
         "predicted",
@@ -124,7 +126,8 @@ fn point(point: &Point) -> Vec<String> {
 fn check(check: &Check) -> Vec<String> {
     let compared = |of: &Compared| [us(of.measured_s), us(of.predicted_s), format!("{:.2}", of.ratio())];
     let (product, iteration) = (compared(&check.product), compared(&check.iteration));
-    [check.parts.to_string(), check.algorithm.clone()].into_iter().chain(product).chain(iteration).collect()
+    let of = [check.parts.to_string(), check.arrangement.to_owned(), check.algorithm.clone()];
+    of.into_iter().chain(product).chain(iteration).collect()
 }
 
 #[cfg(test)]

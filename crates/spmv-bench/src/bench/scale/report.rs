@@ -81,6 +81,8 @@ pub(super) struct Bounds {
 #[derive(Debug, Serialize)]
 pub(super) struct Check {
     pub(super) parts: usize,
+    /// Whether each part has a device of its own, or one after another the same.
+    pub(super) arrangement: &'static str,
     /// What multiplies in the first part: a small part may take another algorithm than the whole matrix.
     pub(super) algorithm: String,
     pub(super) product: Compared,
