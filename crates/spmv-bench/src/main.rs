@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod bench;
+mod memory;
 mod model;
 mod papers;
 mod precision;

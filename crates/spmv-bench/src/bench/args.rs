@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use spmv::{BackendKind, Dtype, plan::Algorithm};
 
 use super::report::Cache;
+use super::suites::SuiteArgs;
 use super::{files, tiling};
 
 /// `cargo xtask bench`.
@@ -14,9 +15,8 @@ pub(crate) struct Args {
     /// Matrix Market files to multiply.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub(super) matrix: Vec<PathBuf>,
-    /// The 20 matrices of Liu & Vinter's Table 3; 17 of them are twins.
-    #[arg(long)]
-    pub(super) suite: bool,
+    #[command(flatten)]
+    pub(super) suites: SuiteArgs,
     /// The 20 matrices of Tan et al.'s Tables 3 and 4; 19 of them are twins, unless --suite-dir has the originals.
     #[arg(long, conflicts_with = "suite")]
     pub(super) tan_2019: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", conflicts_with_all = ["suite", "suite_dir", "tan_2019"],
         value_parser = clap::value_parser!(u32).range(1..=1200))]
     pub(super) millions: Option<u32>,
-    /// A folder of .mtx files that replace suite matrices of the same name; implies --suite, unless --tan-2019 is given.
+    /// A folder of .mtx files that replace suite matrices of the same name; implies `--suite twins`, unless --suite or --tan-2019 is given.
     #[arg(long, value_name = "DIR")]
     pub(super) suite_dir: Option<PathBuf>,
     /// Backends, with all their devices; all that open, without it.
@@ -157,6 +157,7 @@ fn algorithms(names: &[String], variant: Variant) -> anyhow::Result<Vec<Algorith
 pub(super) mod tests {
     use clap::Parser;
 
+    use super::super::suites::Suite;
     use super::*;
 
     #[derive(Parser)]
@@ -185,6 +186,32 @@ pub(super) mod tests {
         assert_eq!(caches("bench --peers"), [Cache::Warm, Cache::Cold]);
         assert_eq!([caches("bench --warm"), caches("bench --cold")], [[Cache::Warm], [Cache::Cold]]);
         assert_eq!(parse("bench --peers").unwrap().caches(), [Cache::Warm]);
+    }
+
+    #[test]
+    fn a_suite_has_a_name_or_is_that_of_the_twins() {
+        let of = |line| {
+            let SuiteArgs { suite, max_nnz } = parse(line).unwrap().suites;
+            (suite, max_nnz)
+        };
+        assert_eq!(of("bench"), (None, None));
+        for line in
+            ["bench --suite", "bench --suite twins", "bench --suite --peers", "bench --suite --matrix a.mtx"]
+        {
+            assert_eq!(of(line), (Some(Suite::Twins), None), "{line}");
+        }
+        assert_eq!(of("bench --suite classes --peers"), (Some(Suite::Classes), None));
+        assert_eq!(of("bench --suite=all --max-nnz 1e8"), (Some(Suite::All), Some(100_000_000)));
+        assert!(parse("bench --suite --peers").unwrap().peers);
+        for wrong in [
+            "bench --suite cant",
+            "bench --max-nnz 1e8",
+            "bench --suite --max-nnz few",
+            "bench --suite --millions 1",
+            "bench --suite classes --tan-2019",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

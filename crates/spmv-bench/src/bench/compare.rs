@@ -1,13 +1,12 @@
-//! The algorithms of one device against each other, over the suite's regular and irregular matrices too, and the devices
-//! of one run.
+//! The algorithms of one device against each other, over the sets of the suites too, and the devices of one run.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use spmv::plan::Algorithm;
-use spmv_io::suite::{Class, ENTRIES, find};
 
 use super::report::{Report, Row, arithmetic_mean, geometric_mean};
+use super::sets;
 use super::text::{aligned, cold};
 
 /// Algorithms that the others are set against.
@@ -136,41 +135,20 @@ fn regret(rows: &[&Row]) -> Option<String> {
 
 /// A line for each other algorithm that ran on the same matrices.
 fn table(rows: &[&Row], ours: Algorithm) -> Option<comfy_table::Table> {
-    let sets = sets(rows);
-    let header = std::iter::once(String::new()).chain(sets.iter().map(|(title, _)| title.clone())).collect();
+    let sets = sets::of(rows.iter().map(|row| &*row.matrix));
+    let header = std::iter::once(String::new()).chain(sets.iter().map(|set| set.title.clone())).collect();
     let mut lines = Vec::new();
     for other in Algorithm::ALL.iter().copied().filter(|other| *other != ours) {
         let ratios = ratios(rows, ours, other);
         if ratios.is_empty() {
             continue;
         }
-        let cells = sets.iter().map(|(_, is_in)| {
-            cell(&ratios.iter().copied().filter(|(matrix, _)| is_in(matrix)).collect::<Vec<_>>())
+        let cells = sets.iter().map(|set| {
+            cell(&ratios.iter().copied().filter(|(matrix, _)| set.contains(matrix)).collect::<Vec<_>>())
         });
         lines.push(std::iter::once(other.to_string()).chain(cells).collect());
     }
     (!lines.is_empty()).then(|| aligned(header, lines))
-}
-
-/// A set of matrices: its title, and which are in it.
-type Set = (String, fn(&str) -> bool);
-
-/// All matrices; where the whole suite ran, its two classes too.
-fn sets(rows: &[&Row]) -> Vec<Set> {
-    let mut names: Vec<&str> = rows.iter().map(|r| r.matrix.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let mut sets: Vec<Set> = vec![(format!("all {}", names.len()), |_| true)];
-    if ENTRIES.iter().all(|e| names.contains(&e.name)) {
-        let count = |class| ENTRIES.iter().filter(|e| e.class == class).count();
-        sets.push((format!("{} irregular", count(Class::Irregular)), |m| class(m) == Some(Class::Irregular)));
-        sets.push((format!("{} regular", count(Class::Regular)), |m| class(m) == Some(Class::Regular)));
-    }
-    sets
-}
-
-fn class(matrix: &str) -> Option<Class> {
-    find(matrix).map(|e| e.class)
 }
 
 /// Time of `other` over that of `ours`, for each matrix that both multiplied rightly.
@@ -200,6 +178,8 @@ fn cell(ratios: &[(&str, f64)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use spmv_io::suite::{Class, ENTRIES, find};
+
     use super::super::html::tests::sample;
     use super::super::report::{Device, Spread};
     use super::*;
@@ -235,7 +215,7 @@ mod tests {
     fn the_whole_suite_is_split_by_class() {
         let names = ENTRIES.map(|e| e.name);
         let report = report(&names, |matrix, algorithm| {
-            let irregular = class(matrix) == Some(Class::Irregular);
+            let irregular = find(matrix).unwrap().class == Class::Irregular;
             if irregular && algorithm == Algorithm::CsrScalar { 100.0 } else { 1.0 }
         });
         let text = text(&report);

@@ -4,14 +4,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use spmv::Csr;
+use spmv_io::classes;
 use spmv_io::generate;
 use spmv_io::matrix_market::{Field, Reader};
 use spmv_io::suite::{self, Entry};
+
+use super::suites::{Suite, SuiteArgs, Taken};
 
 /// A matrix to be read or generated when its turn comes.
 pub(crate) enum Input {
     File(PathBuf),
     Suite { entry: &'static Entry, dir: Option<PathBuf> },
+    OfClass(&'static classes::Entry),
     Generated { class: Class, millions: u32 },
 }
 
@@ -59,16 +63,29 @@ pub(crate) struct Loaded {
 /// Suite matrices of a bench without arguments: one regular, one irregular.
 const DEFAULT_SUITE: [&str; 2] = ["cant", "dc2"];
 
-/// What the arguments name; without any, the matrices in `tests/data` and two of the suite.
-pub(crate) fn select(files: &[PathBuf], suite: bool, suite_dir: Option<&Path>) -> anyhow::Result<Vec<Input>> {
-    let of_suite = |entry| Input::Suite { entry, dir: suite_dir.map(Path::to_owned) };
-    let mut inputs: Vec<Input> = files.iter().cloned().map(Input::File).collect();
-    if suite || suite_dir.is_some() {
-        inputs.extend(suite::ENTRIES.iter().map(of_suite));
+/// What the arguments name, and a sentence on what of it is left out; without any, the default.
+pub(crate) fn select(
+    files: &[PathBuf],
+    suites: SuiteArgs,
+    suite_dir: Option<&Path>,
+) -> anyhow::Result<(Vec<Input>, Vec<String>)> {
+    let suite = suites.suite.or(suite_dir.is_some().then_some(Suite::Twins));
+    let Taken { twins, classes, left_out } = SuiteArgs { suite, ..suites }.taken();
+    if suite.is_none() {
+        return Ok((files_or_default(files)?, left_out));
     }
+    let files = files.iter().cloned().map(Input::File);
+    let twins = twins.into_iter().map(|entry| Input::Suite { entry, dir: suite_dir.map(Path::to_owned) });
+    Ok((files.chain(twins).chain(classes.into_iter().map(Input::OfClass)).collect(), left_out))
+}
+
+/// Files; without any, the matrices in `tests/data` and two of the suite.
+pub(crate) fn files_or_default(files: &[PathBuf]) -> anyhow::Result<Vec<Input>> {
+    let mut inputs: Vec<Input> = files.iter().cloned().map(Input::File).collect();
     if inputs.is_empty() {
         inputs.extend(repository_files()?.into_iter().map(Input::File));
-        inputs.extend(DEFAULT_SUITE.iter().filter_map(|name| suite::find(name)).map(of_suite));
+        let entries = DEFAULT_SUITE.iter().filter_map(|name| suite::find(name));
+        inputs.extend(entries.map(|entry| Input::Suite { entry, dir: None }));
     }
     Ok(inputs)
 }
@@ -117,11 +134,12 @@ impl Input {
                 name.split(".mtx").next().unwrap_or(name)
             }
             Input::Suite { entry, .. } => entry.name,
+            Input::OfClass(entry) => entry.name,
             Input::Generated { class, .. } => class.name(),
         }
     }
 
-    /// Reads or generates the matrix; generated ones are kept in the user's cache folder.
+    /// Reads or generates the matrix; twins are kept in the user's cache folder.
     pub(crate) fn load(&self) -> anyhow::Result<Loaded> {
         let name = self.name().to_owned();
         match self {
@@ -138,6 +156,7 @@ impl Input {
                 let loaded = entry.load_from(dir.as_deref(), cache.as_deref())?;
                 Ok(Loaded { name, twin: loaded.twin, matrix: loaded.matrix })
             }
+            Input::OfClass(entry) => Ok(Loaded { name, twin: false, matrix: entry.generate()? }),
             Input::Generated { class, millions } => {
                 Ok(Loaded { name, twin: false, matrix: class.generate(*millions)? })
             }

@@ -20,8 +20,10 @@ pub(crate) mod regular;
 pub(crate) mod report;
 pub(crate) mod runner;
 pub(crate) mod scale;
+mod sets;
 pub(crate) mod solve;
 pub(crate) mod stop;
+pub(crate) mod suites;
 mod sweep;
 mod table;
 pub(crate) mod tan_2019;
@@ -64,10 +66,12 @@ pub(crate) enum Ending {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
     let algorithms = args.algorithms()?;
     let dir = args.suite_dir.as_deref();
-    let mut inputs = match args.millions {
-        Some(n) => args.matrix.iter().cloned().map(Input::File).chain(inputs::generated(n)).collect(),
-        None if args.tan_2019 => inputs::tan_2019(&args.matrix, dir),
-        None => inputs::select(&args.matrix, args.suite, dir)?,
+    let (mut inputs, left_out) = match args.millions {
+        Some(n) => {
+            (args.matrix.iter().cloned().map(Input::File).chain(inputs::generated(n)).collect(), vec![])
+        }
+        None if args.tan_2019 => (inputs::tan_2019(&args.matrix, dir), vec![]),
+        None => inputs::select(&args.matrix, args.suites, dir)?,
     };
     if args.quick {
         inputs.truncate(QUICK_MATRICES);
@@ -92,8 +96,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
         targets.iter().map(|target| target.label.as_str()),
     );
     let (targets, algorithms) = (&targets[..], &algorithms[..]);
-    Bench { args, targets, algorithms, eviction: &eviction, bar: &bar, stop, live: &live }
-        .run(&inputs, gpu, read_gbs)
+    let bench = Bench { args, targets, algorithms, eviction: &eviction, bar: &bar, stop, live: &live };
+    bench.run(&inputs, left_out, gpu, read_gbs)
 }
 
 /// A report without results.
@@ -132,10 +136,12 @@ impl Bench<'_> {
     fn run(
         &self,
         inputs: &[Input],
+        left_out: Vec<String>,
         gpu: Option<anyhow::Result<Gpu>>,
         read_gbs: f64,
     ) -> anyhow::Result<Ending> {
         let mut report = empty(self.targets, self.args, read_gbs);
+        report.left_out.extend(left_out);
         let mut pictures = Vec::new();
         let ended = self.measure_all(inputs, gpu, &mut report, &mut pictures);
         self.bar.finish_and_clear();
@@ -381,7 +387,7 @@ mod tests {
             stop: &stop,
             live: &Live::new(out, &bar, names, ["cpu"].into_iter()),
         };
-        assert_eq!(bench.run(&inputs, None, 1.0).unwrap(), Ending::Interrupted);
+        assert_eq!(bench.run(&inputs, vec![], None, 1.0).unwrap(), Ending::Interrupted);
         let read = |path| std::fs::read_to_string(path).unwrap();
         (text.take(), serde_json::from_str(&read(&json)).unwrap(), read(&html))
     }
@@ -427,7 +433,7 @@ mod tests {
             live: &live,
         };
         let input = Input::File("none.mtx".into());
-        assert_eq!(bench.run(&[input], None, 1.0).unwrap(), Ending::Interrupted);
+        assert_eq!(bench.run(&[input], vec![], None, 1.0).unwrap(), Ending::Interrupted);
         assert_eq!(std::fs::read_to_string(json).unwrap(), "earlier");
     }
 }

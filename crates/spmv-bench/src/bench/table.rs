@@ -1,5 +1,6 @@
 //! The report as a table for terminals.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::Table;
@@ -7,7 +8,7 @@ use comfy_table::Table;
 use super::peers::{MKL, RUST_PEERS};
 use super::report::{Report, Row, geometric_mean, harmonic_mean};
 use super::text::{aligned, cold, name, number, tail};
-use super::{compare, comparison};
+use super::{compare, comparison, sets};
 
 /// Columns before those of peers; those of [`DEVICE`] and [`OVER_ONE`] are left out where no row has such a number.
 const COLUMNS: [&str; 16] = [
@@ -151,45 +152,62 @@ fn ratio_cell(row: &Row, peer: &str) -> String {
     }
 }
 
-/// Means for each way of multiplying: rates harmonic, ratios geometric.
+/// Means for each way of multiplying, over all matrices and over the sets of the suites: rates harmonic, ratios geometric. What `auto`
+/// takes is a way too, where that is several algorithms.
 fn means(text: &mut String, rows: &[&Row]) {
-    let mut ways: Vec<String> = rows.iter().map(|r| way(r)).collect();
-    ways.sort_unstable();
-    ways.dedup();
-    for name in ways {
-        let rows = || rows.iter().filter(|r| way(r) == name);
-        let gflops: Vec<f64> = rows().filter_map(|r| r.gflops).collect();
-        let (Some(harmonic), Some(geometric)) = (harmonic_mean(&gflops), geometric_mean(&gflops)) else {
-            continue;
-        };
-        let _ = write!(
-            text,
-            "{name}: {harmonic:.2} GFlop/s harmonic mean, {geometric:.2} geometric, of {} matrices",
-            gflops.len()
-        );
-        let gbs: Vec<f64> = rows().filter_map(|r| r.gbs).collect();
-        if let Some(mean) = geometric_mean(&gbs) {
-            let _ = write!(text, "; {mean:.1} GB/s (geometric mean)");
+    let mut ways: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
+    let mut picks: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
+    for &row in rows {
+        ways.entry(way(row)).or_default().push(row);
+        let of_auto = picks.entry(format!("{} auto{}", row.on, cold(row.cache))).or_default();
+        // Named twice, as by `--algorithm auto,ipcsr`, a pick counts once.
+        if row.auto && of_auto.iter().all(|pick| pick.matrix != row.matrix) {
+            of_auto.push(row);
         }
-        let ratio = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {
-            let ratios: Vec<f64> = rows().filter_map(|r| of(r)).collect();
-            let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-            geometric_mean(&ratios)
-                .map(|mean| format!("; {mean:.2}x {name} (geometric mean, least {least:.2}x)"))
-        };
-        let to_rust = ratio("the best of sprs, faer, nalgebra-sparse", &|r| r.ratio_to_best(&RUST_PEERS));
-        let to_mkl = ratio("MKL inspector-executor", &|r| r.ratio_to(MKL));
-        let to_one = ratio("one device", &|r| r.over_one);
-        let ratios = [to_rust, to_mkl, to_one].map(Option::unwrap_or_default);
-        let _ = writeln!(text, "{}", ratios.concat());
+    }
+    let is_several = |picks: &[&Row]| picks.iter().any(|pick| pick.algorithm != picks[0].algorithm);
+    ways.extend(picks.into_iter().filter(|(_, picks)| is_several(picks)));
+    let sets = sets::of(rows.iter().map(|row| &*row.matrix));
+    for (name, rows) in &ways {
+        for set in &sets {
+            let rows: Vec<&Row> = rows.iter().copied().filter(|row| set.contains(&row.matrix)).collect();
+            mean(text, &set.label(name), &rows);
+        }
     }
     text.push('\n');
+}
+
+/// A line on the rows, if any has a speed.
+fn mean(text: &mut String, label: &str, rows: &[&Row]) {
+    let gflops: Vec<f64> = rows.iter().filter_map(|r| r.gflops).collect();
+    let (Some(harmonic), Some(geometric)) = (harmonic_mean(&gflops), geometric_mean(&gflops)) else {
+        return;
+    };
+    let _ = write!(
+        text,
+        "{label}: {harmonic:.2} GFlop/s harmonic mean, {geometric:.2} geometric, of {} matrices",
+        gflops.len()
+    );
+    let gbs: Vec<f64> = rows.iter().filter_map(|r| r.gbs).collect();
+    if let Some(mean) = geometric_mean(&gbs) {
+        let _ = write!(text, "; {mean:.1} GB/s (geometric mean)");
+    }
+    let ratio = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {
+        let ratios: Vec<f64> = rows.iter().filter_map(|r| of(r)).collect();
+        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        geometric_mean(&ratios).map(|mean| format!("; {mean:.2}x {name} (geometric mean, least {least:.2}x)"))
+    };
+    let to_rust = ratio("the best of sprs, faer, nalgebra-sparse", &|r| r.ratio_to_best(&RUST_PEERS));
+    let to_mkl = ratio("MKL inspector-executor", &|r| r.ratio_to(MKL));
+    let to_one = ratio("one device", &|r| r.over_one);
+    let ratios = [to_rust, to_mkl, to_one].map(Option::unwrap_or_default);
+    let _ = writeln!(text, "{}", ratios.concat());
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::html::tests::sample;
-    use super::super::report::{Device, Spread};
+    use super::super::report::{Device, PeerTime, Spread};
     use super::*;
 
     #[test]
@@ -211,6 +229,39 @@ mod tests {
         report.rows[1].gbs = Some(10.0);
         let text = text(&report);
         assert!(text.contains("of 2 matrices; 20.0 GB/s (geometric mean)"), "of 40 and 10: {text}");
+    }
+
+    #[test]
+    fn streaming_and_irregular_classes_have_means_of_their_own() {
+        let mut report = sample(&["stencil5-1e5", "rmat-1e5"]);
+        report.rows.retain(|row| row.ok);
+        report.rows[1].gbs = Some(10.0);
+        for (row, us) in report.rows.iter_mut().zip([300.0, 50.0]) {
+            row.peers.insert(MKL.into(), PeerTime { time_us: Some(us), prepare_us: 1.0 });
+        }
+        let text = text(&report);
+        for (set, gbs, mean, least) in [
+            ("", "20.0", "1.22", "0.50"),
+            (", streaming classes", "40.0", "3.00", "3.00"),
+            (", irregular classes", "10.0", "0.50", "0.50"),
+        ] {
+            let line = text.lines().find(|line| line.starts_with(&format!("cpu csr5{set}: "))).unwrap();
+            let expected = format!("{mean}x MKL inspector-executor (geometric mean, least {least}x)");
+            assert!(line.contains(&expected) && line.contains(&format!("{gbs} GB/s")), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_auto_takes_has_a_mean_where_it_is_several_algorithms() {
+        let mut report = sample(&["a", "b"]);
+        report.rows.retain(|row| row.ok);
+        report.rows.iter_mut().for_each(|row| row.auto = true);
+        assert!(!text(&report).contains("cpu auto"), "{}", text(&report));
+        report.rows[1].algorithm = "csr_vector".into();
+        report.rows.push(report.rows[1].clone());
+        assert!(
+            text(&report).contains("cpu auto: 10.00 GFlop/s harmonic mean, 10.00 geometric, of 2 matrices")
+        );
     }
 
     #[test]

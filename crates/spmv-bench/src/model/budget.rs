@@ -1,9 +1,9 @@
 //! How large generated matrices may be.
 
-use std::path::Path;
-
 use spmv::{DeviceCaps, DeviceKind, Dtype};
 use spmv_model::{Format, Spread};
+
+use crate::memory;
 
 /// Shares of the memory that a fit may take of what the host has free, and of a device's own.
 const HOST_SHARE: f64 = 0.8;
@@ -27,7 +27,7 @@ impl Budget {
         // A device that does not say how large it is has at least its largest buffer, if that has a limit.
         let own = caps.memory_bytes.unwrap_or(caps.max_buffer_bytes);
         let device = (caps.kind == DeviceKind::DiscreteGpu && own != u64::MAX).then_some(own);
-        Self { csr, host: host_bytes().unwrap_or(UNKNOWN), device }
+        Self { csr, host: memory::free_bytes().unwrap_or(UNKNOWN), device }
     }
 
     /// Entries of the largest matrix of a format that fits everywhere.
@@ -49,20 +49,6 @@ impl Budget {
         // Row offsets have 32 bits; drawn lengths miss their mean by a little.
         (bytes / entry).min(0.99 * f64::from(u32::MAX)) as u64
     }
-}
-
-/// What the system lets this process have: free memory, and the limit of its control group.
-fn host_bytes() -> Option<u64> {
-    let number = |path: &str| std::fs::read_to_string(Path::new(path)).ok()?.trim().parse::<u64>().ok();
-    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"].map(number);
-    let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
-    limits.into_iter().chain([free]).flatten().min()
-}
-
-/// `MemAvailable` of `/proc/meminfo`, in bytes.
-fn available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -95,11 +81,5 @@ mod tests {
         let padded = H200.max_entries(Format::Ell, Spread::Normal, Dtype::F64);
         assert!(padded < H200.max_entries(Format::Jad, Spread::Normal, Dtype::F64));
         assert!(entries(Budget { host: 1 << 50, device: None, csr: None }) < 1 << 32);
-    }
-
-    #[test]
-    fn free_memory_is_read_in_bytes() {
-        assert_eq!(available("MemTotal:  9 kB\nMemAvailable:   24 kB\n"), Some(24 * 1024));
-        assert_eq!(available("MemTotal:  9 kB\n"), None);
     }
 }

@@ -10,6 +10,7 @@ use super::report;
 use super::scope::Scope;
 use crate::bench::devices;
 use crate::bench::report::Cache;
+use crate::bench::suites::SuiteArgs;
 use crate::bench::{MatrixCache, files, inputs};
 
 /// `cargo xtask predict`.
@@ -18,9 +19,8 @@ pub(crate) struct PredictArgs {
     /// Matrix Market files; those in tests/data and two of the suite, without it.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     matrix: Vec<PathBuf>,
-    /// The 20 matrices of Liu & Vinter's Table 3; 17 of them are twins.
-    #[arg(long)]
-    suite: bool,
+    #[command(flatten)]
+    suites: SuiteArgs,
     /// Writes what was predicted and measured, matrix by matrix.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -31,7 +31,8 @@ pub(crate) struct PredictArgs {
 /// Prints, for each device, type and matrix, times and how far they are from each other.
 pub(crate) fn predict(args: &PredictArgs) -> anyhow::Result<()> {
     let mut found: Vec<Evaluation> = Vec::new();
-    let inputs = inputs::select(&args.matrix, args.suite, None)?;
+    let (inputs, left_out) = inputs::select(&args.matrix, args.suites, None)?;
+    left_out.iter().for_each(|line| println!("{line}"));
     let mut matrix_cache = MatrixCache::new(MatrixCache::CAPACITY_BYTES);
     for (at, input) in inputs.iter().enumerate() {
         matrix_cache.keep(at, input.load()?);

@@ -112,7 +112,7 @@ impl Source {
         let sizes = ROWS.into_iter().flat_map(|n| MEANS.map(|mean| (n, mean)));
         let fits = |(n, mean): &(usize, u32)| n * *mean as usize <= most && 2 * *mean as usize <= *n;
         let families = |(n, mean)| Family::ALL.map(|family| Source::Generated(family, n, mean));
-        let files = inputs::select(&args.matrix, false, None)?.into_iter().map(Source::File);
+        let files = inputs::files_or_default(&args.matrix)?.into_iter().map(Source::File);
         Ok(sizes.filter(fits).flat_map(families).chain(files).collect())
     }
 

@@ -283,7 +283,7 @@ impl Scene<'_> {
     /// # Errors
     /// If a folder cannot be read.
     pub(crate) fn files(&self) -> anyhow::Result<Vec<Input>> {
-        let mut files = inputs::select(&[], false, None)?;
+        let mut files = inputs::files_or_default(&[])?;
         files.retain(|input| matches!(input, Input::File(_)));
         if let Some(folder) = self.originals {
             files.extend(inputs::files_in(folder)?.into_iter().map(Input::File));

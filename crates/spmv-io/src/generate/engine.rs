@@ -270,7 +270,7 @@ fn within(range: &Range<u64>, draw: &mut Draw) -> u64 {
 }
 
 /// Completes the sorted `out` to `len` distinct columns of `range`, in runs that start where `start` says.
-fn distinct(
+pub(super) fn distinct(
     out: &mut Vec<u32>,
     len: usize,
     range: Range<u64>,

@@ -80,29 +80,6 @@ pub fn banded(n: usize, lower: usize, upper: usize, seed: u64) -> Result<Csr<f64
     by_rule(n, n, seed, |row, out| out.extend(band(row).map(|col| col as u32)))
 }
 
-/// The Laplacian of a cube of `side` x `side` x `side` points: 6 for a point, -1 for each of its neighbours. Symmetric and positive
-/// definite. O(points).
-///
-/// ```
-/// let a = spmv_io::generate::laplacian_3d(3)?;
-/// let sum = |row: usize| a.row(row).map(|(_, value)| value).sum::<f64>();
-/// assert_eq!((a.n_rows(), a.nnz(), sum(0), sum(13)), (27, 27 + 2 * 54, 3.0, 0.0));
-/// # Ok::<(), spmv_core::CsrError>(())
-/// ```
-///
-/// # Errors
-/// [`CsrError`](spmv_core::CsrError) where entries are more than 32 bits count.
-pub fn laplacian_3d(side: usize) -> Result<Csr<f64>, spmv_core::CsrError> {
-    let row = |row: usize| {
-        let at = [row / (side * side), row / side % side, row % side];
-        let step = [side * side, side, 1];
-        let before = (0..3).filter(move |d| at[*d] > 0).map(move |d| (row - step[d], -1.0));
-        let after = (0..3).rev().filter(move |d| at[*d] + 1 < side).map(move |d| (row + step[d], -1.0));
-        before.chain([(row, 6.0)]).chain(after).map(|(col, value)| (col as u32, value))
-    };
-    Csr::from_rows(side.pow(3), (0..side.pow(3)).map(row))
-}
-
 /// The `n` x `n` diagonal.
 ///
 /// # Errors
@@ -129,6 +106,36 @@ pub fn fem(
     }
     let len = u32::try_from(len).unwrap_or(u32::MAX);
     from_row_lengths(&vec![len; n], n, ColumnModel::Blocks { block: dof, run: 1, half_width }, seed)
+}
+
+/// Dense blocks on the diagonal, of so many rows and columns each. O(entries), in parallel.
+///
+/// ```
+/// let a = spmv_io::generate::block_diagonal(&[1, 3], 7)?;
+/// assert_eq!((a.n_rows(), a.nnz()), (4, 1 + 9));
+/// assert_eq!(a.row(2).map(|(col, _)| col).collect::<Vec<_>>(), [1, 2, 3]);
+/// # Ok::<(), spmv_io::generate::GenerateError>(())
+/// ```
+///
+/// # Errors
+/// [`GenerateError::TooManyEntries`], [`GenerateError::TooLarge`].
+pub fn block_diagonal(sizes: &[u32], seed: u64) -> Result<Csr<f64>, GenerateError> {
+    let n = sizes.iter().map(|&size| size as usize).sum();
+    if n > u32::MAX as usize {
+        return Err(GenerateError::TooLarge { axis: "rows", n });
+    }
+    let (mut lens, mut firsts) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    for &size in sizes {
+        let first = lens.len() as u32;
+        lens.resize(lens.len() + size as usize, size);
+        firsts.resize(lens.len(), first);
+    }
+    fill_rows(&lens, n, |row, cols, vals, _| {
+        let mut draw = Draw::new(seed, row as u64);
+        for ((col, val), at) in cols.iter_mut().zip(vals).zip(firsts[row]..) {
+            (*col, *val) = (at, draw.value());
+        }
+    })
 }
 
 /// Which neighbours a grid point is joined to, besides itself.
@@ -167,7 +174,12 @@ pub fn grid_3d(
     seed: u64,
 ) -> Result<Csr<f64>, GenerateError> {
     let n = nx.saturating_mul(ny).saturating_mul(nz);
-    by_rule(n, n, seed, |row, out| {
+    by_rule(n, n, seed, neighbours([nx, ny, nz], stencil))
+}
+
+/// The columns of a grid point's row: its own and its neighbours'.
+pub(super) fn neighbours([nx, ny, nz]: [usize; 3], stencil: Stencil) -> impl Fn(usize, &mut Vec<u32>) + Sync {
+    move |row, out| {
         let (x, y, z) = (row % nx, row / nx % ny, row / nx / ny);
         let around = |at: usize, n: usize| at.saturating_sub(1)..(at + 2).min(n);
         for zz in around(z, nz) {
@@ -180,7 +192,7 @@ pub fn grid_3d(
                 }
             }
         }
-    })
+    }
 }
 
 /// A periodic lattice with sides `dims`, the first fastest: every site is joined to itself and its
@@ -289,6 +301,19 @@ fn by_rule(
     seed: u64,
     rule: impl Fn(usize, &mut Vec<u32>) + Sync,
 ) -> Result<Csr<f64>, GenerateError> {
+    by_rules(n_rows, n_cols, rule, |row, _, vals| {
+        let mut draw = Draw::new(seed, row as u64);
+        vals.fill_with(|| draw.value());
+    })
+}
+
+/// As [`by_rule`], with the values that `values(row, columns, values)` sets.
+pub(super) fn by_rules(
+    n_rows: usize,
+    n_cols: usize,
+    rule: impl Fn(usize, &mut Vec<u32>) + Sync,
+    values: impl Fn(usize, &[u32], &mut [f64]) + Sync,
+) -> Result<Csr<f64>, GenerateError> {
     if n_rows > u32::MAX as usize {
         return Err(GenerateError::TooLarge { axis: "rows", n: n_rows });
     }
@@ -302,7 +327,6 @@ fn by_rule(
         scratch.clear();
         rule(row, scratch);
         cols.copy_from_slice(scratch);
-        let mut draw = Draw::new(seed, row as u64);
-        vals.fill_with(|| draw.value());
+        values(row, cols, vals);
     })
 }

@@ -9,7 +9,7 @@ pub(crate) struct MatrixCache {
 }
 
 impl MatrixCache {
-    /// Some GB: the whole suite fits.
+    /// Some GB: all twins fit, or the classes up to 10^7 nonzeros.
     pub(crate) const CAPACITY_BYTES: usize = 4 << 30;
 
     pub(crate) fn new(capacity_bytes: usize) -> Self {

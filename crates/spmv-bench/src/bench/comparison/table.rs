@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::super::report::{Cache, ComparisonRow, ComparisonRun, Report, geometric_mean};
+use super::super::sets::{self, Set};
 use super::super::text::{aligned, name, number};
 
 const COLUMNS: [&str; 11] = [
@@ -110,7 +111,7 @@ impl Pair<'_> {
     }
 }
 
-/// A line for each of our algorithms, and one for the fastest of several.
+/// A line for each of our algorithms, and one for the fastest of several: over all matrices, and over the sets of the suites.
 fn means(text: &mut String, title: &str, pairs: &[Pair<'_>]) {
     let mut names: Vec<&str> = Vec::new();
     for pair in pairs {
@@ -118,9 +119,10 @@ fn means(text: &mut String, title: &str, pairs: &[Pair<'_>]) {
             names.push(pair.ours.name());
         }
     }
+    let sets = sets::of(pairs.iter().map(|pair| &*pair.ours.matrix));
     for &name in &names {
-        let ratios = pairs.iter().filter(|pair| pair.ours.name() == name).filter_map(named_ratio).collect();
-        mean(text, title, name, ratios);
+        let ratios = pairs.iter().filter(|pair| pair.ours.name() == name).filter_map(named_ratio);
+        mean_of_sets(text, title, name, &sets, &ratios.collect::<Vec<_>>());
     }
     if names.len() > 1 {
         let of_matrices = pairs.chunk_by(|a, b| (&a.ours.matrix, a.ours.nnz) == (&b.ours.matrix, b.ours.nnz));
@@ -131,7 +133,8 @@ fn means(text: &mut String, title: &str, pairs: &[Pair<'_>]) {
                 .max_by(f64::total_cmp)
                 .map(|r| (pairs[0].ours.matrix.clone(), r))
         };
-        mean(text, title, "the fastest of ours", of_matrices.filter_map(best).collect());
+        let ratios: Vec<(String, f64)> = of_matrices.filter_map(best).collect();
+        mean_of_sets(text, title, "the fastest of ours", &sets, &ratios);
     }
 }
 
@@ -139,15 +142,23 @@ fn named_ratio(pair: &Pair<'_>) -> Option<(String, f64)> {
     Some((pair.ours.matrix.clone(), pair.ratio()?))
 }
 
-fn mean(text: &mut String, title: &str, name: &str, ratios: Vec<(String, f64)>) {
+fn mean_of_sets(text: &mut String, title: &str, name: &str, sets: &[Set], ratios: &[(String, f64)]) {
+    for set in sets {
+        let of_set = ratios.iter().filter(|(matrix, _)| set.contains(matrix)).cloned().collect();
+        // The matrices that are behind are named once.
+        let behind = if set.is_all() { behind(ratios) } else { String::new() };
+        mean(text, &format!("{title}, {}", set.label(name)), of_set, &behind);
+    }
+}
+
+fn mean(text: &mut String, label: &str, ratios: Vec<(String, f64)>, behind: &str) {
     let values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
     let least = ratios.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     if let (Some(mean), Some((matrix, least))) = (geometric_mean(&values), least) {
         let _ = writeln!(
             text,
-            "{title}, {name}: {mean:.3}x cuSPARSE's best (geometric mean of {}, least {least:.3}x, {matrix}){}",
-            values.len(),
-            behind(&ratios)
+            "{label}: {mean:.3}x cuSPARSE's best (geometric mean of {}, least {least:.3}x, {matrix}){behind}",
+            values.len()
         );
     }
 }
@@ -228,6 +239,24 @@ mod tests {
         assert_eq!(cells("b")[6..9], ["5.00", "default", "0.50"]);
         let mean = "f32, warm, auto: 1.000x cuSPARSE's best (geometric mean of 2, least 0.500x, b); behind on 1: b 0.500x";
         assert!(text.contains(mean), "{text}");
+    }
+
+    #[test]
+    fn classes_have_means_by_streaming_and_by_size() {
+        let of = |matrix: &str, us| {
+            [row(matrix, "spmv/auto", Some(10.0)), row(matrix, "cusparse/default", Some(us))]
+        };
+        let rows = [of("band-1e6", 10.0), of("band-1e8", 20.0), of("rmat-1e6", 5.0)].concat();
+        let text = text(&report(rows));
+        for line in [
+            "f32, warm, auto: 1.000x cuSPARSE's best (geometric mean of 3, least 0.500x, rmat-1e6); behind on 1: rmat-1e6 0.500x",
+            "f32, warm, auto, streaming classes: 1.414x cuSPARSE's best (geometric mean of 2, least 1.000x, band-1e6)",
+            "f32, warm, auto, streaming classes above 20M nonzeros: 2.000x cuSPARSE's best (geometric mean of 1, least 2.000x, band-1e8)",
+            "f32, warm, auto, irregular classes: 0.500x cuSPARSE's best (geometric mean of 1, least 0.500x, rmat-1e6)",
+        ] {
+            assert_eq!(text.lines().filter(|found| *found == line).count(), 1, "{line}: {text}");
+        }
+        assert!(!text.contains("irregular classes up to"), "{text}");
     }
 
     #[test]

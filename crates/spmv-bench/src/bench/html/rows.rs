@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::super::report::{Cache, Report, Row, geometric_mean, harmonic_mean};
+use super::super::sets;
 use super::text::{escape, thousands};
 use super::views::{Series, View, peers, speed};
 
@@ -163,9 +164,12 @@ pub(super) fn summary(out: &mut String, views: &[View<'_>]) {
                 ways.push(Series::of(row));
             }
         }
-        for way in &ways {
-            let rows: Vec<&Row> = view.rows.iter().copied().filter(|r| Series::of(r) == *way).collect();
-            means(out, &format!("{}</th><td>{}", escape(&way.name()), escape(&view.title())), &rows, &peers);
+        let sets = sets::of(view.rows.iter().map(|row| &*row.matrix));
+        for (way, set) in ways.iter().flat_map(|way| sets.iter().map(move |set| (way, set))) {
+            let is_of = |row: &&Row| Series::of(row) == *way && set.contains(&row.matrix);
+            let rows: Vec<&Row> = view.rows.iter().copied().filter(is_of).collect();
+            let (label, title) = (set.label(&way.name()), view.title());
+            means(out, &format!("{}</th><td>{}", escape(&label), escape(&title)), &rows, &peers);
         }
     }
     out.push_str("</tbody>\n</table>\n</div>\n</section>\n");
