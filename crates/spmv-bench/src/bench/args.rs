@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     pub(super) repeat: Option<usize>,
     /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run; then ours against cuSPARSE, if there
-    /// is a CUDA device.
+    /// is a CUDA device. SPMV_CUSPARSE may name several of its libraries: libcusparse.so.12:/folder/of/another.
     #[arg(long)]
     pub(super) peers: bool,
     /// Times spec_segsum under many tilings instead: W and S varied around the planned one, or that of --tiling.
@@ -83,6 +83,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", conflicts_with_all = ["sweep", "hetero", "regular", "census"],
         value_parser = clap::value_parser!(u32).range(2..=64))]
     pub(super) devices: Option<u32>,
+    /// Compares ours with the first library of cuSPARSE on the matrix of this index alone, for the process that started this
+    /// one and reads what it writes.
+    #[arg(long, value_name = "INDEX", requires = "peers", hide = true)]
+    pub(super) compare_one: Option<usize>,
+    /// A contestant that ended an earlier such process, and why.
+    #[arg(long, value_name = "NAME=WHY", requires = "compare_one", hide = true)]
+    pub(super) crashed: Vec<String>,
     /// Takes the first matrices and few runs: a preview, not a measurement.
     #[arg(long)]
     pub(super) quick: bool,
@@ -212,6 +219,15 @@ pub(super) mod tests {
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_process_for_one_comparison_is_asked_for_after_what_was_asked_of_all() {
+        let args = parse("bench --peers --matrix a.mtx --compare-one=3 --crashed=spmvop/alg1=why").unwrap();
+        assert_eq!(
+            (args.compare_one, args.crashed, args.matrix.len()),
+            (Some(3), vec!["spmvop/alg1=why".into()], 1)
+        );
     }
 
     #[test]

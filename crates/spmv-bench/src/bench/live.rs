@@ -123,8 +123,8 @@ impl Widths {
 
     fn comparison(self, row: &ComparisonRow) -> String {
         let start = self.start(&row.matrix, row.twin, &row.precision, row.cache);
-        // The longest: cusparse/csr_alg1+preprocess.
-        format!("{start}  {:28}  {}\n", row.contestant, measured(row.ok, row.us, None, row.gbs))
+        // The longest: cusparse 12.6.3/csr_alg1+preprocess.
+        format!("{start}  {:35}  {}\n", row.label(), measured(row.ok, row.us, None, row.gbs))
     }
 
     fn start(self, matrix: &str, twin: bool, precision: &str, cache: Cache) -> String {

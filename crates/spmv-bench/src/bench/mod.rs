@@ -41,8 +41,8 @@ use spmv::{Dtype, plan::Algorithm};
 
 pub(crate) use args::Args;
 use args::QUICK_MATRICES;
+use comparison::Gpu;
 pub(crate) use comparison::MatrixCache;
-use comparison::{Comparison, Gpu};
 use devices::Target;
 use inputs::{Input, Loaded};
 use live::Live;
@@ -80,10 +80,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
         write!(args.console(), "{}", census::text(&census::of_all(&inputs)?))?;
         return Ok(Ending::Complete);
     }
+    if let Some(at) = args.compare_one {
+        comparison::process::compare_one(args, inputs.get(at).context("no matrix of this index")?)?;
+        return Ok(Ending::Complete);
+    }
     let mut targets = devices::open(&args.backend)?;
     let several = args.devices.map(|n| devices::several(&targets, n as usize)).transpose()?;
     targets.extend(several.into_iter().flatten());
-    let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets));
+    // Opened by the processes that compare; here there is only to be one.
+    let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets).map(drop));
     let stop = Stop::at_interrupt()?;
     let bar = progress(inputs.len() * args.precision.len() * args.caches().len());
     bar.set_message("measuring the read bandwidth of memory");
@@ -137,7 +142,7 @@ impl Bench<'_> {
         &self,
         inputs: &[Input],
         left_out: Vec<String>,
-        gpu: Option<anyhow::Result<Gpu>>,
+        gpu: Option<anyhow::Result<()>>,
         read_gbs: f64,
     ) -> anyhow::Result<Ending> {
         let mut report = empty(self.targets, self.args, read_gbs);
@@ -160,13 +165,11 @@ impl Bench<'_> {
     fn measure_all(
         &self,
         inputs: &[Input],
-        gpu: Option<anyhow::Result<Gpu>>,
+        gpu: Option<anyhow::Result<()>>,
         report: &mut Report,
         pictures: &mut Vec<html::Picture>,
     ) -> anyhow::Result<()> {
-        let capacity = if matches!(gpu, Some(Ok(_))) { MatrixCache::CAPACITY_BYTES } else { 0 };
-        let mut matrix_cache = MatrixCache::new(capacity);
-        for (at, input) in inputs.iter().enumerate() {
+        for input in inputs {
             self.stop.check()?;
             self.bar.set_message(format!("{}: reading", input.name()));
             let loaded = input.load().with_context(|| input.name().to_owned())?;
@@ -175,16 +178,16 @@ impl Bench<'_> {
                 pictures.push(html::Picture::of(&loaded.name, loaded.matrix.view()));
             }
             measured?;
-            matrix_cache.keep(at, loaded);
         }
-        // Last of all, because it empties the device's caches.
         match gpu {
             None => Ok(()),
             Some(Err(e)) => {
                 report.absent.insert(comparison::CUSPARSE.into(), format!("{e:#}"));
                 Ok(())
             }
-            Some(Ok(gpu)) => self.compare(&gpu, inputs, &matrix_cache, report),
+            Some(Ok(())) => {
+                comparison::process::compare_all(inputs, (self.bar, self.stop, self.live), report)
+            }
         }
     }
 
@@ -225,30 +228,6 @@ impl Bench<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Adds the comparison on a CUDA device.
-    fn compare(
-        &self,
-        gpu: &Gpu,
-        inputs: &[Input],
-        matrix_cache: &MatrixCache,
-        report: &mut Report,
-    ) -> anyhow::Result<()> {
-        let comparison = Comparison {
-            inputs,
-            matrix_cache,
-            algorithms: self.algorithms,
-            tiling: self.args.tiling(),
-            precisions: &self.args.precision,
-            caches: self.args.comparison_caches(),
-            repeat: self.args.repeat(),
-            bar: self.bar,
-            stop: self.stop,
-            live: self.live,
-        };
-        self.bar.inc_length(comparison.steps());
-        gpu.compare(&comparison, report)
     }
 
     /// Prints the tables, writes the files.

@@ -136,7 +136,7 @@ pub(crate) struct Cell {
 pub(crate) struct ComparisonRun {
     /// Name of the device.
     pub(crate) device: String,
-    /// Version of the library, if it was there.
+    /// Version of the library, if it was there; several are separated by commas.
     pub(crate) cusparse: Option<String>,
     /// Multiplications in a graph of warm ones; a cold graph holds one.
     pub(crate) graph_runs: u32,
@@ -155,14 +155,20 @@ pub(crate) struct ComparisonRow {
     pub(crate) nnz: usize,
     pub(crate) precision: String,
     pub(crate) cache: Cache,
-    /// Library and way: `spmv/auto`, `cusparse/csr_alg1+preprocess`.
+    /// Library and way: `spmv/auto`, `cusparse/csr_alg1+preprocess`, `spmvop/alg1`.
     pub(crate) contestant: String,
+    /// Version of the cuSPARSE that took turns with ours, if there was one.
+    #[serde(default)]
+    pub(crate) library: Option<String>,
     /// Algorithm and tiling of ours.
     pub(crate) kernel: Option<String>,
     /// Absent if it failed, or if the check did: a wrong result has no speed.
     pub(crate) us: Option<Spread>,
-    /// Of ours preparing, copies included; of cuSPARSE descriptors, buffer and preprocessing.
+    /// Of ours preparing, copies included; of cuSPARSE descriptors, buffer and preprocessing, of SpMVOp its plan.
     pub(crate) setup_us: Option<f64>,
+    /// Device memory that cuSPARSE asked for besides the matrix.
+    #[serde(default)]
+    pub(crate) buffer_bytes: Option<u64>,
     pub(crate) gbs: Option<f64>,
     pub(crate) ok: bool,
     pub(crate) error_over_bound: Option<f64>,
@@ -222,6 +228,17 @@ impl Report {
         }
     }
 
+    /// Adds a comparison with the library of this name.
+    pub(crate) fn add_comparison(&mut self, found: Report, library: &str) {
+        self.comparisons.extend(found.comparisons);
+        found.left_out.into_iter().for_each(|line| self.leave_out(line));
+        self.absent.extend(found.absent.into_values().map(|why| (library.to_owned(), why)));
+        match (&mut self.comparison, found.comparison) {
+            (Some(run), Some(found)) => run.add(found),
+            (run, found) => *run = run.take().or(found),
+        }
+    }
+
     /// Results of ours.
     pub(crate) fn n_results(&self) -> usize {
         let comparisons = self.comparisons.iter().filter(|r| r.is_ours()).count();
@@ -233,6 +250,8 @@ impl ComparisonRow {
     const OURS: &str = "spmv/";
     /// What the names of cuSPARSE's variants begin with.
     pub(crate) const CUSPARSE: &str = "cusparse/";
+    /// The same of its SpMVOp.
+    pub(crate) const SPMVOP: &str = "spmvop/";
 
     /// The name of one of our algorithms as a contestant.
     pub(crate) fn ours(algorithm: &str) -> String {
@@ -249,6 +268,16 @@ impl ComparisonRow {
         self.contestant.split_once('/').map_or(&*self.contestant, |(_, name)| name)
     }
 
+    /// The contestant with the version of its library.
+    pub(crate) fn label(&self) -> String {
+        match (&self.library, self.contestant.split_once('/')) {
+            (Some(version), Some((library, name))) if !self.is_ours() => {
+                format!("{library} {version}/{name}")
+            }
+            _ => self.contestant.clone(),
+        }
+    }
+
     /// A right row, or one without a time.
     #[cfg(test)]
     pub(crate) fn sample(contestant: &str, us: Option<f64>) -> Self {
@@ -259,14 +288,31 @@ impl ComparisonRow {
             precision: "f32".into(),
             cache: Cache::Warm,
             contestant: contestant.into(),
+            library: Some("12.6.3".into()),
             kernel: None,
             us: us.map(|median| Spread { median, min: median, max: median }),
             setup_us: Some(100.0),
+            buffer_bytes: Some(5_000_000),
             gbs: us.map(|_| 50.0),
             ok: us.is_some(),
             error_over_bound: Some(0.1),
             why: None,
         }
+    }
+}
+
+impl ComparisonRun {
+    /// Adds another run on the same device: its library, and what this one does not know yet.
+    fn add(&mut self, other: Self) {
+        self.cusparse = match (self.cusparse.take(), other.cusparse) {
+            (Some(known), Some(new)) if !known.split(", ").any(|version| version == new) => {
+                Some(format!("{known}, {new}"))
+            }
+            (known, new) => known.or(new),
+        };
+        self.empty_us = self.empty_us.or(other.empty_us);
+        self.flush_bytes = self.flush_bytes.or(other.flush_bytes);
+        self.flush_gbs = self.flush_gbs.or(other.flush_gbs);
     }
 }
 
@@ -382,6 +428,35 @@ mod tests {
         assert_eq!((report.n_failed(), report.n_results()), (0, 0));
         report.comparisons.push(ComparisonRow::sample("spmv/auto", None));
         assert_eq!((report.n_failed(), report.n_results()), (1, 1));
+    }
+
+    #[test]
+    fn comparisons_with_several_libraries_are_one_report() {
+        let found = |version: &str| {
+            let library = Some(version.to_owned());
+            let row =
+                ComparisonRow { library: library.clone(), ..ComparisonRow::sample("cusparse/default", None) };
+            let run = ComparisonRun { cusparse: library, ..ComparisonRun::sample() };
+            let left_out = vec!["f16 is left out".into()];
+            Report { comparison: Some(run), comparisons: vec![row], left_out, ..Report::default() }
+        };
+        let mut report = Report::default();
+        for version in ["12.6.3", "12.9.4", "12.6.3"] {
+            report.add_comparison(found(version), "/own");
+        }
+        let labels: Vec<String> = report.comparisons.iter().map(ComparisonRow::label).collect();
+        let [old, new] = ["cusparse 12.6.3/default", "cusparse 12.9.4/default"];
+        assert_eq!(labels, [old, new, old]);
+        assert_eq!(report.comparison.unwrap().cusparse.as_deref(), Some("12.6.3, 12.9.4"));
+        assert_eq!((report.left_out.len(), report.absent.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_library_that_is_absent_is_named() {
+        let mut report = Report::default();
+        let absent = BTreeMap::from([("cusparse".to_owned(), "it does not load".to_owned())]);
+        report.add_comparison(Report { absent, ..Report::default() }, "/own");
+        assert_eq!(report.absent["/own"], "it does not load");
     }
 
     #[test]

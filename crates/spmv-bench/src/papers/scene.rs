@@ -255,6 +255,7 @@ impl Scene<'_> {
             precisions: &precisions,
             caches: &[Cache::Warm],
             repeat: self.repeat,
+            isolated: None,
             bar: self.bar,
             stop: self.stop,
             live: &Live::discarding(),

@@ -10,15 +10,13 @@ use libloading::Library;
 use spmv_exec::DeviceVec;
 
 use super::arrays::{OnGpu, on_device};
-use super::cusparse::{Cusparse, Object, Raw, load, symbol};
+use super::cusparse::Cusparse;
+use super::library::{Create, Destroy, Object, Raw, SetStream, load, symbol};
 use super::variant;
 
 type Dot = unsafe extern "C" fn(Raw, c_int, *const c_void, c_int, *const c_void, c_int, *mut f64) -> c_int;
 type Axpy = unsafe extern "C" fn(Raw, c_int, *const f64, *const c_void, c_int, *mut c_void, c_int) -> c_int;
 type Scal = unsafe extern "C" fn(Raw, c_int, *const f64, *mut c_void, c_int) -> c_int;
-type Create = unsafe extern "C" fn(*mut Raw) -> c_int;
-type Destroy = unsafe extern "C" fn(Raw) -> c_int;
-type SetStream = unsafe extern "C" fn(Raw, Raw) -> c_int;
 
 type Vector = DeviceVec<OnGpu, f64>;
 

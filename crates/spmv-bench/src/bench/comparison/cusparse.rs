@@ -1,21 +1,18 @@
-//! Everything unsafe of the comparison: the functions of cuSPARSE, found at run time, replays of what they do, and the
-//! verbs that [`Flushing`] passes on.
+//! Products by cuSPARSE: calls of its functions, replays of what they do, and the verbs that [`Flushing`] passes on.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::Instant;
 
-use anyhow::{Context as _, anyhow, bail, ensure};
-use libloading::{Library, Symbol};
+use anyhow::{Context as _, bail, ensure};
 use spmv_backend::{Addressed as _, Args, Backend, DeviceCaps, KernelSpec, Memory, Result as DeviceResult};
 use spmv_cuda::{Buffer, Graph, Stream};
 use spmv_exec::{Device, DeviceVec};
 
 use super::arrays::{Arrays, GpuValue, OnGpu, on_device};
 use super::flush::Flushing;
-use super::variant::{self, Variant};
+use super::library::{Functions, Object, OpFunctions, Raw, SpMv, check};
+use super::variant::{self, OpAlgorithm, SpMvAlgorithm, Variant};
 
 /// `CUSPARSE_OPERATION_NON_TRANSPOSE`.
 const NON_TRANSPOSE: c_int = 0;
@@ -25,103 +22,6 @@ const SCALARS_ON_HOST: c_int = 0;
 const INDEX_32I: c_int = 2;
 /// `CUSPARSE_INDEX_BASE_ZERO`.
 const BASE_ZERO: c_int = 0;
-
-/// A handle or a descriptor.
-pub(super) type Raw = *mut c_void;
-type Create = unsafe extern "C" fn(*mut Raw) -> c_int;
-type Destroy = unsafe extern "C" fn(Raw) -> c_int;
-type GetVersion = unsafe extern "C" fn(Raw, *mut c_int) -> c_int;
-type SetStream = unsafe extern "C" fn(Raw, Raw) -> c_int;
-type SetPointerMode = unsafe extern "C" fn(Raw, c_int) -> c_int;
-type CreateDnVec = unsafe extern "C" fn(*mut Raw, i64, *mut c_void, c_int) -> c_int;
-type CreateCsr = unsafe extern "C" fn(
-    *mut Raw,
-    i64,
-    i64,
-    i64,
-    *mut c_void,
-    *mut c_void,
-    *mut c_void,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-) -> c_int;
-/// `cusparseSpMV` and `cusparseSpMV_preprocess`, whose last parameter is the buffer, and with a pointer for its size
-/// instead `cusparseSpMV_bufferSize`.
-type SpMv<Last> = unsafe extern "C" fn(
-    Raw,
-    c_int,
-    *const c_void,
-    Raw,
-    Raw,
-    *const c_void,
-    Raw,
-    c_int,
-    c_int,
-    *mut Last,
-) -> c_int;
-
-/// The functions in use.
-struct Functions {
-    create: Create,
-    destroy: Destroy,
-    get_version: GetVersion,
-    set_stream: SetStream,
-    set_pointer_mode: SetPointerMode,
-    create_csr: CreateCsr,
-    destroy_sp_mat: Destroy,
-    create_dn_vec: CreateDnVec,
-    destroy_dn_vec: Destroy,
-    buffer_size: SpMv<usize>,
-    multiply: SpMv<c_void>,
-    /// Since 12.4.
-    preprocess: Option<SpMv<c_void>>,
-}
-
-impl Functions {
-    fn of(library: &'static Library) -> anyhow::Result<Self> {
-        Ok(Self {
-            create: symbol(library, "cusparseCreate")?,
-            destroy: symbol(library, "cusparseDestroy")?,
-            get_version: symbol(library, "cusparseGetVersion")?,
-            set_stream: symbol(library, "cusparseSetStream")?,
-            set_pointer_mode: symbol(library, "cusparseSetPointerMode")?,
-            create_csr: symbol(library, "cusparseCreateCsr")?,
-            destroy_sp_mat: symbol(library, "cusparseDestroySpMat")?,
-            create_dn_vec: symbol(library, "cusparseCreateDnVec")?,
-            destroy_dn_vec: symbol(library, "cusparseDestroyDnVec")?,
-            buffer_size: symbol(library, "cusparseSpMV_bufferSize")?,
-            multiply: symbol(library, "cusparseSpMV")?,
-            preprocess: symbol(library, "cusparseSpMV_preprocess").ok(),
-        })
-    }
-}
-
-/// A handle or a descriptor that is destroyed when it is dropped.
-pub(super) struct Object {
-    raw: Raw,
-    destroy: Destroy,
-}
-
-impl Object {
-    /// What a library made, with the function of the library for its kind.
-    pub(super) fn new(raw: Raw, destroy: Destroy) -> Self {
-        Self { raw, destroy }
-    }
-
-    pub(super) fn raw(&self) -> Raw {
-        self.raw
-    }
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        // SAFETY: `raw` was made by the library together with `destroy`'s kind, and is destroyed only here. A failure
-        // leaks memory, no more.
-        let _ = unsafe { (self.destroy)(self.raw) };
-    }
-}
 
 /// The library, ready on CUDA's first device, with a stream of its own.
 pub(super) struct Cusparse {
@@ -137,12 +37,12 @@ impl Cusparse {
     /// The CUDA runtime inside the library takes the primary context of its first device, which is that of `device`
     /// if this is the first one too.
     pub(super) fn open(device: &Device<OnGpu>) -> anyhow::Result<Self> {
-        let functions = Functions::of(library()?)?;
+        let mut functions = Functions::load()?;
         let stream = device.backend().open_stream(true)?;
         let mut raw: Raw = std::ptr::null_mut();
         // SAFETY: writes a new handle to `raw`.
         check("cusparseCreate", unsafe { (functions.create)(&mut raw) })?;
-        let handle = Object { raw, destroy: functions.destroy };
+        let handle = Object::new(raw, functions.destroy);
         // SAFETY: the handle was just made; the stream outlives it (order of the fields).
         check("cusparseSetStream", unsafe { (functions.set_stream)(raw, stream.raw()) })?;
         // SAFETY: the handle lives; the mode is one of cusparse.h.
@@ -150,6 +50,7 @@ impl Cusparse {
         let mut number = 0;
         // SAFETY: the handle lives; writes a number to `number`.
         check("cusparseGetVersion", unsafe { (functions.get_version)(raw, &mut number) })?;
+        functions.op = functions.op.filter(|_| number >= variant::SPMVOP);
         let version = variant::version(number);
         Ok(Self { handle, stream, device: device.clone(), functions, version })
     }
@@ -158,8 +59,14 @@ impl Cusparse {
         &self.version
     }
 
+    /// Ways of `cusparseSpMV`.
     pub(super) fn variants(&self) -> impl Iterator<Item = Variant> {
         Variant::all(self.can_preprocess())
+    }
+
+    /// Ways of SpMVOp, which are experimental and may end the process.
+    pub(super) fn op_variants(&self) -> impl Iterator<Item = Variant> {
+        self.functions.op.iter().flat_map(|_| Variant::ops())
     }
 
     pub(super) fn can_preprocess(&self) -> bool {
@@ -179,11 +86,26 @@ impl Cusparse {
 
 /// What one variant needs besides the handle, in the order of dropping.
 struct SetUp {
+    way: Way,
     matrix: Object,
     x: Object,
     y: Object,
-    /// Scratch memory, or what preprocessing found.
+    /// Scratch memory, or what preprocessing or planning found.
     buffer: Buffer,
+    bytes: usize,
+}
+
+/// How a variant multiplies.
+enum Way {
+    SpMv(SpMvAlgorithm),
+    SpMvOp(Op),
+}
+
+/// A plan of SpMVOp and what it was made of, in the order of dropping.
+struct Op {
+    plan: Object,
+    _descr: Object,
+    addend: Object,
 }
 
 /// `y <- A*x` by one variant, with a `y` and descriptors of its own.
@@ -196,6 +118,8 @@ pub(super) struct Operation<'a, T: GpuValue> {
     /// alpha and beta, at one address as long as there may be a graph.
     scalars: Box<[T; 2]>,
     y: DeviceVec<OnGpu, T>,
+    /// What beta scales, zeros: SpMVOp crashes if that is the vector of its result.
+    _addend: Option<DeviceVec<OnGpu, T>>,
     cusparse: &'a Cusparse,
     borrowed: PhantomData<&'a T>,
 }
@@ -218,21 +142,47 @@ impl<'a, T: GpuValue> Operation<'a, T> {
     ) -> anyhow::Result<Self> {
         ensure!(arrays.counts()[..2] == [y.len(), x.len()], "lengths of x and y");
         let scalars = Box::new([<T as spmv::Value>::from_f64(1.0), <T as spmv::Value>::from_f64(0.0)]);
-        let set_up = || cusparse.set_up(variant, arrays, x, &y, &scalars);
+        let addend = match variant {
+            Variant::SpMv { .. } => None,
+            Variant::SpMvOp(_) => Some(cusparse.device.zeros::<T>(y.len())?),
+        };
+        cusparse.device.backend().wait_all()?;
+        let set_up = || match (variant, &addend) {
+            (Variant::SpMvOp(algorithm), Some(addend)) => cusparse.plan(algorithm, arrays, x, addend, &y),
+            (Variant::SpMv { algorithm, preprocess }, _) => {
+                cusparse.set_up(algorithm, preprocess, arrays, x, &y, &scalars)
+            }
+            (Variant::SpMvOp(_), None) => bail!("no vector for beta"),
+        };
         drop(set_up()?);
         let start = Instant::now();
         let done = set_up()?;
         let set_up_s = start.elapsed().as_secs_f64();
-        Ok(Self { graph: None, set_up: done, set_up_s, variant, scalars, y, cusparse, borrowed: PhantomData })
+        Ok(Self {
+            graph: None,
+            set_up: done,
+            set_up_s,
+            variant,
+            scalars,
+            y,
+            _addend: addend,
+            cusparse,
+            borrowed: PhantomData,
+        })
     }
 
     pub(super) fn variant(&self) -> Variant {
         self.variant
     }
 
-    /// Seconds that descriptors, buffer and preprocessing took.
+    /// Seconds that descriptors, buffer and preprocessing or planning took.
     pub(super) fn set_up_s(&self) -> f64 {
         self.set_up_s
+    }
+
+    /// Bytes of the buffer that the library asked for.
+    pub(super) fn buffer_bytes(&self) -> u64 {
+        self.set_up.bytes as u64
     }
 
     /// The result of the last replay.
@@ -276,19 +226,20 @@ impl<'a, T: GpuValue> Operation<'a, T> {
     }
 
     pub(super) fn multiply(&self) -> anyhow::Result<()> {
-        let Self { cusparse, set_up, variant, scalars, .. } = self;
+        let Self { cusparse, set_up, scalars, .. } = self;
         // SAFETY: what `set_up` holds was made for this variant, this handle and these scalars.
-        unsafe { cusparse.call("cusparseSpMV", cusparse.functions.multiply, *variant, set_up, scalars) }
+        unsafe { cusparse.multiply(set_up, scalars) }
     }
 }
 
 impl Cusparse {
-    /// Descriptors, buffer and, if the variant asks for it, preprocessing; waits until all is done.
+    /// Descriptors, buffer and, if it is asked for, preprocessing; waits until all is done.
     ///
     /// What preprocessing finds belongs to the matrix's descriptor, so each variant has its own.
     fn set_up<'a, T: GpuValue>(
         &self,
-        variant: Variant,
+        algorithm: SpMvAlgorithm,
+        preprocess: bool,
         arrays: &Arrays<'a, T>,
         x: &'a DeviceVec<OnGpu, T>,
         y: &DeviceVec<OnGpu, T>,
@@ -297,64 +248,130 @@ impl Cusparse {
         let functions = &self.functions;
         let (matrix, x, y) = (self.matrix(arrays)?, self.vector(x)?, self.vector(y)?);
         let mut bytes = 0usize;
-        let [alpha, beta] = scalars.each_ref().map(|s| std::ptr::from_ref(s).cast::<c_void>());
-        // SAFETY: the handle and the descriptors live; the scalars have the type that `T::TYPE` says; writes a size to
-        // `bytes`.
+        // SAFETY: the handle, the descriptors and the scalars live; writes a size to `bytes`.
         let status = unsafe {
-            (functions.buffer_size)(
-                self.handle.raw,
-                NON_TRANSPOSE,
-                alpha,
-                matrix.raw,
-                x.raw,
-                beta,
-                y.raw,
-                T::TYPE,
-                variant.algorithm as c_int,
-                &mut bytes,
-            )
+            self.call(functions.buffer_size, algorithm, [&matrix, &x, &y], scalars, &raw mut bytes)
         };
         check("cusparseSpMV_bufferSize", status)?;
         let buffer = self.device.backend().alloc(bytes as u64)?;
-        let set_up = SetUp { matrix, x, y, buffer };
-        if variant.preprocess {
+        if preprocess {
             let preprocess = functions.preprocess.context("no cusparseSpMV_preprocess")?;
             // SAFETY: as for `multiply`, which has the same parameters.
-            unsafe { self.call("cusparseSpMV_preprocess", preprocess, variant, &set_up, scalars)? };
+            let status = unsafe {
+                self.call(preprocess, algorithm, [&matrix, &x, &y], scalars, on_device(buffer.address()))
+            };
+            check("cusparseSpMV_preprocess", status)?;
         }
         self.wait()?;
-        Ok(set_up)
+        Ok(SetUp { way: Way::SpMv(algorithm), matrix, x, y, buffer, bytes })
+    }
+
+    /// Descriptors, buffer and plan of SpMVOp, whose sums are those of the library: no code is given for them. Waits until
+    /// all is done, on whichever stream.
+    fn plan<'a, T: GpuValue>(
+        &self,
+        algorithm: OpAlgorithm,
+        arrays: &Arrays<'a, T>,
+        x: &'a DeviceVec<OnGpu, T>,
+        addend: &DeviceVec<OnGpu, T>,
+        y: &DeviceVec<OnGpu, T>,
+    ) -> anyhow::Result<SetUp> {
+        let functions = self.op()?;
+        let (matrix, x, y) = (self.matrix(arrays)?, self.vector(x)?, self.vector(y)?);
+        let (addend, handle, algorithm) = (self.vector(addend)?, self.handle.raw(), algorithm as c_int);
+        let [a, x_raw, addend_raw, y_raw] = [&matrix, &x, &addend, &y].map(Object::raw);
+        let mut bytes = 0usize;
+        // SAFETY: the handle and the descriptors live; writes a size to `bytes`.
+        let status = unsafe {
+            let size = &raw mut bytes;
+            (functions.buffer_size)(
+                handle,
+                NON_TRANSPOSE,
+                a,
+                x_raw,
+                addend_raw,
+                y_raw,
+                T::TYPE,
+                algorithm,
+                size,
+            )
+        };
+        check("cusparseSpMVOp_bufferSize", status)?;
+        let buffer = self.device.backend().alloc(bytes as u64)?;
+        let memory = on_device(buffer.address());
+        let mut raw: Raw = std::ptr::null_mut();
+        // SAFETY: as above; the buffer has the size that the library asked for, and lives as long as what is made.
+        let status = unsafe {
+            (functions.create_descr)(
+                handle,
+                &mut raw,
+                NON_TRANSPOSE,
+                a,
+                x_raw,
+                addend_raw,
+                y_raw,
+                T::TYPE,
+                algorithm,
+                memory,
+            )
+        };
+        check("cusparseSpMVOp_createDescr", status)?;
+        let descr = Object::new(raw, functions.destroy_descr);
+        let mut raw: Raw = std::ptr::null_mut();
+        // SAFETY: the handle and the descriptor live; without code there are no bytes of it; writes a plan to `raw`.
+        let status = unsafe { (functions.create_plan)(handle, descr.raw(), &mut raw, std::ptr::null(), 0) };
+        check("cusparseSpMVOp_createPlan", status)?;
+        let plan = Object::new(raw, functions.destroy_plan);
+        self.device.backend().wait_all()?;
+        let way = Way::SpMvOp(Op { plan, _descr: descr, addend });
+        Ok(SetUp { way, matrix, x, y, buffer, bytes })
+    }
+
+    fn op(&self) -> anyhow::Result<&OpFunctions> {
+        self.functions.op.as_ref().context("no cusparseSpMVOp")
     }
 
     /// # Safety
-    /// `set_up` was made with this handle, for this variant and for values of type `T`; the arrays and vectors that its
-    /// descriptors name live, until the library's stream has done its work and for every replay of what it records;
-    /// so do the scalars.
-    unsafe fn call<T: GpuValue>(
+    /// `set_up` was made with this handle and for values of type `T`; the arrays and vectors that its descriptors name
+    /// live, until the library's stream has done its work and for every replay of what it records; so do the scalars.
+    unsafe fn multiply<T: GpuValue>(&self, set_up: &SetUp, scalars: &[T; 2]) -> anyhow::Result<()> {
+        let SetUp { way, matrix, x, y, buffer, .. } = set_up;
+        match way {
+            Way::SpMv(algorithm) => {
+                let buffer = on_device(buffer.address());
+                // SAFETY: the contract above; the buffer has the size that the library asked for.
+                let status = unsafe {
+                    self.call(self.functions.multiply, *algorithm, [matrix, x, y], scalars, buffer)
+                };
+                check("cusparseSpMV", status)
+            }
+            Way::SpMvOp(Op { plan, addend, .. }) => {
+                let ([alpha, beta], handle) = (addresses(scalars), self.handle.raw());
+                let multiply = self.op()?.multiply;
+                // SAFETY: the contract above; the plan was made for these vectors, three different ones.
+                let status =
+                    unsafe { multiply(handle, plan.raw(), alpha, beta, x.raw(), addend.raw(), y.raw()) };
+                check("cusparseSpMVOp", status)
+            }
+        }
+    }
+
+    /// Calls one of the functions of `cusparseSpMV` with descriptors of a matrix, `x` and `y`.
+    ///
+    /// # Safety
+    /// As for [`multiply`](Self::multiply); `last` is what `function` takes there.
+    unsafe fn call<T: GpuValue, Last>(
         &self,
-        name: &str,
-        function: SpMv<c_void>,
-        variant: Variant,
-        set_up: &SetUp,
+        function: SpMv<Last>,
+        algorithm: SpMvAlgorithm,
+        descriptors: [&Object; 3],
         scalars: &[T; 2],
-    ) -> anyhow::Result<()> {
-        let [alpha, beta] = scalars.each_ref().map(|s| std::ptr::from_ref(s).cast::<c_void>());
-        // SAFETY: the contract above; the buffer has the size that the library asked for.
-        let status = unsafe {
-            function(
-                self.handle.raw,
-                NON_TRANSPOSE,
-                alpha,
-                set_up.matrix.raw,
-                set_up.x.raw,
-                beta,
-                set_up.y.raw,
-                T::TYPE,
-                variant.algorithm as c_int,
-                on_device(set_up.buffer.address()),
-            )
-        };
-        check(name, status)
+        last: *mut Last,
+    ) -> c_int {
+        let ([alpha, beta], [a, x, y]) = (addresses(scalars), descriptors.map(Object::raw));
+        let (handle, algorithm) = (self.handle.raw(), algorithm as c_int);
+        // SAFETY: the contract above; the scalars have the type that `T::TYPE` says.
+        unsafe { function(handle, NON_TRANSPOSE, alpha, a, x, beta, y, T::TYPE, algorithm, last) }
     }
 
     fn matrix<T: GpuValue>(&self, arrays: &Arrays<'_, T>) -> anyhow::Result<Object> {
@@ -379,7 +396,7 @@ impl Cusparse {
             )
         };
         check("cusparseCreateCsr", status)?;
-        Ok(Object { raw, destroy: self.functions.destroy_sp_mat })
+        Ok(Object::new(raw, self.functions.destroy_sp_mat))
     }
 
     fn vector<T: GpuValue>(&self, vec: &DeviceVec<OnGpu, T>) -> anyhow::Result<Object> {
@@ -389,54 +406,12 @@ impl Cusparse {
         let status =
             unsafe { (self.functions.create_dn_vec)(&mut raw, len, on_device(vec.address()), T::TYPE) };
         check("cusparseCreateDnVec", status)?;
-        Ok(Object { raw, destroy: self.functions.destroy_dn_vec })
+        Ok(Object::new(raw, self.functions.destroy_dn_vec))
     }
 }
 
-fn check(call: &str, status: c_int) -> anyhow::Result<()> {
-    ensure!(status == 0, "{call}: {} ({status})", variant::status(status));
-    Ok(())
-}
-
-/// A function of the library.
-pub(super) fn symbol<F: Copy + 'static>(library: &'static Library, name: &str) -> anyhow::Result<F> {
-    // SAFETY: `F` is the function's type as the library's header declares it (the aliases of the caller), and the library is never
-    // unloaded.
-    let symbol: Symbol<'static, F> =
-        unsafe { library.get(name) }.with_context(|| format!("the library has no {name}"))?;
-    Ok(*symbol)
-}
-
-/// `libcusparse`, opened once and never closed.
-fn library() -> anyhow::Result<&'static Library> {
-    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
-    let library = LIBRARY.get_or_init(|| {
-        let given = std::env::var_os("SPMV_CUSPARSE").filter(|value| !value.is_empty());
-        let candidates = variant::candidates(&variant::CUSPARSE, given.as_deref().map(Path::new));
-        load(&candidates, "libcusparse", "SPMV_CUSPARSE").map_err(|e| format!("{e:#}"))
-    });
-    library.as_ref().map_err(|e| anyhow!("{e}"))
-}
-
-/// The first that loads.
-pub(super) fn load(candidates: &[PathBuf], name: &str, variable: &str) -> anyhow::Result<Library> {
-    let mut failures = Vec::new();
-    for path in candidates {
-        // SAFETY: loading runs the library's constructors; the path is one that the user, the loader or a toolkit has
-        // for it.
-        match unsafe { Library::new(path) } {
-            Ok(library) => return Ok(library),
-            // Most candidates are merely not there; one that is there and does not load is worth a word.
-            Err(e) if path.is_file() => {
-                failures.push(format!("{}: {:#}", path.display(), anyhow::Error::from(e)));
-            }
-            Err(_) => {}
-        }
-    }
-    ensure!(failures.is_empty(), "does not load: {}", failures.join("; "));
-    bail!(
-        "{name} is neither on the loader's path nor in a toolkit's folder; {variable} may name it or its folder"
-    )
+fn addresses<T>(scalars: &[T; 2]) -> [*const c_void; 2] {
+    scalars.each_ref().map(|scalar| std::ptr::from_ref(scalar).cast())
 }
 
 impl<B: Backend> Flushing<B> {
@@ -568,32 +543,5 @@ fn passed_on<'a, B: Backend>(memory: Memory<'a, Flushing<B>>) -> Memory<'a, B> {
     match memory {
         Memory::Device(buffer) => Memory::Device(buffer),
         Memory::Host(slice) => Memory::Host(slice),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_machine_without_the_library_gets_the_reason_and_the_way_out() {
-        let e = load(&["/nowhere/libcusparse.so.12".into()], "libcusparse", "SPMV_CUSPARSE")
-            .err()
-            .unwrap()
-            .to_string();
-        assert!(e.contains("SPMV_CUSPARSE"), "{e}");
-    }
-
-    #[test]
-    fn a_file_that_is_no_library_is_named() {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        let e = load(&[manifest], "libcusparse", "SPMV_CUSPARSE").err().unwrap().to_string();
-        assert!(e.contains("does not load") && e.contains("Cargo.toml"), "{e}");
-    }
-
-    #[test]
-    fn a_failed_call_is_named_with_its_status() {
-        assert!(check("cusparseSpMV", 0).is_ok());
-        assert_eq!(check("cusparseSpMV", 10).unwrap_err().to_string(), "cusparseSpMV: not supported (10)");
     }
 }

@@ -18,7 +18,9 @@ use super::super::tiling;
 use super::arrays::{Arrays, GpuValue, OnGpu};
 use super::cusparse::{Cusparse, Operation};
 use super::facade;
+use super::isolated::Isolated;
 use super::race::{Replay, race};
+use super::variant::Variant;
 
 /// Multiplications in a graph of warm ones: so many that starting the graph is a small part of its time.
 pub(super) const RUNS: u32 = 20;
@@ -36,6 +38,7 @@ pub(super) struct Measurement<'a> {
     pub(super) tiling: Option<tiling::Asked>,
     pub(super) cache: Cache,
     pub(super) repeat: Option<usize>,
+    pub(super) isolated: Option<&'a Isolated<'a>>,
     pub(super) stop: &'a Stop,
 }
 
@@ -73,9 +76,11 @@ impl Measurement<'_> {
             precision: T::DTYPE.to_string(),
             cache: self.cache,
             contestant: String::new(),
+            library: self.cusparse.map(|cusparse| cusparse.version().to_owned()),
             kernel: None,
             us: None,
             setup_us: None,
+            buffer_bytes: None,
             gbs: None,
             ok: false,
             error_over_bound: None,
@@ -124,9 +129,10 @@ impl Measurement<'_> {
         }
         let prepared = || ours.iter().map(|one| &one.prepared).chain(&spare);
         let mut theirs = Vec::new();
-        for (cusparse, variant) in self.cusparse.iter().flat_map(|c| c.variants().map(move |v| (c, v))) {
+        for (cusparse, variant) in self.variants() {
             self.stop.check()?;
             let enter = || -> anyhow::Result<Operation<'_, T>> {
+                self.isolated.map_or(Ok(()), |isolated| isolated.setting_up(&variant.contestant()))?;
                 let arrays =
                     prepared().find_map(Arrays::of).context("the matrix is too large for one launch")?;
                 let y = self.device.upload(&nothing)?;
@@ -136,9 +142,17 @@ impl Measurement<'_> {
             };
             match enter() {
                 Ok(operation) => theirs.push(operation),
-                Err(e) => rows.push(common.failed(variant.contestant(), &e)),
+                Err(e) => {
+                    if let Some(isolated) = self.isolated
+                        && self.device.backend().wait_all().is_err()
+                    {
+                        isolated.device_lost(&e);
+                    }
+                    rows.push(common.failed(variant.contestant(), &e));
+                }
             }
         }
+        self.isolated.map_or(Ok(()), Isolated::racing)?;
 
         let replays = ours.iter().zip(&mut outputs).map(|(one, output)| one.capture(output, self.runs(), &x));
         let theirs_too = theirs
@@ -157,9 +171,18 @@ impl Measurement<'_> {
         }
         for (operation, time) in theirs.iter().zip(times) {
             let contestant = operation.variant().contestant();
-            rows.push(common.row(contestant, operation.set_up_s(), time, || operation.result()));
+            let row = common.row(contestant, operation.set_up_s(), time, || operation.result());
+            rows.push(ComparisonRow { buffer_bytes: Some(operation.buffer_bytes()), ..row });
         }
         Ok(rows)
+    }
+
+    /// Those of the library that take part.
+    fn variants(&self) -> impl Iterator<Item = (&Cusparse, Variant)> {
+        self.cusparse.into_iter().flat_map(|cusparse| {
+            let ops = self.isolated.into_iter().flat_map(|_| cusparse.op_variants());
+            cusparse.variants().chain(ops).map(move |variant| (cusparse, variant))
+        })
     }
 
     /// Prepares one of ours and runs it once, so that nothing is loaded while it is captured.
@@ -259,6 +282,7 @@ pub(super) fn empty_us(device: &Device<OnGpu>, context: &Context, stop: &Stop) -
         tiling: None,
         cache: Cache::Warm,
         repeat: None,
+        isolated: None,
         stop,
     };
     let x = device.upload(&[1.0])?;

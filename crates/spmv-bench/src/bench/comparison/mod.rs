@@ -1,12 +1,13 @@
-//! Our kernels against cuSPARSE on one CUDA device: the same arrays, in the same run, by the same events.
+//! Our kernels against cuSPARSE on one CUDA device: the same arrays, in the same process, by the same events.
 //!
 //! Every time is of a graph of multiplications between two events of the device. Warm, a graph holds
 //! [`RUNS`](measurement::RUNS) of them, and each timed replay follows an untimed one; cold, it holds one, and on the same
 //! stream right before it a kernel reads several times what the device's cache holds. All warm times of the process are
 //! taken before the cache is emptied for the first time. Contestants take turns (`race`); every result is checked.
+//! `bench` has a process for each matrix and library (`process`).
 //!
 //! The set-up time of ours is that of preparing the matrix, its copy to the device included; cuSPARSE uses that copy,
-//! and its set-up time is that of descriptors, buffer and preprocessing.
+//! and its set-up time is that of descriptors, buffer and preprocessing, or of SpMVOp its plan.
 
 mod arrays;
 #[allow(unsafe_code)]
@@ -15,10 +16,14 @@ mod cublas;
 mod cusparse;
 mod facade;
 mod flush;
+mod isolated;
+#[allow(unsafe_code)]
+mod library;
 mod matrix_cache;
 mod measurement;
 #[allow(unsafe_code)]
 mod nccl;
+pub(crate) mod process;
 mod race;
 mod solve;
 mod table;
@@ -45,6 +50,7 @@ use super::tiling;
 use arrays::OnGpu;
 use cusparse::Cusparse;
 use flush::Flushing;
+use isolated::Isolated;
 use measurement::Measurement;
 
 /// Name of the comparison among the peers.
@@ -76,6 +82,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) precisions: &'a [Dtype],
     pub(crate) caches: &'a [Cache],
     pub(crate) repeat: Option<usize>,
+    /// SpMVOp takes part if this process may crash.
+    pub(crate) isolated: Option<&'a Isolated<'a>>,
     pub(crate) bar: &'a ProgressBar,
     pub(crate) stop: &'a Stop,
     pub(crate) live: &'a Live,
@@ -163,7 +171,6 @@ impl Gpu {
                     Ok((bytes, gbs)) => (run.flush_bytes, run.flush_gbs) = (Some(bytes), Some(gbs)),
                     Err(e) => {
                         report.left_out.push(format!("cusparse is left out of cold measurements: {e:#}"));
-                        comparison.bar.inc(comparison.steps_of_a_cache());
                         continue;
                     }
                 },
@@ -176,6 +183,7 @@ impl Gpu {
                 tiling: comparison.tiling,
                 cache,
                 repeat: comparison.repeat,
+                isolated: comparison.isolated,
                 stop: comparison.stop,
             };
             for (at, input) in comparison.inputs.iter().enumerate() {
@@ -228,15 +236,6 @@ impl Gpu {
 }
 
 impl Comparison<'_> {
-    /// Steps of the progress bar.
-    pub(crate) fn steps(&self) -> u64 {
-        self.steps_of_a_cache() * self.caches.len() as u64
-    }
-
-    fn steps_of_a_cache(&self) -> u64 {
-        (self.inputs.len() * self.precisions.iter().filter(|p| is_compared(**p)).count()) as u64
-    }
-
     /// Adds rows of one matrix in every precision.
     fn rows(
         &self,

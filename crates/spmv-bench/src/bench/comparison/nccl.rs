@@ -11,7 +11,7 @@ use spmv_cuda::{Cuda, Stream};
 use spmv_exec::{Device, DeviceVec};
 
 use super::arrays::on_device;
-use super::cusparse::{Object, Raw, load, symbol};
+use super::library::{Object, Raw, load, symbol};
 use super::variant;
 
 /// `ncclFloat64`.

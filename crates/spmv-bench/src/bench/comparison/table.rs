@@ -6,25 +6,68 @@ use super::super::report::{Cache, ComparisonRow, ComparisonRun, Report, geometri
 use super::super::sets::{self, Set};
 use super::super::text::{aligned, name, number};
 
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "matrix",
     "nnz",
     "ours",
     "us",
     "GB/s",
-    "cuSPARSE us",
+    "its us",
     "its best",
     "x",
     "set-up us",
     "its set-up us",
+    "its buffer MB",
     "err/bound",
 ];
 
 const FORMULAS: &str = "us is one multiplication, a median of graphs between two events; x is the \
-    time of cuSPARSE's\nbest variant over it: above 1 ours is faster. GB/s counts the compulsory traffic. set-up us of ours \
-    includes copying the\nmatrix to the device, which cuSPARSE is spared.\n";
+    time of the library's\nbest variant over it: above 1 ours is faster. GB/s counts the compulsory traffic. set-up us of ours \
+    includes copying the\nmatrix to the device, which the library is spared; its is that of descriptors, buffer and \
+    preprocessing, or of SpMVOp its\nplan. Its buffer is what it asks for besides the matrix. Ours are measured anew with each \
+    library.\n";
 
-/// A table for each precision and cache state, means, what failed, and what the numbers rest on; nothing without a
+/// What ours are compared with: one version of the library, by `cusparseSpMV` or by SpMVOp.
+#[derive(Clone, Copy, PartialEq)]
+struct Opponent<'a> {
+    version: Option<&'a str>,
+    is_op: bool,
+}
+
+impl<'a> Opponent<'a> {
+    /// Every one of these rows, in their order. Ours alone count as rows of `cusparseSpMV`.
+    fn all(rows: &[&'a ComparisonRow]) -> Vec<Self> {
+        let mut all = Vec::new();
+        for row in rows {
+            let opponent = Self::of(row);
+            if !all.contains(&opponent) {
+                all.push(opponent);
+            }
+        }
+        all
+    }
+
+    fn of(row: &'a ComparisonRow) -> Self {
+        let is_op = row.contestant.starts_with(ComparisonRow::SPMVOP);
+        Self { version: row.library.as_deref(), is_op }
+    }
+
+    /// Whether the row is of this opponent, or of ours next to it.
+    fn has(self, row: &ComparisonRow) -> bool {
+        let of = Opponent::of(row);
+        of.version == self.version && (row.is_ours() || of.is_op == self.is_op)
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self { version: None, .. } => "no cuSPARSE".into(),
+            Self { version: Some(version), is_op: false } => format!("cuSPARSE {version}"),
+            Self { version: Some(version), is_op: true } => format!("SpMVOp of cuSPARSE {version}"),
+        }
+    }
+}
+
+/// A table for each precision, cache state and opponent, means, what failed, and what the numbers rest on; nothing without a
 /// comparison.
 pub(crate) fn text(report: &Report) -> String {
     let Some(run) = &report.comparison else { return String::new() };
@@ -40,31 +83,30 @@ pub(crate) fn text(report: &Report) -> String {
             .filter(|row| (row.precision.as_str(), row.cache) == (precision, cache))
             .collect();
         let title = format!("{precision}, {cache:?}").to_lowercase();
-        let (library, device) = (library(run), &run.device);
-        let _ = writeln!(text, "{title}: ours and {library} on {device}");
-        let pairs = pairs(&rows);
-        if !pairs.is_empty() {
-            let lines = pairs.iter().map(|pair| pair.cells().into()).collect();
-            let _ = writeln!(text, "{}", aligned(COLUMNS.map(String::from).into(), lines));
+        for opponent in Opponent::all(&rows) {
+            let rows: Vec<&ComparisonRow> = rows.iter().copied().filter(|row| opponent.has(row)).collect();
+            let name = opponent.name();
+            let _ = writeln!(text, "{title}: ours and {name} on {}", run.device);
+            let pairs = pairs(&rows);
+            if !pairs.is_empty() {
+                let lines = pairs.iter().map(|pair| pair.cells().into()).collect();
+                let _ = writeln!(text, "{}", aligned(COLUMNS.map(String::from).into(), lines));
+            }
+            means(&mut text, &title, &name, &pairs);
+            text.push('\n');
         }
-        means(&mut text, &title, &pairs);
-        text.push('\n');
     }
     failures(&mut text, &report.comparisons);
     text + FORMULAS + &roofs(run) + "\n"
 }
 
-fn library(run: &ComparisonRun) -> String {
-    run.cusparse.as_ref().map_or_else(|| "no cuSPARSE".into(), |version| format!("cuSPARSE {version}"))
-}
-
-/// One of our rows, and the row of cuSPARSE's fastest right variant on the same matrix.
+/// One of our rows, and the row of the opponent's fastest right variant on the same matrix.
 struct Pair<'a> {
     ours: &'a ComparisonRow,
     best: Option<&'a ComparisonRow>,
 }
 
-/// Rows are of one precision and cache state; those of one matrix stand together.
+/// Rows are of one precision, cache state and opponent; those of one matrix stand together.
 fn pairs<'a>(rows: &[&'a ComparisonRow]) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     for of_matrix in rows.chunk_by(|a, b| (&a.matrix, a.nnz) == (&b.matrix, b.nnz)) {
@@ -82,7 +124,7 @@ fn fastest(rows: Vec<&ComparisonRow>) -> Option<&ComparisonRow> {
 }
 
 impl Pair<'_> {
-    /// Time of cuSPARSE's best over ours: above 1 where ours is faster.
+    /// Time of the opponent's best over ours: above 1 where ours is faster.
     fn ratio(&self) -> Option<f64> {
         Some(self.best?.us?.median / self.ours.us?.median)
     }
@@ -106,13 +148,14 @@ impl Pair<'_> {
             number(self.ratio(), 2),
             number(ours.setup_us, 0),
             number(best.and_then(|row| row.setup_us), 0),
+            number(best.and_then(|row| row.buffer_bytes).map(|bytes| bytes as f64 / 1e6), 1),
             number(ours.error_over_bound, 3),
         ]
     }
 }
 
 /// A line for each of our algorithms, and one for the fastest of several: over all matrices, and over the sets of the suites.
-fn means(text: &mut String, title: &str, pairs: &[Pair<'_>]) {
+fn means(text: &mut String, title: &str, opponent: &str, pairs: &[Pair<'_>]) {
     let mut names: Vec<&str> = Vec::new();
     for pair in pairs {
         if !names.contains(&pair.ours.name()) {
@@ -122,7 +165,7 @@ fn means(text: &mut String, title: &str, pairs: &[Pair<'_>]) {
     let sets = sets::of(pairs.iter().map(|pair| &*pair.ours.matrix));
     for &name in &names {
         let ratios = pairs.iter().filter(|pair| pair.ours.name() == name).filter_map(named_ratio);
-        mean_of_sets(text, title, name, &sets, &ratios.collect::<Vec<_>>());
+        mean_of_sets(text, (title, opponent), name, &sets, &ratios.collect::<Vec<_>>());
     }
     if names.len() > 1 {
         let of_matrices = pairs.chunk_by(|a, b| (&a.ours.matrix, a.ours.nnz) == (&b.ours.matrix, b.ours.nnz));
@@ -134,7 +177,7 @@ fn means(text: &mut String, title: &str, pairs: &[Pair<'_>]) {
                 .map(|r| (pairs[0].ours.matrix.clone(), r))
         };
         let ratios: Vec<(String, f64)> = of_matrices.filter_map(best).collect();
-        mean_of_sets(text, title, "the fastest of ours", &sets, &ratios);
+        mean_of_sets(text, (title, opponent), "the fastest of ours", &sets, &ratios);
     }
 }
 
@@ -142,28 +185,34 @@ fn named_ratio(pair: &Pair<'_>) -> Option<(String, f64)> {
     Some((pair.ours.matrix.clone(), pair.ratio()?))
 }
 
-fn mean_of_sets(text: &mut String, title: &str, name: &str, sets: &[Set], ratios: &[(String, f64)]) {
+fn mean_of_sets(
+    text: &mut String,
+    (title, opponent): (&str, &str),
+    name: &str,
+    sets: &[Set],
+    ratios: &[(String, f64)],
+) {
     for set in sets {
         let of_set = ratios.iter().filter(|(matrix, _)| set.contains(matrix)).cloned().collect();
         // The matrices that are behind are named once.
         let behind = if set.is_all() { behind(ratios) } else { String::new() };
-        mean(text, &format!("{title}, {}", set.label(name)), of_set, &behind);
+        mean(text, (&format!("{title}, {}", set.label(name)), opponent), of_set, &behind);
     }
 }
 
-fn mean(text: &mut String, label: &str, ratios: Vec<(String, f64)>, behind: &str) {
+fn mean(text: &mut String, (label, opponent): (&str, &str), ratios: Vec<(String, f64)>, behind: &str) {
     let values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
     let least = ratios.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     if let (Some(mean), Some((matrix, least))) = (geometric_mean(&values), least) {
         let _ = writeln!(
             text,
-            "{label}: {mean:.3}x cuSPARSE's best (geometric mean of {}, least {least:.3}x, {matrix}){behind}",
+            "{label}: {mean:.3}x {opponent}'s best (geometric mean of {}, least {least:.3}x, {matrix}){behind}",
             values.len()
         );
     }
 }
 
-/// Where cuSPARSE is faster, the worst first.
+/// Where the opponent is faster, the worst first.
 fn behind(ratios: &[(String, f64)]) -> String {
     let mut behind: Vec<&(String, f64)> = ratios.iter().filter(|(_, ratio)| *ratio < 1.0).collect();
     behind.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -180,14 +229,14 @@ fn failures(text: &mut String, rows: &[ComparisonRow]) {
     let mut reasons: Vec<(&ComparisonRow, &str, usize)> = Vec::new();
     for row in rows {
         let Some(why) = row.why.as_deref() else { continue };
-        match reasons.iter_mut().find(|(first, of, _)| *of == why && first.contestant == row.contestant) {
-            Some((_, _, count)) => *count += 1,
+        match reasons.iter_mut().find(|(first, of, _)| *of == why && first.label() == row.label()) {
+            Some((.., count)) => *count += 1,
             None => reasons.push((row, why, 1)),
         }
     }
     for (first, why, count) in reasons {
         let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-        let ComparisonRow { contestant, matrix, precision, cache, .. } = first;
+        let (contestant, ComparisonRow { matrix, precision, cache, .. }) = (first.label(), first);
         let state = format!("{cache:?}").to_lowercase();
         let _ = writeln!(text, "{contestant} has no time for {matrix} ({precision}, {state}){more}: {why}");
     }
@@ -237,7 +286,8 @@ mod tests {
         };
         assert_eq!(cells("a")[4..9], ["10.00", "50.0", "20.00", "csr_alg1+preprocess", "2.00"]);
         assert_eq!(cells("b")[6..9], ["5.00", "default", "0.50"]);
-        let mean = "f32, warm, auto: 1.000x cuSPARSE's best (geometric mean of 2, least 0.500x, b); behind on 1: b 0.500x";
+        assert_eq!(cells("b")[9..13], ["100", "100", "5.0", "0.100"]);
+        let mean = "f32, warm, auto: 1.000x cuSPARSE 12.6.3's best (geometric mean of 2, least 0.500x, b); behind on 1: b 0.500x";
         assert!(text.contains(mean), "{text}");
     }
 
@@ -283,6 +333,31 @@ mod tests {
         {
             assert!(text.contains(&format!("f32, warm, {name}: {ratio}x")), "{name}: {text}");
         }
+    }
+
+    #[test]
+    fn each_library_has_a_table_with_ours_next_to_it_and_spmvop_one_of_its_own() {
+        let of = |version: &str, contestant, us| ComparisonRow {
+            library: Some(version.into()),
+            ..row("a", contestant, Some(us))
+        };
+        let rows = vec![
+            of("12.6.3", "spmv/auto", 10.0),
+            of("12.6.3", "cusparse/default", 10.0),
+            of("12.9.4", "spmv/auto", 8.0),
+            of("12.9.4", "cusparse/default", 12.0),
+            of("12.9.4", "spmvop/alg1", 4.0),
+        ];
+        let text = text(&report(rows));
+        for (library, ratio) in [
+            ("cuSPARSE 12.6.3", "1.000"),
+            ("cuSPARSE 12.9.4", "1.500"),
+            ("SpMVOp of cuSPARSE 12.9.4", "0.500"),
+        ] {
+            assert!(text.contains(&format!("f32, warm: ours and {library} on some GPU")), "{text}");
+            assert!(text.contains(&format!("auto: {ratio}x {library}'s best")), "{text}");
+        }
+        assert_eq!(text.matches("| a ").count(), 3, "{text}");
     }
 
     #[test]
