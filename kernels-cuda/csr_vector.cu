@@ -1,17 +1,23 @@
 // kernel: csr_vector
 // params: n_rows row_base tiles alpha beta row_ptr cols vals x y
-// built:  T=2,4,8,16,32
+// built:  T=1,2,4,8,16,32
 // steps:  1 a bunch takes S whole rows; 2 its lanes sum every T-th product; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
 
-// Loads that are on their way before the first is used.
-#define AHEAD 4
+// Chunks of a lane that are on their way before the first is used; entries from one to the next, and of all lanes together.
+#define AHEAD 2
+#define NEXT (CHUNK * LANES)
+#define ROUND (AHEAD * NEXT)
 
-KERNEL csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
-                  const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
-                  const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *__restrict__ y)
+// Without a number of groups, the assembler saves registers and lets loads wait for each other.
+KERNEL_OF(512, 2) csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
+                             const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
+                             const value_t *__restrict__ vals, const value_t *__restrict__ x,
+                             accum_t *__restrict__ y)
 {
     const uint lane = lane_id<LANES>();
+    // Entries in chunks that the arrays hold all of.
+    const uint whole = load_index(row_ptr, n_rows) / CHUNK * CHUNK;
     // STEP 1
     uint row = blockIdx.x * bunches<LANES>() * tiles + bunch_id<LANES>();
     for (uint s = 0; s < tiles; s++, row += bunches<LANES>())
@@ -21,35 +27,37 @@ KERNEL csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t
         if (row < n_rows)
         {
             // Rows begin anywhere, so that what one load leaves in the first cache is there for the next.
-            const uint stop = __ldg(row_ptr + row + 1);
-            uint e = __ldg(row_ptr + row) + lane;
-            for (; e + (AHEAD - 1) * LANES < stop; e += AHEAD * LANES)
+            const uint start = load_index(row_ptr, row);
+            const uint stop = load_index(row_ptr, row + 1);
+            // The first chunk and the last may hold entries of other rows.
+            const uint n_own = stop - start;
+            for (uint e = start / CHUNK * CHUNK + lane * CHUNK; e < stop; e += ROUND)
             {
-                uint col[AHEAD];
-                accum_t val[AHEAD];
+                chunk_t chunk[AHEAD] = {};
 #pragma unroll
                 for (uint i = 0; i < AHEAD; i++)
+                    if (e + i * NEXT < least(stop, whole)) chunk[i] = load_chunk(cols, vals, e + i * NEXT);
+                if (stop > whole)
                 {
-                    col[i] = load_index(cols + e, i * LANES);
-                    val[i] = load_value(vals + e, i * LANES);
+#pragma unroll
+                    for (uint i = 0; i < AHEAD; i++)
+                        if (e + i * NEXT == whole) chunk[i] = load_last_chunk(cols, vals, whole, stop);
                 }
+                value_t of_x[AHEAD][CHUNK] = {};
 #pragma unroll
-                for (uint i = 0; i < AHEAD; i++) sum += val[i] * load_value(x, col[i]);
-            }
-            if (e < stop)
-            {
-                const uint n_left = stop - e;
-                uint col[AHEAD - 1];
-                accum_t val[AHEAD - 1];
+                for (uint i = 0; i < AHEAD; i++)
 #pragma unroll
-                for (uint i = 0; i < AHEAD - 1; i++)
-                {
-                    col[i] = i * LANES < n_left ? load_index(cols + e, i * LANES) : 0;
-                    val[i] = i * LANES < n_left ? load_value(vals + e, i * LANES) : 0;
-                }
+                    for (uint k = 0; k < CHUNK; k++)
+                        if (e + i * NEXT + k - start < n_own) of_x[i][k] = load_narrow(x, chunk[i].cols[k]);
 #pragma unroll
-                for (uint i = 0; i < AHEAD - 1; i++)
-                    if (i * LANES < n_left) sum += val[i] * load_value(x, col[i]);
+                for (uint i = 0; i < AHEAD; i++)
+#pragma unroll
+                    for (uint k = 0; k < CHUNK; k++)
+                    {
+                        // Other rows' entries are left out, not added as zeros: a NaN times zero is a NaN.
+                        const accum_t with = sum + widen(chunk[i].vals[k]) * widen(of_x[i][k]);
+                        if (e + i * NEXT + k - start < n_own) sum = with;
+                    }
             }
         }
         // STEP 3

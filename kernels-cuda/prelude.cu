@@ -64,6 +64,63 @@ DEVICE uint stream_index(const uint *p, uint i) { return stream(p + i); }
 DEVICE accum_t stream_value(const value_t *p, uint i) { return widen(stream(p + i)); }
 DEVICE uint load_index(const uint *p, uint i) { return __ldg(p + i); }
 DEVICE accum_t load_value(const value_t *p, uint i) { return widen(__ldg(p + i)); }
+DEVICE value_t load_narrow(const value_t *p, uint i) { return __ldg(p + i); }
+
+// Entries that follow each other, as one lane loads them: columns in 16 bytes, values in 8 to 32. Values are widened when
+// they are used, so that no load waits for another's value.
+#define CHUNK 4
+struct chunk_t
+{
+    uint cols[CHUNK];
+    value_t vals[CHUNK];
+};
+
+DEVICE void load_four(const uint *p, uint *to)
+{
+    const uint4 four = __ldg((const uint4 *)p);
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+}
+DEVICE void load_four(const ushort *p, ushort *to)
+{
+    const ushort4 four = __ldg((const ushort4 *)p);
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+}
+DEVICE void load_four(const float *p, float *to)
+{
+    const float4 four = __ldg((const float4 *)p);
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+}
+DEVICE void load_four(const double *p, double *to)
+{
+    const double2 low = __ldg((const double2 *)p);
+    const double2 high = __ldg((const double2 *)p + 1);
+    to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
+}
+
+// The chunk from entry `at` on, a multiple of CHUNK. The arrays begin at multiples of 16 bytes and hold all of it.
+DEVICE chunk_t load_chunk(const uint *cols, const value_t *vals, uint at)
+{
+    chunk_t chunk;
+    load_four(cols + at, chunk.cols);
+    load_four(vals + at, chunk.vals);
+    return chunk;
+}
+
+// What there is of a chunk in which the arrays end: nothing from `stop` on is read.
+DEVICE chunk_t load_last_chunk(const uint *cols, const value_t *vals, uint at, uint stop)
+{
+    chunk_t chunk = {};
+#pragma unroll
+    for (uint k = 0; k < CHUNK - 1; k++)
+    {
+        if (at + k < stop)
+        {
+            chunk.cols[k] = __ldg(cols + at + k);
+            chunk.vals[k] = __ldg(vals + at + k);
+        }
+    }
+    return chunk;
+}
 
 // A bunch is the LANES lanes, a warp or a power of two less, that walk a tile together. Nothing is assumed of lanes
 // that have not met at a barrier or a shuffle; where bunches are parts of a warp, all of the warp must meet there.

@@ -20,7 +20,7 @@ fn tilings(algorithm: Algorithm) -> Vec<Tiling> {
     let mut add = |t, w, s, b| all.extend(Tiling::new(t, w, s, b));
     match algorithm {
         Algorithm::CsrVector => {
-            for t in [2, 4, 8, 16, 32] {
+            for t in [1, 2, 4, 8, 16, 32] {
                 for lanes in [128, 256, 512] {
                     add(t, 1, 1, lanes / t);
                 }

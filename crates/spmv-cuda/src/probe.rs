@@ -169,8 +169,8 @@ impl Found {
         let mut caps = DeviceCaps::new(&*self.info.name, self.info.kind, model);
         let ((major, minor), (driver, revision)) = (self.info.compute, self.driver);
         caps.fingerprint = format!("cuda/{}/sm_{major}{minor}/driver {driver}.{revision}", self.info.name);
-        // A bunch may be part of a warp.
-        caps.subgroup = Some((2, 32));
+        // A bunch may be part of a warp, down to one lane.
+        caps.subgroup = Some((1, 32));
         caps.cross_block_reduction = true;
         caps.compute_units = self.compute_units.max(1);
         caps.max_group = self.max_group;

@@ -51,7 +51,7 @@ fn variants() -> Vec<Variant<Open>> {
         },
         // Rows by parts of a warp.
         Variant {
-            tilings: [2, 4, 8, 16].map(|t| tiling(t, 1, 2, 64 / t)).to_vec(),
+            tilings: [1, 2, 4, 8, 16].map(|t| tiling(t, 1, 2, 64 / t)).to_vec(),
             random: 50,
             algorithms: &[Algorithm::CsrVector],
             ..Variant::new("parts", open(Some(Memory::Device), all))

@@ -24,11 +24,20 @@ const UNITS: [(u32, u32, u32); 10] = [
 fn default_plans_have_entries_on_every_device() {
     for (kib, lanes, groups) in UNITS {
         let mut caps = DeviceCaps::new("some device", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
-        (caps.subgroup, caps.cross_block_reduction, caps.max_local_bytes) = (Some((2, 32)), true, 48 * 1024);
+        (caps.subgroup, caps.cross_block_reduction, caps.max_local_bytes) = (Some((1, 32)), true, 48 * 1024);
         caps.sm_limits = Some(SmLimits { local_bytes: kib * 1024, lanes, groups: Some(groups) });
         for compute_units in [1, 20, 132] {
             caps.compute_units = compute_units;
-            for (mean, max) in [(0.0, 0), (1.0, 9), (3.0, 3), (60.0, 80), (60.0, 9000), (5000.0, 90_000)] {
+            for (mean, max) in [
+                (0.0, 0),
+                (1.0, 9),
+                (3.0, 3),
+                (16.0, 16),
+                (27.0, 27),
+                (60.0, 80),
+                (60.0, 9000),
+                (5000.0, 90_000),
+            ] {
                 let rows = RowStats { n_rows: 10_000, n_cols: 10_000, mean, max, ..RowStats::default() };
                 let rows = RowStats { nnz: (mean * 1e4) as usize, ..rows };
                 for &algorithm in ALGORITHMS {

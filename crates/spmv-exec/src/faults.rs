@@ -419,7 +419,7 @@ mod plans {
     #[test]
     fn where_subgroups_may_be_split_the_row_lengths_choose() {
         let mut caps = gpu();
-        (caps.subgroup, caps.compute_units, caps.cross_block_reduction) = (Some((2, 32)), 132, true);
+        (caps.subgroup, caps.compute_units, caps.cross_block_reduction) = (Some((1, 32)), 132, true);
         let planned = |caps: &DeviceCaps, mean: f64, max: usize| {
             let rows = RowStats { n_rows: 100_000, mean, max, nnz: 4_000_000, ..rows() };
             let plan = plan(&rows, Dtype::F32, caps, None, &Options::default()).unwrap();
@@ -427,8 +427,8 @@ mod plans {
         };
         let (vector, blocks, speculative) =
             (Algorithm::CsrVector, Algorithm::Ipcsr, Algorithm::SpeculativeSegmentedSum);
-        assert_eq!(planned(&caps, 64.0, 78), (vector, "T=16,W=1,S=1,B=8".into()));
-        assert_eq!(planned(&caps, 4.0, 4), (vector, "T=2,W=1,S=1,B=64".into()));
+        assert_eq!(planned(&caps, 64.0, 78), (vector, "T=8,W=1,S=1,B=16".into()));
+        assert_eq!(planned(&caps, 4.0, 4), (vector, "T=1,W=1,S=1,B=128".into()));
         assert_eq!(planned(&caps, 2000.0, 2000), (vector, "T=32,W=1,S=1,B=4".into()));
         assert_eq!(planned(&caps, 5.6, 353), (blocks, "T=128,W=8,S=1,B=1".into()));
         assert_eq!(planned(&caps, 3.1, 500), (blocks, "T=128,W=4,S=1,B=1".into()));
@@ -438,6 +438,23 @@ mod plans {
         assert_eq!(plan(&few, Dtype::F32, &caps, None, &Options::default()).unwrap().algorithm, blocks);
         caps.cross_block_reduction = false;
         assert_eq!(planned(&caps, 5.7, 395_259), (speculative, "T=32,W=16,S=3,B=4".into()));
+    }
+
+    #[test]
+    fn a_row_has_fewer_lanes_where_one_lane_may_take_it_in_chunks() {
+        let options = Options { algorithm: Algorithm::CsrVector, ..Options::default() };
+        let lanes = |least: u16| {
+            let mut caps = gpu();
+            caps.subgroup = Some((least, 32));
+            [0.0, 5.0, 7.0, 16.0, 27.0, 80.0, 5000.0].map(|mean| {
+                let rows = RowStats { mean, ..rows() };
+                let kernel = plan(&rows, Dtype::F64, &caps, None, &options).unwrap().kernel;
+                assert_eq!((kernel.lanes, kernel.tiling.group_lanes()), (Lanes::Subgroup, 128));
+                kernel.tiling.lanes()
+            })
+        };
+        assert_eq!(lanes(1), [1, 1, 1, 2, 4, 8, 32]);
+        assert_eq!(lanes(2), [2, 2, 2, 4, 4, 16, 32]);
     }
 
     #[test]

@@ -63,6 +63,9 @@ pub(crate) enum T {
     Iterations(u32),
     /// As many as a row of mean length keeps busy ([`lanes_of_a_row`]).
     Row,
+    /// So many entries a lane where a bunch may be one lane: in CUDA alone, whose kernel loads four entries of a lane at
+    /// once. Elsewhere as [`T::Row`].
+    RowOfChunks(f64),
     /// So many at most, fewer where a group of them does not fit local memory.
     Block(u32),
     /// So many at most, and as many as a group may have.
@@ -257,7 +260,10 @@ impl Row {
                     1
                 }
             }
-            T::Row => {
+            T::RowOfChunks(entries) if matches!(caps.subgroup, Some((1, _))) => {
+                lanes_for(case.rows, entries).min(most_lanes(caps))
+            }
+            T::Row | T::RowOfChunks(_) => {
                 let least = caps.subgroup.filter(|_| self.on == On::PartsOfSubgroups);
                 let lanes = lanes_of_a_row(case.rows, caps);
                 least.map_or(lanes, |(least, most)| lanes.clamp(u32::from(least), u32::from(most)))
@@ -377,10 +383,15 @@ fn most_lanes(caps: &DeviceCaps) -> u32 {
     caps.subgroup.map_or(64, |(_, most)| u32::from(most)).min(caps.max_group).max(1)
 }
 
-/// Lanes of a row that a bunch takes on a GPU: as many as rows of such a length keep busy, a power of two, at least 2
-/// where there are as many.
+/// Lanes of a row that a bunch takes on a GPU, each an entry at a time: as many as rows of such a length keep busy, a power
+/// of two, at least 2 where there are as many.
 pub(crate) fn lanes_of_a_row(rows: &RowStats, caps: &DeviceCaps) -> u32 {
-    let wanted = (rows.mean / ENTRIES_PER_LANE.is).max(1.0).log2().round() as u32;
     let most = most_lanes(caps);
-    (1u32 << wanted.min(16)).clamp(2.min(most), most)
+    lanes_for(rows, ENTRIES_PER_LANE.is).clamp(2.min(most), most)
+}
+
+/// The power of two nearest to as many lanes as leave each so many entries of a row of mean length.
+fn lanes_for(rows: &RowStats, entries: f64) -> u32 {
+    let wanted = (rows.mean / entries).max(1.0).log2().round() as u32;
+    1 << wanted.min(16)
 }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Method, bits, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
-use crate::tilings::{AUTO, B, Bound, OPENCL, Of, On, Row, S, SERIAL, T, TILINGS, W, lanes_of_a_row};
+use crate::tilings::{AUTO, B, Bound, OPENCL, Of, On, Row, S, SERIAL, T, W, lanes_of_a_row};
 
 /// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
 const EVEN: Bound<f64> = Bound { is: 8.0, by: AUTO };
@@ -18,6 +18,12 @@ const SHORT_STEPS: Bound<u64> = Bound { is: 16, by: AUTO };
 /// Lanes of a compute unit that must have a row to take, or part of one, where rows are not cut. Below, the whole device
 /// waits for a few of its units.
 pub(super) const BUSY_LANES: Bound<u64> = Bound { is: 256, by: AUTO };
+/// Entries of a lane that loads four at once.
+const ENTRIES_IN_CHUNKS: Bound<f64> = Bound { is: 7.5, by: CHUNKS };
+const CHUNKS: &str = "cargo run --release -p spmv-cuda --example tilings csr_vector, not archived yet; chosen in a trial \
+    of such loads on an H200, f32 and f64, where these lanes of a row were the fastest: 1 for 5 and 7 even entries, 2 for 5 \
+    uneven ones, 4 for 16, 2 to 4 for 27, 4 to 8 for 80. wgpu as measured with CUDA before it had them: \
+    docs/results/2026-11-21-h200-cuda-tilings.txt";
 
 pub(crate) struct CsrVector;
 
@@ -44,11 +50,11 @@ impl Method for CsrVector {
             },
             Row {
                 on: On::PartsOfSubgroups,
-                t: T::Row,
+                t: T::RowOfChunks(ENTRIES_IN_CHUNKS.is),
                 w: W::Is(1),
                 s: S::One,
                 b: B::Lanes(128),
-                by: TILINGS,
+                by: CHUNKS,
             },
             Row { on: On::Subgroups, t: T::Row, w: W::Is(1), s: S::One, b: B::Row(256, 128), by: OPENCL },
             Row { on: On::Workgroups, t: T::Row, w: W::Is(1), s: S::One, b: B::Row(256, 128), by: OPENCL },
@@ -56,6 +62,10 @@ impl Method for CsrVector {
     }
 
     /// Bunches with a row each must be done at about the same time, with a lane for every step.
+    ///
+    /// The bounds were measured with lanes that take an entry at a time and have four on their way, and count those. CUDA's
+    /// lanes have eight on their way; a row has as many of them or half, so that it takes about as many round trips to
+    /// memory, or fewer.
     fn suits(&self, stats: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
         let rows = &stats.rows;
         let lanes = u64::from(lanes_of_a_row(rows, caps));
