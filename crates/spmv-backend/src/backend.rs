@@ -313,8 +313,9 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// # Safety
     /// - Every buffer is as long as the kernel's counts say, and scalars are of the type of sums. Indices of `scalars` are below
     ///   their number, also those that `program` holds.
-    /// - Indices in buffers that the kernel reads are in range: `row_ptr`, `jag_ptr` and `chunk_ptr` are those of a valid
-    ///   matrix or layout; columns are below the length of `x`, but for the padding of `ell`, `ell_csr` and `sell`; `perm` holds each
+    /// - Indices in buffers that the kernel reads are in range: `row_ptr`, `jag_ptr` and `slices` are those of a valid
+    ///   matrix or layout; columns are below the length of `x`, but for the padding of `ell` and `ell_csr`; so are those that `words` of
+    ///   `sell` hold, with the lengths of their runs; `perm` holds each
     ///   row once; `rows` of `coo` are below `n_rows`, those of entries in order; an entry of `dia` or `dia_csr` whose value is not
     ///   zero has a column there; `entries` of `gather_values` are below the number of values, but for padding; `at` of
     ///   `vec_scatter_add` is below the length of `y`, and holds no number twice.

@@ -133,14 +133,20 @@ macro_rules! for_each_kernel {
                 jag_ptr: [u32], cols: [u32], vals: [value], x: [vector], y: [mut accum],
             ) local |_| 0;
 
-            /// One lane a row of chunks of rows side by side, sorted by length (SELL-C-sigma; Kreutzer et al. 2014).
+            /// One bunch a row of slices of rows, which lanes read in their order (SELL-C-sigma, Kreutzer et al. 2014; with several lanes a
+            /// row, Anzt, Tomov & Dongarra 2014; with one column for a run of entries).
             ///
-            /// C is the tiling's T. Position r holds the entries of row `perm[r]`: entry k at
-            /// `chunk_ptr[r / C] + k * h + r % C`, where h is C, or the number of rows of the last chunk.
+            /// A slice has as many rows as make 32 lanes of T each, or one. Position r holds the entries of row `perm[r]`, which is r
+            /// unless `sorted`. In a step each lane takes a run of its row: up to W entries in consecutive columns. `slices` has four numbers
+            /// for each slice: its first value, its first word, the least column of its runs, and four times its steps, with 1 more if
+            /// columns take 16 bits and 2 more if there are runs of fewer entries than W. Value j of step k of lane l is
+            /// `(k * W + j) * L + l` values after the first, where L are the lanes of the slice. Words are lengths of runs less one, if
+            /// they differ, of two bits for each of 16 steps; then their first columns, less the least one and two to a word where they take
+            /// 16 bits. A lane whose runs are over has the greatest number for a column, whatever its lengths.
             Sell sell(
-                n_rows: u32, row_base: u32, tiles: u32, alpha: accum, beta: accum, perm: [row], chunk_ptr: [u32],
-                cols: [slot], vals: [value], x: [vector], y: [mut accum],
-            ) local |_| 0;
+                n_rows: u32, row_base: u32, tiles: u32, sorted: u32, alpha: accum, beta: accum, perm: [row],
+                slices: [u32], words: [u32], vals: [value], x: [vector], y: [mut accum],
+            ) local |g| g.talk;
 
             /// One lane a row of whole diagonals (Bell & Garland 2009).
             ///

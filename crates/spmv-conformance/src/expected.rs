@@ -4,7 +4,7 @@ use std::any::type_name;
 use std::convert::Infallible;
 
 use spmv_backend::{Backend, DeviceCaps, DtypeSet};
-use spmv_core::{Dtype, Tiling};
+use spmv_core::{Dtype, Runs, Tiling};
 use spmv_exec::{Algorithm, Options};
 
 /// What a trial asks of a device.
@@ -48,6 +48,9 @@ const EXPECTED_REFUSALS: &[Row] = &[
     ("barriers of less than a group", |asked| asked.tiling(|t| t.bunches() > 1)),
     ("barriers of less than a subgroup", |asked| asked.tiling(|t| t.bunches() > 1)),
     ("built for T=", |asked| asked.tiling(|t| asked.is_not_built(t))),
+    ("runs of", |asked| {
+        asked.algorithm == Algorithm::Sell && asked.tiling(|t| t.width() as usize > Runs::MOST)
+    }),
     ("entries a lane", |asked| asked.tiling(|t| t.width() > asked.caps.max_tile.0)),
 ];
 

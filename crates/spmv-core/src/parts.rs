@@ -1,25 +1,44 @@
-//! Work that is cut into as many parts as there are threads.
+//! Work that is cut into as many parts as there are threads: how layouts are made.
+//!
+//! ```
+//! use spmv_core::parts;
+//! let numbers: Vec<u64> = (0..1000).collect();
+//! let sums = parts::map(parts::cut(1000, parts::threads(1000, 100)), |part| numbers[part].iter().sum::<u64>());
+//! assert_eq!(sums.into_iter().sum::<u64>(), 499_500);
+//! ```
 
 use std::num::NonZero;
 use std::ops::Range;
 use std::thread;
 
 /// Threads for so much work: as many as the machine has, each with at least `of_a_thread` of it.
-pub(crate) fn threads(work: usize, of_a_thread: usize) -> usize {
+///
+/// ```
+/// assert_eq!(spmv_core::parts::threads(99, 100), 1);
+/// ```
+pub fn threads(work: usize, of_a_thread: usize) -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(work / of_a_thread).max(1)
 }
 
 /// `0..n`, cut into `parts` of the same length, but for the last.
-pub(crate) fn cut(n: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
+///
+/// ```
+/// assert!(spmv_core::parts::cut(5, 2).eq([0..3, 3..5]));
+/// ```
+pub fn cut(n: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
     let len = n.div_ceil(parts).max(1);
     (0..n).step_by(len).map(move |start| start..(start + len).min(n))
 }
 
 /// What `f` makes of every part, in order: each by a thread of its own, but for the first.
 ///
+/// ```
+/// assert_eq!(spmv_core::parts::map([1, 2, 3], |n| n * n), [1, 4, 9]);
+/// ```
+///
 /// # Panics
 /// If `f` does.
-pub(crate) fn map<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, f: impl Fn(P) -> R + Sync) -> Vec<R> {
+pub fn map<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, f: impl Fn(P) -> R + Sync) -> Vec<R> {
     let mut parts = parts.into_iter();
     let Some(first) = parts.next() else { return Vec::new() };
     thread::scope(|scope| {

@@ -180,6 +180,8 @@ pub struct MatrixStats {
     pub slots: Option<Part>,
     /// What [`Hyb`](crate::format::Hyb) makes of the matrix.
     pub hyb: Option<HybShape>,
+    /// How many entries follow each other in consecutive columns, if it was sampled.
+    pub runs: Option<Runs>,
     /// Lines of 16 columns that 256 consecutive entries touch, over these entries: 1/256 to 1, the mean of up to 8
     /// samples. How much of `x` each entry moves, as far as entries do not share it. 0 without entries.
     pub scatter: f64,
@@ -196,10 +198,12 @@ impl MatrixStats {
         let band = held.map(|(held, _)| band(&held, &rows));
         let slots = Some(slots_of(a, &lengths, SHARE));
         let hyb = Some(HybShape::of_lengths(a, &lengths));
-        Self { rows, diagonals, band, slots, hyb, scatter: scatter(a.cols()) }
+        let (runs, scatter) = (Some(Runs::of(a.cols())), scatter(a.cols()));
+        Self { rows, diagonals, band, slots, hyb, runs, scatter }
     }
 
-    /// Row lengths, and diagonals where they have at most 1.5 slots for each entry. O(rows), or O(rows + columns + entries), as [`of`](Self::of).
+    /// Row lengths, runs, and diagonals where they have at most 1.5 slots for each entry. O(rows), or O(rows + columns + entries), as
+    /// [`of`](Self::of).
     ///
     /// ```
     /// use spmv_core::{Csr, MatrixStats};
@@ -213,7 +217,7 @@ impl MatrixStats {
         let most = rows.nnz + rows.nnz / 2;
         let held = if rows.max.saturating_mul(rows.n_rows) <= most { diagonals(a, most) } else { None };
         let diagonals = held.map(|(_, n_diags)| n_diags);
-        Self { diagonals, ..Self::from(&rows) }
+        Self { diagonals, runs: Some(Runs::of(a.cols())), ..Self::from(&rows) }
     }
 }
 
@@ -312,20 +316,74 @@ fn band(held: &[u32], rows: &RowStats) -> Band {
     band
 }
 
-fn scatter(cols: &[u32]) -> f64 {
+/// Mean entries of runs of consecutive columns, if no run may have more than two, three or four, of up to 8 samples of 256 entries: how
+/// many entries share a column where a layout keeps that of a run alone. 1 without entries.
+///
+/// ```
+/// use spmv_core::Runs;
+/// let blocks: Vec<u32> = (0..300).flat_map(|node| (0..3).map(move |i| 30 * node + i)).collect();
+/// let runs = Runs::of(&blocks);
+/// assert_eq!(runs.mean(1), 1.0);
+/// assert!(runs.mean(3) > 2.9 && runs.mean(4) > 2.9 && runs.mean(2) < 1.6);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Runs([f64; Runs::MOST]);
+
+impl Runs {
+    /// Entries of the longest runs that are counted.
+    pub const MOST: usize = 4;
+
+    /// Reads a few columns, in the order of the entries. O(1).
+    pub fn of(cols: &[u32]) -> Self {
+        let (mut n_entries, mut n_runs) = (0, [0; Self::MOST]);
+        for window in windows(cols) {
+            n_entries += window.len();
+            for (most, n) in (1..).zip(&mut n_runs) {
+                *n += lengths(window, most);
+            }
+        }
+        Self(n_runs.map(|n| if n > 0 { n_entries as f64 / n as f64 } else { 1.0 }))
+    }
+
+    /// Entries of a run, if none may have more than `most`; more than [`MOST`](Self::MOST) count as that many.
+    pub fn mean(&self, most: usize) -> f64 {
+        self.0[most.clamp(1, Self::MOST) - 1]
+    }
+}
+
+/// Runs of at most `most` entries.
+fn lengths(cols: &[u32], most: usize) -> usize {
+    let (mut n_runs, mut len) = (0, most);
+    for (at, col) in cols.iter().enumerate() {
+        let follows = at > 0 && Some(*col) == cols[at - 1].checked_add(1);
+        if follows && len < most {
+            len += 1;
+        } else {
+            (n_runs, len) = (n_runs + 1, 1);
+        }
+    }
+    n_runs
+}
+
+/// Samples, evenly over the entries, the last one at their end.
+fn windows(cols: &[u32]) -> impl Iterator<Item = &[u32]> {
     let windows = cols.len().div_ceil(WINDOW).min(WINDOWS);
-    let mut sum = 0.0;
-    for window in 0..windows {
-        // Evenly over the entries, the last one at their end.
-        let last = cols.len().saturating_sub(WINDOW);
+    let last = cols.len().saturating_sub(WINDOW);
+    (0..windows).map(move |window| {
         let start = if windows > 1 { last / (windows - 1) * window } else { 0 };
-        let entries = &cols[start..cols.len().min(start + WINDOW)];
+        &cols[start..cols.len().min(start + WINDOW)]
+    })
+}
+
+fn scatter(cols: &[u32]) -> f64 {
+    let (mut sum, mut n) = (0.0, 0);
+    for entries in windows(cols) {
         let mut lines: Vec<u32> = entries.iter().map(|col| col / LINE).collect();
         lines.sort_unstable();
         lines.dedup();
-        sum += lines.len() as f64 / entries.len() as f64;
+        (sum, n) = (sum + lines.len() as f64 / entries.len() as f64, n + 1);
     }
-    if windows > 0 { sum / windows as f64 } else { 0.0 }
+    if n > 0 { sum / f64::from(n) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -396,6 +454,15 @@ mod tests {
             assert_eq!(band.part, regular::band(a.view(), SHARE));
             assert_eq!(band.diagonals, regular::diagonals(a.view(), 0, band.part.width).len());
         }
+    }
+
+    #[test]
+    fn runs_are_cut_where_columns_do_not_follow_and_where_they_are_too_long() {
+        let counts = |cols: &[u32]| [1, 2, 3, 4].map(|most| lengths(cols, most));
+        assert_eq!(counts(&[4, 5, 6, 7, 8, 9]), [6, 3, 2, 2]);
+        assert_eq!(counts(&[4, 4, 5, 3, u32::MAX, 0]), [6, 5, 5, 5]);
+        assert_eq!(counts(&[]), [0; 4]);
+        assert_eq!([1, 3, 9].map(|most| Runs::of(&[]).mean(most)), [1.0; 3]);
     }
 
     #[test]

@@ -56,6 +56,15 @@ fn variants() -> Vec<Variant<Open>> {
             algorithms: &[Algorithm::CsrVector],
             ..Variant::new("parts", open(Some(Memory::Device), all))
         },
+        // Lanes of a row, and entries of a run.
+        Variant {
+            tilings: [(1, 3, 1, 128), (1, 1, 2, 64), (2, 4, 3, 32), (4, 2, 1, 32), (8, 3, 2, 8)]
+                .map(|(t, w, s, b)| tiling(t, w, s, b))
+                .to_vec(),
+            random: 50,
+            algorithms: &[Algorithm::Sell],
+            ..Variant::new("slices", open(Some(Memory::Device), all))
+        },
         // As on devices whose multiprocessors hold little shared memory.
         Variant {
             tilings: vec![tiling(128, 2, 3, 1), tiling(32, 2, 1, 1)],

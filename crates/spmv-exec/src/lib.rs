@@ -52,6 +52,7 @@ mod record;
 mod regular;
 mod run;
 mod scalars;
+mod slices;
 mod tilings;
 mod values;
 mod workspace;

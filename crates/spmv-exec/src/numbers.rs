@@ -186,7 +186,7 @@ pub(crate) fn gather_values(value: Dtype, caps: &DeviceCaps) -> KernelSpec {
 }
 
 fn tiled(rows: &[Row], id: KernelId, value: Dtype, caps: &DeviceCaps) -> KernelSpec {
-    let tiling = tiling(rows, &Case { kernel: id, rows: &RowStats::default(), value, caps });
+    let tiling = tiling(rows, &Case { kernel: id, rows: &RowStats::default(), runs: None, value, caps });
     KernelSpec::new(id, value, lanes(&tiling, caps), tiling)
 }
 

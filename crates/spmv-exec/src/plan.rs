@@ -128,7 +128,7 @@ pub(crate) fn planned(
     check_types(value, caps)?;
     check_vectors(rows, value, caps)?;
     let stays = given == Given::Owned && caps.host_pointers && options.algorithm == Algorithm::Auto;
-    let kernel = |known| kernel(known, rows, value, caps, options);
+    let kernel = |known| kernel(known, stats, value, caps, options);
     let stays_with = |known: Known| !stays || !known.method().facts().own_layout;
     let able = |known| kernel(known).ok();
     let profile = profile.filter(|_| options.is_as_measured());
@@ -190,7 +190,7 @@ fn repair(known: Known, caps: &DeviceCaps, options: &Options) -> Repair {
 /// What an algorithm would run, if the device can, with all the kernels that it needs.
 fn kernel(
     known: Known,
-    rows: &RowStats,
+    stats: &MatrixStats,
     value: Dtype,
     caps: &DeviceCaps,
     options: &Options,
@@ -198,7 +198,7 @@ fn kernel(
     let method = known.method();
     let id = method.facts().kernel;
     let planned = || {
-        let case = Case { kernel: id, rows, value, caps };
+        let case = Case { kernel: id, rows: &stats.rows, runs: stats.runs, value, caps };
         within_loops(known, tiling(method.tilings(), &case), caps)
     };
     let tiling = options.tiling.unwrap_or_else(planned);

@@ -4,7 +4,7 @@
 
 use spmv_backend::{DeviceCaps, KernelId, KernelSpec, Lanes};
 use spmv_core::tiling::Preset;
-use spmv_core::{Dtype, RowStats, Tiling};
+use spmv_core::{Dtype, RowStats, Runs, Tiling};
 
 /// Rows and entries below which one thread beats two: waking the other from outside the pool costs some
 /// 13 us, as `cargo run --release -p spmv-cpu --example serial` measures.
@@ -23,6 +23,8 @@ const SHORT_ROWS: f64 = 4.0;
 pub(crate) struct Case<'a> {
     pub(crate) kernel: KernelId,
     pub(crate) rows: &'a RowStats,
+    /// Runs of the matrix, where they are known.
+    pub(crate) runs: Option<Runs>,
     pub(crate) value: Dtype,
     pub(crate) caps: &'a DeviceCaps,
 }
@@ -66,6 +68,8 @@ pub(crate) enum T {
     /// So many entries a lane where a bunch may be one lane: in CUDA alone, whose kernel loads four entries of a lane at
     /// once. Elsewhere as [`T::Row`].
     RowOfChunks(f64),
+    /// The fewest that give each compute unit [`RESIDENT_LANES`], up to so many, and up to one for every four entries of a mean row.
+    Busy(u32),
     /// So many at most, fewer where a group of them does not fit local memory.
     Block(u32),
     /// So many at most, and as many as a group may have.
@@ -83,6 +87,8 @@ pub(crate) enum W {
     /// a compute unit. That differs from [`W::Equation3`] in that all local memory counts (padding, sums and row ends too),
     /// and that a group never has more entries, so that where memory suffices `f64` has as many as `f32`.
     Block(u32, u32),
+    /// Entries of a run: as many as leave the fewest bytes, if each run has a column of 16 bits.
+    Runs,
     /// The greatest power of two within SHARED_SIZE (Gao et al., equation 3). Where the driver does not report a compute
     /// unit's limits, so many for sums of 4 bytes, and half as many for those of 8.
     Equation3(u32),
@@ -226,6 +232,7 @@ impl Row {
                     long
                 }
             }
+            W::Runs => entries_of_a_run(case),
             W::Equation3(otherwise) => equation3(case, lanes * bunches, otherwise),
             W::Table1 => table1(lanes, case.value).width(),
         };
@@ -267,6 +274,12 @@ impl Row {
                 let least = caps.subgroup.filter(|_| self.on == On::PartsOfSubgroups);
                 let lanes = lanes_of_a_row(case.rows, caps);
                 least.map_or(lanes, |(least, most)| lanes.clamp(u32::from(least), u32::from(most)))
+            }
+            T::Busy(most) => {
+                let wanted = u64::from(caps.compute_units) * RESIDENT_LANES.is;
+                let lanes = wanted.div_ceil((case.rows.n_rows as u64).max(1)).next_power_of_two();
+                let of_a_row = 1u64 << (case.rows.mean / 4.0).max(1.0).log2() as u32;
+                lanes.min(of_a_row).min(u64::from(most)) as u32
             }
             T::Block(most) => std::iter::successors(Some(caps.max_group.min(most)), half)
                 .find(|lanes| fits(case, caps.max_local_bytes, *lanes, 1, 1))
@@ -316,6 +329,19 @@ fn equation3(case: &Case<'_>, lanes: u32, otherwise: u32) -> u32 {
         None => otherwise * Dtype::F32.bytes() as u32 / sum.bytes() as u32,
     };
     1 << width.max(1).ilog2()
+}
+
+/// Entries of a run of which only the first has a column. Fewer, if bytes are equal.
+fn entries_of_a_run(case: &Case<'_>) -> u32 {
+    const COLUMN_BYTES: f64 = 2.0;
+    let Some(runs) = case.runs else { return 1 };
+    let bytes_of_an_entry = |width: u32| {
+        (COLUMN_BYTES + f64::from(width) * case.value.bytes() as f64) / runs.mean(width as usize)
+    };
+    let widths = 1..=Runs::MOST as u32;
+    widths
+        .reduce(|best, next| if bytes_of_an_entry(next) < bytes_of_an_entry(best) { next } else { best })
+        .unwrap_or(1)
 }
 
 fn half(n: &u32) -> Option<u32> {

@@ -10,6 +10,7 @@ use spmv_core::{CsrView, Value};
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, launch};
+use crate::slices::Slices;
 
 /// Values that runners of all workspaces share. They are set while no run uses them (`Prepared::set_values`).
 #[derive(Debug)]
@@ -51,8 +52,8 @@ pub(crate) enum Rows {
     AfterSlots { width: usize },
     /// Entry k of all rows that have one side by side.
     Jagged(BySlot),
-    /// Entry k of the rows of a chunk side by side: the row at each position, where chunks begin, and their height.
-    Chunks { perm: Vec<u32>, chunk_ptr: Vec<u32>, height: usize },
+    /// As lanes read them.
+    Slices(Slices),
     /// On diagonals of as many slots as there are rows.
     Diagonals { of_entries: Arc<Vec<u16>>, n_diags: usize },
     /// What diagonals leave, in order.
@@ -166,7 +167,7 @@ impl Rows {
                 row_ptr.windows(2).map(|row| ((row[1] - row[0]) as usize).saturating_sub(*width)).sum()
             }
             Self::Jagged(order) => order.ptr()[order.width()],
-            Self::Chunks { chunk_ptr, .. } => chunk_ptr[chunk_ptr.len() - 1] as usize,
+            Self::Slices(slices) => slices.n_slots(),
             Self::Diagonals { n_diags, .. } => n_diags * n_rows,
             Self::OffDiagonals { of_entries } => of_entries.iter().filter(|at| **at == NONE).count(),
         }
@@ -198,14 +199,7 @@ impl Rows {
                     row(*of as usize).for_each(|(k, entry)| f(order.ptr()[k] + at, entry));
                 }
             }
-            Self::Chunks { perm, chunk_ptr, height } => {
-                for (rows, start) in perm.chunks(*height).zip(chunk_ptr) {
-                    for (lane, of) in rows.iter().enumerate() {
-                        let slot = |k| *start as usize + k * rows.len() + lane;
-                        row(*of as usize).for_each(|(k, entry)| f(slot(k), entry));
-                    }
-                }
-            }
+            Self::Slices(slices) => slices.for_each(row_ptr, f),
             Self::Diagonals { of_entries, .. } => {
                 for at in 0..n_rows {
                     for (_, entry) in row(at) {

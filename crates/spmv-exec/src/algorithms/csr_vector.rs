@@ -11,7 +11,7 @@ use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{AUTO, B, Bound, OPENCL, Of, On, Row, S, SERIAL, T, W, lanes_of_a_row};
 
 /// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
-const EVEN: Bound<f64> = Bound { is: 8.0, by: AUTO };
+pub(super) const EVEN: Bound<f64> = Bound { is: 8.0, by: AUTO };
 /// Steps of the bunch with the longest row, up to which rows count as even whatever their mean: about as long as other
 /// algorithms take for what they do besides.
 const SHORT_STEPS: Bound<u64> = Bound { is: 16, by: AUTO };

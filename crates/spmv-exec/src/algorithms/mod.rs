@@ -132,6 +132,9 @@ algorithms! {
     merge_path MergePath;
     /// One lane a row of [`Dia`](spmv_core::format::Dia) (Bell & Garland 2009); refuses what has too many diagonals.
     dia Dia;
+    /// Slices of rows in the order in which lanes read them, with one column for a run of entries (Kreutzer et al. 2014; Anzt, Tomov &
+    /// Dongarra 2014); refuses what pads too much.
+    sell Sell;
     /// One bunch a row (Bell & Garland 2009).
     csr_vector CsrVector;
     /// Blocks of rows, products in local memory (Gao et al.).
@@ -152,8 +155,6 @@ algorithms! {
     hyb Hyb;
     /// One lane a row of [`Jad`](spmv_core::format::Jad) (Saad 1989).
     jad Jad;
-    /// One lane a row of chunks of rows sorted by length (Kreutzer et al. 2014); refuses what pads too much.
-    sell Sell;
     /// One lane a row of the first entries of each row in [`Ell`](spmv_core::format::Ell) form and of short rests in CSR form,
     /// one bunch a longer rest (Tan et al. 2019); refuses what pads too much.
     ell_csr EllCsr;
@@ -189,7 +190,7 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use spmv_exec::Algorithm;
 /// let e = "fast".parse::<Algorithm>().unwrap_err();
-/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto merge_path dia csr_vector "));
+/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto merge_path dia sell csr_vector "));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{0}'; known: {known}", known = names())]
