@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr;
-use std::sync::{Arc, PoisonError, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLockReadGuard, Weak};
 
 use spmv_backend::{
     Arg, Args, Backend, DeviceCaps, Error, KernelSpec, MAX_PARAMS, Memory as Argument, Result, Scalar,
@@ -57,6 +57,8 @@ pub struct Stream {
     graphs: RefCell<HashMap<Vec<Command>, Graph>>,
     /// Hashes of what was held back once.
     seen: RefCell<HashSet<u64>>,
+    /// Openings of devices whose memory copies of this stream may go to.
+    peers: RefCell<Vec<Weak<Shared>>>,
     stream: Owned<CUstream>,
 }
 
@@ -114,8 +116,8 @@ impl Drop for Stream {
 
 impl Stream {
     fn new(stream: Owned<CUstream>, timed: bool) -> Self {
-        let (staging, held, graphs, seen) = Default::default();
-        Self { staging, timed, held, graphs, seen, stream }
+        let (staging, held, graphs, seen, peers) = Default::default();
+        Self { staging, timed, held, graphs, seen, peers, stream }
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -124,6 +126,19 @@ impl Stream {
 
     fn get(&self) -> CUstream {
         self.stream.get()
+    }
+
+    /// Lets the device reach the memory of another one directly, where it can.
+    fn open_peer(&self, peer: &Arc<Shared>) -> Result<()> {
+        let mut opened = self.peers.borrow_mut();
+        if opened.iter().any(|known| ptr::eq(known.as_ptr(), Arc::as_ptr(peer))) {
+            return Ok(());
+        }
+        self.shared().open_peer(peer)?;
+        // A weak pointer keeps its address from being used again.
+        opened.retain(|known| known.strong_count() > 0);
+        opened.push(Arc::downgrade(peer));
+        Ok(())
     }
 
     fn finish(&self) -> Result<()> {
@@ -567,7 +582,7 @@ impl Backend for Cuda {
         }
         let len = Error::check_range(bytes.start, bytes.end.saturating_sub(bytes.start), from.bytes)?.len();
         Error::check_range(to_at, len as u64, to.bytes)?;
-        self.shared().open_peer(peer.shared())?;
+        stream.open_peer(peer.shared())?;
         to.written_by(self.shared());
         let (start, of) = (to.start() + to_at, peer.shared().context());
         let (from, own) = (from.start() + bytes.start, self.shared().context());
