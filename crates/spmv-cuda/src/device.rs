@@ -398,7 +398,8 @@ impl Backend for Cuda {
         Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
         // SAFETY: the range lies in the buffer.
         self.staged(stream, |staging| unsafe { staging.read(stream.get(), buffer.start() + offset, bytes) })?;
-        stream.finish()
+        // The last copy came after all else and was waited for.
+        if bytes.is_empty() { stream.finish() } else { Ok(()) }
     }
 
     fn map<R>(
@@ -548,6 +549,17 @@ impl Backend for Cuda {
         // SAFETY: the event lives.
         let answer = unsafe { sys::cuEventSynchronize(event.event) };
         event.shared.check(During::Kernel("stream"), answer)
+    }
+
+    fn finish(&self, stream: &Stream) -> Result<()> {
+        self.own(stream, &[]);
+        self.in_order(stream);
+        stream.finish()
+    }
+
+    /// On a stream of the caller a run is not waited for together with what the caller puts there after it.
+    fn ends_with_event(&self, _: &Stream) -> bool {
+        self.shared().callers.is_some()
     }
 
     fn after(&self, stream: &Stream, event: &Event) -> Result<()> {

@@ -223,7 +223,7 @@ impl<B: Backend> Device<B> {
         // Not held while `f` runs: it may copy too.
         let taken = idle().pop();
         let stream = taken.map_or_else(|| self.backend().open_stream(false), Ok)?;
-        let result = f(&stream).and_then(|result| Ok(self.wait_for(&stream).map(|()| result)?));
+        let result = f(&stream).and_then(|result| Ok(self.backend().finish(&stream).map(|()| result)?));
         // An error may leave a copy on its way, and the next use of the memory is on another stream.
         if result.is_ok() || self.settle(&stream) {
             idle().push(stream);
@@ -235,14 +235,10 @@ impl<B: Backend> Device<B> {
         self.inner.stretches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_for(&self, stream: &B::Stream) -> spmv_backend::Result<()> {
-        self.backend().wait(&self.backend().record(stream)?)
-    }
-
     /// After an error: waits for what is on its way on a stream, or else on all of them. Whether that worked; the error is the
     /// one to report.
     pub(crate) fn settle(&self, stream: &B::Stream) -> bool {
-        self.wait_for(stream).or_else(|_| self.backend().wait_all()).is_ok()
+        self.backend().finish(stream).or_else(|_| self.backend().wait_all()).is_ok()
     }
 }
 

@@ -58,6 +58,11 @@ impl<B: Backend> Queue<B> {
         })
     }
 
+    /// Those of its operations and of its copies.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = &B::Stream> {
+        [Some(&self.stream), self.copies.as_ref()].into_iter().flatten()
+    }
+
     /// What comes next comes after the copies too.
     pub(crate) fn join_copies(&self) -> spmv_backend::Result<()> {
         let backend = self.device.backend();
