@@ -143,7 +143,7 @@ impl<B: Backend> Queue<B> {
         self.reads("x", x)?;
         self.writes("y", y, !beta.is_zero())?;
         let mut readers = a.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        self.device.stretches().note(&mut readers, self.use_now());
+        self.device.note(&mut readers, self.use_now());
         drop(readers);
         let (alive, own) = self.workspaces.remove(&a.id).expect("inserted above");
         let mut own = own.downcast::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
