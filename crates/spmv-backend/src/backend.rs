@@ -188,8 +188,8 @@ pub trait Addressed {
 /// ```
 ///
 /// Implementations promise:
-/// - work on one stream happens in the order given; [`read`](Self::read), [`map`](Self::map) and
-///   [`wait`](Self::wait) return after the stream's earlier work is done;
+/// - work on one stream happens in the order given; [`read`](Self::read), [`map`](Self::map), [`wait`](Self::wait) and
+///   [`finish`](Self::finish) return after the stream's earlier work is done;
 /// - a buffer that is dropped while a stream still uses it is freed only when that is over;
 /// - after an error of a launch, other devices of the process can still be opened.
 ///
@@ -396,6 +396,22 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     /// # Errors
     /// [`Error::Launch`](crate::Error::Launch), [`Error::DeviceLost`](crate::Error::DeviceLost) if work before it failed.
     fn wait(&self, event: &Self::Event) -> Result<()>;
+
+    /// Waits until the stream has done all that it was given. As it is here, by an event.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    fn finish(&self, stream: &Self::Stream) -> Result<()> {
+        self.wait(&self.record(stream)?)
+    }
+
+    /// Whether a run on the stream ends with an event to be waited for. As it is here it does: not where events cost time and
+    /// [`finish`](Self::finish), once the run is to be waited for, waits for nothing else, because nobody but the run's caller gives the
+    /// stream work.
+    fn ends_with_event(&self, stream: &Self::Stream) -> bool {
+        let _ = stream;
+        true
+    }
 
     /// Lets later work on the stream begin only when the event has come to pass, which may be one of another device of this backend. As
     /// it is here, the host waits for it.

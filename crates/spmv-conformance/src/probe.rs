@@ -88,6 +88,8 @@ pub(crate) struct Stream<B: Backend> {
     timeline: Arc<Timeline>,
     capturing: RefCell<Option<Vec<Command<B>>>>,
     held: RefCell<Option<Vec<Command<B>>>>,
+    /// Whether the last run did.
+    ended_with_event: Cell<bool>,
     _alive: Token,
 }
 
@@ -147,8 +149,9 @@ impl<B: Backend> Backend for Probe<B> {
         self.verb(Verb::OpenStream, || {
             let (inner, timeline) = (self.inner().open_stream(timed)?, Arc::<Timeline>::default());
             lock(&self.watch.timelines).push(Arc::clone(&timeline));
-            let (capturing, held) = Default::default();
-            Ok(Stream { inner, timeline, capturing, held, _alive: self.watch.token(STREAM) })
+            let (capturing, held, ended_with_event) = Default::default();
+            let _alive = self.watch.token(STREAM);
+            Ok(Stream { inner, timeline, capturing, held, ended_with_event, _alive })
         })
     }
 
@@ -373,6 +376,17 @@ impl<B: Backend> Backend for Probe<B> {
     fn wait(&self, event: &Event<B>) -> Result<()> {
         let waited = self.verb(Verb::Wait, || self.inner().wait(&event.inner));
         waited.inspect(|()| event.timeline.waited_for(event.after))
+    }
+
+    fn finish(&self, stream: &Stream<B>) -> Result<()> {
+        stream.in_order();
+        let waited = self.verb(Verb::Wait, || self.inner().finish(&stream.inner));
+        waited.inspect(|()| stream.timeline.waited_for(stream.timeline.last()))
+    }
+
+    /// One run does and the next does not, whatever the device: both ways must work.
+    fn ends_with_event(&self, stream: &Stream<B>) -> bool {
+        !stream.ended_with_event.replace(!stream.ended_with_event.get())
     }
 
     fn wait_all(&self) -> Result<()> {

@@ -38,7 +38,7 @@ impl<B: Backend> Opened<B> {
     }
 
     pub(crate) fn wait(&self, stream: &B::Stream) -> Result<()> {
-        self.backend().wait(&self.backend().record(stream)?)
+        self.backend().finish(stream)
     }
 }
 

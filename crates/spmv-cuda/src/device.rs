@@ -1,8 +1,5 @@
 //! The verbs: copies, maps, launches, events.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
-use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr;
@@ -12,11 +9,12 @@ use spmv_backend::{
     Arg, Args, Backend, DeviceCaps, Error, KernelSpec, MAX_PARAMS, Memory as Argument, Result, Scalar,
 };
 
-use crate::device_driver::{self as sys, Answer, CUevent, CUgraph, CUgraphExec, CUstream};
+use crate::device_driver::{self as sys, Answer, CUgraphExec, CUstream};
 use crate::device_held::{Command, Held};
 use crate::device_memory::{Buffer, Staging};
 use crate::device_module::{Kernel, Modules};
 use crate::device_owned::{CallersStream, HostAccess, Owned, Shared};
+use crate::device_stream::{Capture, Event, Graph, Stream};
 use crate::error::During;
 use crate::options::{Memory, Options};
 use crate::probe::{self, Found};
@@ -45,99 +43,6 @@ const MOST_SEEN: usize = 4096;
 pub struct Cuda {
     caps: DeviceCaps,
     modules: Modules,
-}
-
-/// A stream of the driver, and pinned memory for its copies.
-#[derive(Debug)]
-pub struct Stream {
-    staging: RefCell<Option<Staging>>,
-    timed: bool,
-    held: RefCell<Option<Held>>,
-    /// Of what was held back before.
-    graphs: RefCell<HashMap<Vec<Command>, Graph>>,
-    /// Hashes of what was held back once.
-    seen: RefCell<HashSet<u64>>,
-    stream: Owned<CUstream>,
-}
-
-/// A point in a stream's work.
-#[derive(Debug)]
-pub struct Event {
-    timed: bool,
-    event: CUevent,
-    shared: Arc<Shared>,
-}
-
-/// Captured launches.
-#[derive(Debug)]
-pub struct Graph {
-    graph: Owned<CUgraphExec>,
-    /// The driver does not guard graphs against several threads.
-    by_one_thread: PhantomData<Cell<()>>,
-}
-
-/// Launches of a stream that are captured; ends when it is dropped, in a panic too.
-struct Capture<'a>(Option<&'a Stream>);
-
-impl Capture<'_> {
-    /// What was captured, where all is well.
-    fn end(&mut self) -> Result<Option<Owned<CUgraph>>> {
-        let Some(stream) = self.0.take() else { return Ok(None) };
-        let mut graph = CUgraph::NULL;
-        // SAFETY: ends what was begun before this was made, once; writes a new graph, or null, to `graph`.
-        let answer = unsafe { sys::cuStreamEndCapture(stream.get(), &mut graph) };
-        let graph = (graph != CUgraph::NULL).then(|| Owned::new(graph, sys::cuGraphDestroy, stream.shared()));
-        stream.shared().check(During::Other("capture"), answer)?;
-        Ok(graph)
-    }
-}
-
-impl Drop for Capture<'_> {
-    fn drop(&mut self) {
-        // Where an error can be returned, `end` was called before.
-        let _ = self.end();
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        self.shared.keep_event(self.event, self.timed);
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        // Pinned memory goes with the stream, so its copies are waited for.
-        let _ = self.finish();
-    }
-}
-
-impl Stream {
-    fn new(stream: Owned<CUstream>, timed: bool) -> Self {
-        let (staging, held, graphs, seen) = Default::default();
-        Self { staging, timed, held, graphs, seen, stream }
-    }
-
-    fn shared(&self) -> &Arc<Shared> {
-        &self.stream.shared
-    }
-
-    fn get(&self) -> CUstream {
-        self.stream.get()
-    }
-
-    fn finish(&self) -> Result<()> {
-        let _current = self.shared().enter()?;
-        // SAFETY: the stream lives.
-        let answer = unsafe { sys::cuStreamSynchronize(self.get()) };
-        self.shared().check(During::Kernel("stream"), answer)
-    }
-
-    /// The driver's handle, for other libraries' calls in the order of this stream's work. Good as long as the stream
-    /// lives.
-    pub fn raw(&self) -> *mut c_void {
-        self.get().0
-    }
 }
 
 impl Cuda {
@@ -383,7 +288,8 @@ impl Backend for Cuda {
         Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
         // SAFETY: the range lies in the buffer.
         self.staged(stream, |staging| unsafe { staging.read(stream.get(), buffer.start() + offset, bytes) })?;
-        stream.finish()
+        // The last copy came after all else and was waited for.
+        if bytes.is_empty() { stream.finish() } else { Ok(()) }
     }
 
     fn map<R>(
@@ -535,6 +441,17 @@ impl Backend for Cuda {
         event.shared.check(During::Kernel("stream"), answer)
     }
 
+    fn finish(&self, stream: &Stream) -> Result<()> {
+        self.own(stream, &[]);
+        self.in_order(stream);
+        stream.finish()
+    }
+
+    /// On a stream of the caller a run is not waited for together with what the caller puts there after it.
+    fn ends_with_event(&self, _: &Stream) -> bool {
+        self.shared().callers.is_some()
+    }
+
     fn after(&self, stream: &Stream, event: &Event) -> Result<()> {
         self.own(stream, &[]);
         self.in_order(stream);
@@ -567,7 +484,7 @@ impl Backend for Cuda {
         }
         let len = Error::check_range(bytes.start, bytes.end.saturating_sub(bytes.start), from.bytes)?.len();
         Error::check_range(to_at, len as u64, to.bytes)?;
-        self.shared().open_peer(peer.shared())?;
+        stream.open_peer(peer.shared())?;
         to.written_by(self.shared());
         let (start, of) = (to.start() + to_at, peer.shared().context());
         let (from, own) = (from.start() + bytes.start, self.shared().context());

@@ -2,9 +2,9 @@
 
 use std::any::Any;
 use std::fmt;
-use std::ptr;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::{self, ThreadId};
 
 use spmv_backend::Result;
@@ -12,6 +12,9 @@ use spmv_backend::Result;
 use crate::device_driver::{self as sys, Answer, CUcontext, CUdevice, CUevent, CUstream};
 use crate::error::{self, During};
 use crate::options::Memory;
+
+/// Events of each kind that a device keeps for later use: far more than queues have on their way.
+const MOST_IDLE: usize = 1024;
 
 /// What must not meet on one device, however often it was opened: all share its primary context. Locks are taken in
 /// the order of the fields.
@@ -95,10 +98,8 @@ pub(crate) struct Shared {
     /// Whether the host may access managed memory while the device is at work.
     pub(crate) concurrent_access: bool,
     pub(crate) manners: Arc<Manners>,
-    /// Events that nobody waits for, with and without time.
+    /// Events that nobody has, without and with time.
     idle: [Mutex<Vec<CUevent>>; 2],
-    /// Openings of devices whose memory this one was let reach.
-    peers: Mutex<Vec<Weak<Self>>>,
     /// The stream that all work goes to, where the caller brought one. Fields are dropped in their order.
     pub(crate) callers: Option<CallersStream>,
     context: Primary,
@@ -118,11 +119,19 @@ impl Drop for Primary {
     }
 }
 
-/// While it lives, the context is the calling thread's; then the one before is again.
-pub(crate) struct Current<'a>(#[allow(dead_code)] &'a Shared);
+/// While it lives, the context is the calling thread's; then the one before is again, or none.
+pub(crate) struct Current<'a> {
+    /// Not where the context was the thread's already.
+    is_pushed: bool,
+    /// Threads have contexts of their own, so it stays in this one.
+    of_thread: PhantomData<(&'a Shared, *const ())>,
+}
 
 impl Drop for Current<'_> {
     fn drop(&mut self) {
+        if !self.is_pushed {
+            return;
+        }
         let mut context = CUcontext::NULL;
         // SAFETY: pops what `Shared::enter` pushed on this thread; guards end in the reverse order.
         let _ = unsafe { sys::cuCtxPopCurrent_v2(&mut context) };
@@ -153,7 +162,6 @@ impl Shared {
             concurrent_access,
             manners,
             idle: Default::default(),
-            peers: Mutex::default(),
             callers,
             context: Primary { device, context },
         }))
@@ -163,12 +171,22 @@ impl Shared {
         self.context.context
     }
 
-    /// Makes the context the thread's.
+    /// Makes the context the thread's, where it is not.
+    ///
+    /// Asks the driver each time, since other code of the thread may have made another one current. A thread without a context has
+    /// none afterwards either: the CUDA runtime would take one that is left for the device that its caller chose.
     pub(crate) fn enter(&self) -> Result<Current<'_>> {
-        // SAFETY: the context lives as long as `self`.
-        let answer = unsafe { sys::cuCtxPushCurrent_v2(self.context()) };
-        self.check(During::Other("context"), answer)?;
-        Ok(Current(self))
+        let mut current = CUcontext::NULL;
+        // SAFETY: writes the thread's context, or null, to `current`.
+        let asked = unsafe { sys::cuCtxGetCurrent(&mut current) };
+        // A driver that cannot say is told to take ours, and answers then.
+        let is_pushed = asked.is_err() || current != self.context();
+        if is_pushed {
+            // SAFETY: the context lives as long as `self`.
+            let answer = unsafe { sys::cuCtxPushCurrent_v2(self.context()) };
+            self.check(During::Other("context"), answer)?;
+        }
+        Ok(Current { is_pushed, of_thread: PhantomData })
     }
 
     pub(crate) fn check(&self, during: During<'_>, answer: Answer) -> Result<()> {
@@ -176,10 +194,8 @@ impl Shared {
     }
 
     /// Lets the device reach the memory of another one directly, where it can.
-    pub(crate) fn open_peer(&self, peer: &Arc<Self>) -> Result<()> {
-        let mut opened = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_open = |known: &Weak<Self>| ptr::eq(known.as_ptr(), Arc::as_ptr(peer));
-        if self.device == peer.device || opened.iter().any(is_open) {
+    pub(crate) fn open_peer(&self, peer: &Self) -> Result<()> {
+        if self.device == peer.device {
             return Ok(());
         }
         let _current = self.enter()?;
@@ -188,13 +204,10 @@ impl Shared {
         let asked = unsafe { sys::cuDeviceCanAccessPeer(&mut can, self.device, peer.device) };
         self.check(During::Other("peer"), asked)?;
         if can != 0 {
-            // An error: it was opened before, by another opening of the device, or the driver goes through the host.
+            // An error: it was opened before, for another stream or opening, or the driver goes through the host.
             // SAFETY: the context of the peer lives as long as `peer`.
             let _ = unsafe { sys::cuCtxEnablePeerAccess(peer.context(), 0) };
         }
-        // A weak pointer keeps its address from being used again.
-        opened.retain(|known| known.strong_count() > 0);
-        opened.push(Arc::downgrade(peer));
         Ok(())
     }
 
@@ -225,10 +238,20 @@ impl Shared {
         Ok(event)
     }
 
-    /// Keeps an event for later use.
+    /// Keeps an event for later use, or destroys it where many are kept.
+    ///
+    /// Streams may still wait for it, those of other devices too: each waits for what was recorded last when it was told to wait, whatever
+    /// is recorded later (CUDA driver API, cuStreamWaitEvent).
     pub(crate) fn keep_event(&self, event: CUevent, timed: bool) {
-        let idle = &self.idle[usize::from(timed)];
-        idle.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        let mut idle = self.idle[usize::from(timed)].lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MOST_IDLE {
+            idle.push(event);
+            return;
+        }
+        drop(idle);
+        let Ok(_current) = self.enter() else { return };
+        // SAFETY: made by `new_event` in this context, in nobody's hands; the driver releases it once it has come to pass.
+        let _ = unsafe { sys::cuEventDestroy_v2(event) };
     }
 }
 

@@ -45,12 +45,15 @@ mod device_module;
 mod device_owned;
 #[allow(unsafe_code)]
 mod device_queries;
+#[allow(unsafe_code)]
+mod device_stream;
 mod error;
 mod options;
 mod probe;
 
-pub use device::{Cuda, Event, Graph, Stream};
+pub use device::Cuda;
 pub use device_memory::Buffer;
 pub use device_module::Kernel;
+pub use device_stream::{Event, Graph, Stream};
 pub use options::{Mask, Memory, Options};
 pub use probe::{DeviceInfo, devices};

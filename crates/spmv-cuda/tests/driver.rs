@@ -1,8 +1,10 @@
 //! What happens without a driver, with a library that is none, and with one that lacks functions or answers what no
-//! driver does: needs no device. `SPMV_CUDA_DRIVER` is read once a process, so each case is a process of its own.
+//! driver does, and which calls runs cost: needs no device. `SPMV_CUDA_DRIVER` is read once a process, so each case is a process of its
+//! own.
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Barrier;
@@ -10,7 +12,9 @@ use std::{env, fs, thread};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use spmv_backend::{Backend, Error as DeviceError};
+use spmv_core::Csr;
 use spmv_cuda::{Cuda, Options, devices};
+use spmv_exec::{Algorithm, Device, Lane, Options as ExecOptions};
 
 type Outcome = Result<(), Failed>;
 type Test = (&'static str, fn() -> Outcome);
@@ -18,21 +22,33 @@ type Test = (&'static str, fn() -> Outcome);
 /// With this variable set the program reports what it sees.
 const REPORT: &str = "SPMV_TEST_REPORT";
 
+/// The file in which the fake keeps the names of the functions that were called.
+const CALLS: &str = "SPMV_FAKE_CALLS";
+/// With this variable set other code has made the context the thread's.
+const CURRENT: &str = "SPMV_FAKE_CURRENT";
+
 const N_THREADS: usize = 32;
 
 fn main() {
     if env::var_os(REPORT).is_some() {
-        report();
+        match env::var_os(CALLS) {
+            None => report(),
+            Some(calls) => report_calls(calls.as_ref()).expect("the fake refuses nothing"),
+        }
         return;
     }
     let arguments = Arguments::from_args();
-    let tests: [Test; 4] = [
+    let tests: [Test; 5] = [
         ("without_a_library_the_reason_is_given", without_a_library_the_reason_is_given),
         ("a_library_that_is_no_driver_is_none", a_library_that_is_no_driver_is_none),
         ("codes_are_errors_whether_known_or_not", codes_are_errors_whether_known_or_not),
         (
             "a_function_that_the_driver_lacks_is_an_error_when_it_is_used",
             a_function_that_the_driver_lacks_is_an_error_when_it_is_used,
+        ),
+        (
+            "verbs_call_the_driver_once_and_push_no_context_twice",
+            verbs_call_the_driver_once_and_push_no_context_twice,
         ),
     ];
     let trials = tests.into_iter().map(|(name, test)| Trial::test(name, test)).collect();
@@ -41,7 +57,7 @@ fn main() {
 
 fn without_a_library_the_reason_is_given() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let seen = seen_with(&folder.path().join("missing.so"))?;
+    let seen = seen_with(&folder.path().join("missing.so"), &[])?;
     let reason = &seen["open"];
     assert!(reason.starts_with("cuda: no CUDA driver: ") && reason.contains("missing.so"), "{reason}");
     assert!(
@@ -54,14 +70,14 @@ fn without_a_library_the_reason_is_given() -> Outcome {
 
 fn a_library_that_is_no_driver_is_none() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let seen = seen_with(&fake(folder.path(), &["--cfg", "without_init"])?)?;
+    let seen = seen_with(&fake(folder.path(), &["--cfg", "without_init"])?, &[])?;
     assert!(seen["open"].contains("it has no function cuInit"), "{}", seen["open"]);
     Ok(())
 }
 
 fn codes_are_errors_whether_known_or_not() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let seen = seen_with(&fake(folder.path(), &[])?)?;
+    let seen = seen_with(&fake(folder.path(), &[])?, &[])?;
     // The second device answers 70000 when it is asked for its name.
     assert_eq!(seen["devices"], r#"[("Fake", (9, 0), Some(4194304))]"#);
     assert_eq!(seen["open"], "cuda/Fake/sm_90/driver 12.34");
@@ -77,10 +93,42 @@ fn codes_are_errors_whether_known_or_not() -> Outcome {
 
 fn a_function_that_the_driver_lacks_is_an_error_when_it_is_used() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let seen = seen_with(&fake(folder.path(), &[])?)?;
+    let seen = seen_with(&fake(folder.path(), &[])?, &[])?;
     for (what, function) in [("capture", "cuStreamBeginCapture_v2"), ("record", "cuEventCreate")] {
         let expected = format!("Fake has no function {function} in its driver; install a newer driver");
         assert_eq!(seen[what], expected, "{what}");
+    }
+    Ok(())
+}
+
+/// Runs record no event, and marks create none where one was dropped before.
+fn verbs_call_the_driver_once_and_push_no_context_twice() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let library = fake(folder.path(), &["--cfg", "working"])?;
+    let verbs: [(&str, &[&str]); 7] = [
+        ("enqueue", &["cuLaunchKernel"]),
+        ("wait", &["cuStreamSynchronize"]),
+        ("apply", &["cuLaunchKernel", "cuStreamSynchronize"]),
+        ("queue", &["cuLaunchKernel"]),
+        ("mark", &["cuEventRecord"]),
+        ("after", &["cuStreamWaitEvent"]),
+        ("copy", &["cuMemcpyPeerAsync"]),
+    ];
+    for (is_current, before, after) in [
+        (false, &["cuCtxGetCurrent", "cuCtxPushCurrent_v2"][..], &["cuCtxPopCurrent_v2"][..]),
+        (true, &["cuCtxGetCurrent"], &[]),
+    ] {
+        let calls = folder.path().join(format!("calls {is_current}"));
+        let mut variables = vec![(CALLS, calls.as_os_str())];
+        if is_current {
+            variables.push((CURRENT, "1".as_ref()));
+        }
+        let seen = seen_with(&library, &variables)?;
+        for (verb, functions) in verbs {
+            let around = |function: &&'static str| [before, &[*function], after].concat();
+            let expected: Vec<_> = functions.iter().flat_map(around).collect();
+            assert_eq!(seen[verb], expected.join(" "), "{verb}");
+        }
     }
     Ok(())
 }
@@ -91,7 +139,12 @@ fn fake(folder: &Path, options: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
     let library = folder.join(format!("{}fake{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake/driver.rs");
     let output = Command::new(rustc)
-        .args(["--edition=2021", "--crate-type=cdylib", "--crate-name=fake", "--check-cfg=cfg(without_init)"])
+        .args([
+            "--edition=2021",
+            "--crate-type=cdylib",
+            "--crate-name=fake",
+            "--check-cfg=cfg(without_init, working)",
+        ])
         .args(options)
         .arg("-o")
         .args([&library, &source])
@@ -103,8 +156,12 @@ fn fake(folder: &Path, options: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
 }
 
 /// What a process reports that `SPMV_CUDA_DRIVER` sends to `library`.
-fn seen_with(library: &Path) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
+fn seen_with(
+    library: &Path,
+    variables: &[(&str, &OsStr)],
+) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
     let output = Command::new(env::current_exe()?)
+        .envs(variables.iter().copied())
         .env(REPORT, "1")
         .env("SPMV_CUDA_DRIVER", library)
         .env_remove("SPMV_CUDA_DEVICE")
@@ -148,6 +205,51 @@ fn report() {
     let capture = stream.as_ref().map_err(Clone::clone).and_then(|s| device.capture(s, || Ok(())));
     println!("capture = {}", said(capture));
     println!("record = {}", said(stream.and_then(|stream| device.record(&stream))));
+}
+
+/// Prints `what = functions` lines, of a second time: the first one takes memory, events and kernels.
+fn report_calls(calls: &Path) -> Result<(), Box<dyn Error>> {
+    let device = || -> Result<_, spmv_exec::Error> { Device::new(Cuda::open(Options::default())?) };
+    let (device, other) = (device()?, device()?);
+    let so_far = || fs::read_to_string(calls).unwrap_or_default();
+    let show = |what: &str, before: &str| {
+        let after = so_far();
+        println!("{what} = {}", after[before.len()..].lines().collect::<Vec<_>>().join(" "));
+    };
+    let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f64), (1, 0, 3.0)])?;
+    let a = device
+        .prepare(a.view(), &ExecOptions { algorithm: Algorithm::CsrVector, ..ExecOptions::default() })?;
+    let mut workspace = a.workspace()?;
+    let (x, mut y, mut z) = (device.upload(&[1.0; 2])?, device.zeros(2)?, other.zeros(2)?);
+    let (mut queue, mut peer) = (device.queue()?, other.queue()?);
+    for _ in 0..2 {
+        let before = so_far();
+        let pending = a.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+        show("enqueue", &before);
+        let before = so_far();
+        pending.wait()?;
+        show("wait", &before);
+        let before = so_far();
+        a.apply(&mut workspace, 1.0, &x, 0.0, &mut y)?;
+        show("apply", &before);
+    }
+    for _ in 0..2 {
+        let before = so_far();
+        queue.apply(&a, 1.0, &x, 0.0, &mut y)?;
+        show("queue", &before);
+        let before = so_far();
+        let mark = peer.mark(Lane::Operations)?;
+        show("mark", &before);
+        queue.after(Lane::Copies, &mark)?;
+        let before = so_far();
+        queue.after(Lane::Copies, &mark)?;
+        show("after", &before);
+        let before = so_far();
+        queue.copy_to_peer(&x, 0..2, &mut peer, &mut z, 0)?;
+        show("copy", &before);
+        drop(mark);
+    }
+    Ok(())
 }
 
 fn listed() -> String {

@@ -64,17 +64,6 @@ impl Stretches {
             false => Ok(uses.any(|one| self.live.contains(&one.stretch))),
         }
     }
-
-    /// Adds a use to those of stretches that are live.
-    pub(crate) fn note(&self, uses: &mut Vec<Use>, new: Use) {
-        match uses.iter_mut().find(|used| used.stretch == new.stretch) {
-            Some(used) => *used = new,
-            None => {
-                uses.retain(|used| self.live.contains(&used.stretch));
-                uses.push(new);
-            }
-        }
-    }
 }
 
 impl<B: Backend> Clone for Device<B> {
@@ -223,7 +212,7 @@ impl<B: Backend> Device<B> {
         // Not held while `f` runs: it may copy too.
         let taken = idle().pop();
         let stream = taken.map_or_else(|| self.backend().open_stream(false), Ok)?;
-        let result = f(&stream).and_then(|result| Ok(self.wait_for(&stream).map(|()| result)?));
+        let result = f(&stream).and_then(|result| Ok(self.backend().finish(&stream).map(|()| result)?));
         // An error may leave a copy on its way, and the next use of the memory is on another stream.
         if result.is_ok() || self.settle(&stream) {
             idle().push(stream);
@@ -235,14 +224,22 @@ impl<B: Backend> Device<B> {
         self.inner.stretches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_for(&self, stream: &B::Stream) -> spmv_backend::Result<()> {
-        self.backend().wait(&self.backend().record(stream)?)
+    /// Adds a use to those of stretches that are live.
+    pub(crate) fn note(&self, uses: &mut Vec<Use>, new: Use) {
+        // Most follow one of the same stretch, and need not know which ones live.
+        if let Some(used) = uses.iter_mut().find(|used| used.stretch == new.stretch) {
+            *used = new;
+            return;
+        }
+        let stretches = self.stretches();
+        uses.retain(|used| stretches.live.contains(&used.stretch));
+        uses.push(new);
     }
 
     /// After an error: waits for what is on its way on a stream, or else on all of them. Whether that worked; the error is the
     /// one to report.
     pub(crate) fn settle(&self, stream: &B::Stream) -> bool {
-        self.wait_for(stream).or_else(|_| self.backend().wait_all()).is_ok()
+        self.backend().finish(stream).or_else(|_| self.backend().wait_all()).is_ok()
     }
 }
 
@@ -405,7 +402,8 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     fn wait_for_others(&mut self, own: u64) -> Result<()> {
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
         let others = uses.readers.iter().copied().chain([uses.writer]).filter(|used| used.stretch != own);
-        let is_used = self.device.stretches().includes(others)?;
+        let mut others = others.filter(|used| *used != Use::default()).peekable();
+        let is_used = others.peek().is_some() && self.device.stretches().includes(others)?;
         if self.unrepaired || *self.in_use.get_mut() > 0 || is_used {
             self.device.backend().wait_all()?;
             self.in_use.store(0, Ordering::Relaxed);
@@ -430,7 +428,7 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
             uses.writer = Use::default();
         }
         if new.stretch != 0 {
-            self.device.stretches().note(&mut uses.readers, new);
+            self.device.note(&mut uses.readers, new);
         }
         Ok(())
     }

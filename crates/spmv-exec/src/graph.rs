@@ -125,19 +125,24 @@ impl<B: Backend, T: Value> Graph<'_, B, T> {
         let backend = prepared.device.backend();
         let stream = &workspace.stream;
         let since = Instant::now();
-        let begin = backend.record(stream)?;
+        let begin = workspace.timed.then(|| backend.record(stream)).transpose()?;
         let (x, y) = (Memory::Device(&self.x.buffer), Memory::Device(&self.y.buffer));
         let (device, scaling) = (&prepared.device, *scaling);
         let run = Run::<B, T> { device, stream, x, y, scaling, turn: 0 };
         run.replay(&self.graphs[self.next])?;
         let last_turn = ((self.next as u32 + 1) * self.runs - 1) % 2;
         self.next = (self.next + 1) % self.graphs.len();
-        let end = backend.record(stream)?;
-        backend.submit(stream)?;
-        backend.wait(&end)?;
-        let seconds = match workspace.timed {
-            true => backend.elapsed_s(&begin, &end)?,
-            false => since.elapsed().as_secs_f64(),
+        let seconds = match begin {
+            Some(begin) => {
+                let end = backend.record(stream)?;
+                backend.submit(stream)?;
+                backend.wait(&end)?;
+                backend.elapsed_s(&begin, &end)?
+            }
+            None => {
+                backend.finish(stream)?;
+                since.elapsed().as_secs_f64()
+            }
         };
         if prepared.plan.repair == Repair::Device {
             workspace.turn = last_turn;

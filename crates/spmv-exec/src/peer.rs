@@ -48,14 +48,21 @@ impl<B: Backend> Device<B> {
 ///
 /// A copy comes after nothing of the other queue, and nothing of it after the copy, but for what [`after`](Self::after) says.
 impl<B: Backend> Queue<B> {
-    fn lane(&mut self, lane: Lane) -> Result<&B::Stream> {
+    fn lane(&mut self, lane: Lane) -> Result<(&B, &B::Stream)> {
         self.release()?;
         let Self { device, stream, copies, .. } = self;
-        Ok(match (lane, copies) {
+        let backend = device.backend();
+        let stream = match (lane, copies) {
             (Lane::Operations, _) => stream,
             (Lane::Copies, Some(copies)) => copies,
-            (Lane::Copies, none) => none.insert(device.backend().open_stream(false)?),
-        })
+            (Lane::Copies, none) => none.insert(backend.open_stream(false)?),
+        };
+        Ok((backend, stream))
+    }
+
+    /// Those of its operations and of its copies.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = &B::Stream> {
+        [Some(&self.stream), self.copies.as_ref()].into_iter().flatten()
     }
 
     /// What comes next comes after the copies too.
@@ -70,8 +77,8 @@ impl<B: Backend> Queue<B> {
     /// # Errors
     /// Whatever the driver says.
     pub fn mark(&mut self, lane: Lane) -> Result<Mark<B>> {
-        let device = self.device.clone();
-        Ok(Mark(device.backend().record(self.lane(lane)?)?))
+        let (backend, stream) = self.lane(lane)?;
+        Ok(Mark(backend.record(stream)?))
     }
 
     /// Does what it is given from here on after what was marked, of this queue or of another one.
@@ -79,8 +86,8 @@ impl<B: Backend> Queue<B> {
     /// # Errors
     /// Failures of the device.
     pub fn after(&mut self, lane: Lane, mark: &Mark<B>) -> Result<()> {
-        let device = self.device.clone();
-        Ok(device.backend().after(self.lane(lane)?, &mark.0)?)
+        let (backend, stream) = self.lane(lane)?;
+        Ok(backend.after(stream, &mark.0)?)
     }
 
     /// Copies values to a vector of another queue's device, from `to_at` on, among the copies. The rest of that vector counts as written
@@ -117,10 +124,10 @@ impl<B: Backend> Queue<B> {
         }
         self.reads("from", from)?;
         peer.writes("to", to, true)?;
-        let (device, bytes) = (self.device.clone(), bytes_of::<T>(range.start)..bytes_of::<T>(range.end));
-        let lane = self.lane(Lane::Copies)?;
-        let (target, to_at) = (peer.device.backend(), bytes_of::<T>(to_at));
-        let copied = device.backend().copy_to_peer(lane, &from.buffer, bytes, target, &mut to.buffer, to_at);
+        let (bytes, to_at) = (bytes_of::<T>(range.start)..bytes_of::<T>(range.end), bytes_of::<T>(to_at));
+        let (backend, lane) = self.lane(Lane::Copies)?;
+        let target = peer.device.backend();
+        let copied = backend.copy_to_peer(lane, &from.buffer, bytes, target, &mut to.buffer, to_at);
         to.unrepaired = copied.is_err();
         self.passed(copied)
     }

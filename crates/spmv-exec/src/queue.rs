@@ -132,8 +132,7 @@ impl<B: Backend> Queue<B> {
         if !self.workspaces.contains_key(&a.id) {
             let own = a.workspace()?;
             // What it zeroes, it zeroes on a stream of its own.
-            let backend = self.device.backend();
-            backend.wait(&backend.record(&own.stream)?)?;
+            self.device.backend().finish(&own.stream)?;
             self.workspaces.retain(|_, (matrix, _)| matrix.strong_count() > 0);
             self.workspaces.insert(a.id, (Arc::downgrade(&a.alive), Box::new(own)));
         }
@@ -144,7 +143,7 @@ impl<B: Backend> Queue<B> {
         self.reads("x", x)?;
         self.writes("y", y, !beta.is_zero())?;
         let mut readers = a.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        self.device.stretches().note(&mut readers, self.use_now());
+        self.device.note(&mut readers, self.use_now());
         drop(readers);
         let (alive, own) = self.workspaces.remove(&a.id).expect("inserted above");
         let mut own = own.downcast::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
@@ -495,10 +494,7 @@ impl<B: Backend> Queue<B> {
     /// Failures of the device; what vectors then hold is unspecified.
     pub fn wait(&mut self) -> Result<()> {
         self.release()?;
-        let backend = self.device.backend();
-        let joined = self.join_copies();
-        let waited =
-            joined.and_then(|()| backend.record(&self.stream)).and_then(|event| backend.wait(&event));
+        let waited = self.streams().try_for_each(|stream| self.device.backend().finish(stream));
         self.passed(waited)?;
         self.end();
         Ok(())
@@ -526,8 +522,9 @@ impl<B: Backend> Drop for Queue<B> {
     fn drop(&mut self) {
         let _ = self.release();
         if self.is_busy {
-            let _ = self.join_copies();
-            self.device.settle(&self.stream);
+            for stream in self.streams() {
+                self.device.settle(stream);
+            }
             self.end();
         }
     }

@@ -99,10 +99,12 @@ pub struct Pending<'a, B: Backend, T: Value> {
 #[derive(Debug)]
 struct Started<B: Backend, A> {
     since: Instant,
-    begin: B::Event,
-    stage1: B::Event,
-    /// Where the device does stage 2.
-    stage2: Option<B::Event>,
+    /// Where the workspace is timed.
+    begin: Option<B::Event>,
+    /// Where the workspace is timed and the device does stage 2.
+    stage1: Option<B::Event>,
+    /// Of all that the device does; none where its stream is waited for instead.
+    end: Option<B::Event>,
     scaling: Scaling<A>,
 }
 
@@ -287,18 +289,20 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let backend = self.device.backend();
         let since = Instant::now();
         self.begin(workspace)?;
-        let Workspace { stream, parts, turn, .. } = &*workspace;
+        let Workspace { stream, timed, parts, turn, .. } = &*workspace;
         let run = Run { device: &self.device, stream, x, y, scaling, turn: *turn };
-        let begin = backend.record(stream)?;
+        // No event that nobody reads: events take time of the host and of the device.
+        let record_if = |is_read: bool| is_read.then(|| backend.record(stream)).transpose();
+        let repairs = self.plan.repair == Repair::Device;
+        let begin = record_if(*timed)?;
         parts.iter().try_for_each(|part| part.stage1(&run))?;
-        let stage1 = backend.record(stream)?;
-        let mut stage2 = None;
-        if self.plan.repair == Repair::Device {
+        let stage1 = record_if(*timed && repairs)?;
+        if repairs {
             parts.iter().try_for_each(|part| part.stage2(&run))?;
-            stage2 = Some(backend.record(stream)?);
         }
+        let end = record_if(*timed || backend.ends_with_event(stream))?;
         backend.submit(stream)?;
-        Ok(Started { since, begin, stage1, stage2, scaling })
+        Ok(Started { since, begin, stage1, end, scaling })
     }
 
     /// All of a run but what the host repairs; nobody waits for it. The next one comes after it on the same stream, where
@@ -328,7 +332,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         y: &mut DeviceVec<B, T::Accum>,
     ) -> Result<()> {
         let backend = self.device.backend();
-        backend.wait(&backend.record(&workspace.stream)?)?;
+        backend.finish(&workspace.stream)?;
         let mut target = Target::Device(&mut y.buffer);
         self.repair_on_host(workspace, scaling, &mut target, &mut RunStats::default())?;
         workspace.in_use = false;
@@ -365,14 +369,17 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         mut y: Target<'_, B, T::Accum>,
     ) -> Result<RunStats> {
         let backend = self.device.backend();
-        let Started { since, begin, stage1, stage2, scaling } = started;
+        let Started { since, begin, stage1, end, scaling } = started;
         let mut stats = self.stats();
-        backend.wait(stage2.as_ref().unwrap_or(&stage1))?;
+        match &end {
+            Some(end) => backend.wait(end)?,
+            None => backend.finish(&workspace.stream)?,
+        }
         stats.stage1_s = since.elapsed().as_secs_f64();
-        if workspace.timed {
-            stats.stage1_s = backend.elapsed_s(&begin, &stage1)?;
-            if let Some(stage2) = &stage2 {
-                stats.stage2_s = backend.elapsed_s(&stage1, stage2)?;
+        if let (Some(begin), Some(end)) = (&begin, &end) {
+            stats.stage1_s = backend.elapsed_s(begin, stage1.as_ref().unwrap_or(end))?;
+            if let Some(stage1) = &stage1 {
+                stats.stage2_s = backend.elapsed_s(stage1, end)?;
                 stats.dirty_tiles = Some(self.dirty_tiles(workspace)?);
             }
         }
@@ -406,9 +413,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             unfinished |= repaired.unfinished | part.combine(&run)?;
         }
         if unfinished {
-            let end = backend.record(stream)?;
-            backend.submit(stream)?;
-            backend.wait(&end)?;
+            backend.finish(stream)?;
         }
         stats.dirty_tiles = Some(n_dirty);
         Ok(())

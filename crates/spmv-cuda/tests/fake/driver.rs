@@ -1,10 +1,17 @@
-//! A driver library for tests: one device that answers and one that does not, a code that no driver has, and no graphs.
+//! A driver library for tests: one device that answers and one that does not, a code that no driver has, and no graphs. With the
+//! option `working` the device seems to work.
 #![allow(non_snake_case)]
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+#[cfg(not(working))]
+use std::ffi::c_void;
+use std::ffi::{c_char, c_int, c_uint};
+
+#[cfg(working)]
+mod work;
 
 const SUCCESS: c_int = 0;
 const INVALID_VALUE: c_int = 1;
+#[cfg(not(working))]
 const OUT_OF_MEMORY: c_int = 2;
 /// No driver has it yet.
 const LATER: c_int = 70_000;
@@ -72,11 +79,13 @@ pub extern "system" fn cuDevicePrimaryCtxRetain(context: Option<&mut usize>, _de
     write(context, 1)
 }
 
+#[cfg(not(working))]
 #[no_mangle]
 pub extern "system" fn cuCtxPushCurrent_v2(_context: *mut c_void) -> c_int {
     SUCCESS
 }
 
+#[cfg(not(working))]
 #[no_mangle]
 pub extern "system" fn cuCtxPopCurrent_v2(context: Option<&mut usize>) -> c_int {
     write(context, 1)
@@ -87,6 +96,7 @@ pub extern "system" fn cuStreamCreate(stream: Option<&mut usize>, _flags: c_uint
     write(stream, 2)
 }
 
+#[cfg(not(working))]
 #[no_mangle]
 pub extern "system" fn cuMemAlloc_v2(_start: Option<&mut u64>, bytes: usize) -> c_int {
     match bytes {

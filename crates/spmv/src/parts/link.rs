@@ -32,23 +32,31 @@ impl Bytes {
 #[derive(Debug)]
 pub(super) struct Copy {
     pub(super) from: usize,
-    /// Among those that the part sends.
+    /// Among those that the part packs, or in its x where it packs none ([`packs`]).
     pub(super) sent: Range<usize>,
     pub(super) to: usize,
     /// Among its ghosts.
     pub(super) ghosts: Range<usize>,
 }
 
-/// What moves between parts that have these halos, all of them.
-fn copies(halos: &[&Halo]) -> Vec<Copy> {
+/// Whether a part packs what it sends: not if each other part needs a range of x, which is copied from where it is.
+pub(super) fn packs(halo: &Halo) -> bool {
+    let is_range = |values: &[u32]| values.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+    !halo.sends.iter().all(|send| is_range(&send.values))
+}
+
+/// What moves between parts that have these halos, all of them, in the order of senders; from x for those that need not pack, if any may.
+fn copies(halos: &[&Halo], packs: impl Fn(&Halo) -> bool) -> Vec<Copy> {
     let mut copies = Vec::new();
     for (from, halo) in halos.iter().enumerate() {
-        let mut at = 0;
+        let (packs, mut packed) = (packs(halo), 0);
         for send in &halo.sends {
             let of_it = halos[send.to].receives.iter().find(|receive| receive.from == from);
             let ghosts = of_it.expect("who is sent to receives").ghosts.clone();
-            copies.push(Copy { from, sent: at..at + send.values.len(), to: send.to, ghosts });
-            at += send.values.len();
+            let first = send.values.first().map_or(0, |first| *first as usize);
+            let start = if packs { packed } else { first };
+            copies.push(Copy { from, sent: start..start + send.values.len(), to: send.to, ghosts });
+            packed += send.values.len();
         }
     }
     copies
@@ -74,7 +82,7 @@ pub(super) struct Host {
 impl Link {
     /// Between devices that reach each other.
     pub(super) fn devices(halos: &[&Halo]) -> Self {
-        Self::Devices(copies(halos))
+        Self::Devices(copies(halos, packs))
     }
 
     /// Between devices that do not.
@@ -82,7 +90,7 @@ impl Link {
         let bytes =
             |n: fn(&Halo) -> usize| halos.iter().map(|halo| Bytes::zeros(n(halo) * value_bytes)).collect();
         let (sent, ghosts) = (bytes(Halo::n_sent), bytes(Halo::n_ghosts));
-        Self::Host(Host { sent, ghosts, copies: copies(halos), value_bytes })
+        Self::Host(Host { sent, ghosts, copies: copies(halos, |_| true), value_bytes })
     }
 
     /// With the processes that hold the other parts.
@@ -150,4 +158,35 @@ impl Staged for Box<dyn Exchange> {
 pub(super) fn failed(e: PeersError) -> Error {
     let (device, detail) = ("a process that holds another part".into(), e.to_string());
     spmv_backend::Error::DeviceLost { device, detail }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_partition::{Receive, Send};
+
+    use super::*;
+
+    /// Two parts, the first of which sends these values, and the second one its first.
+    fn halos(values: &[u32]) -> [Halo; 2] {
+        let halo = |peer: usize, values: &[u32], n_ghosts: usize| Halo {
+            sends: vec![Send { to: peer, values: values.to_vec() }],
+            receives: vec![Receive { from: peer, ghosts: 0..n_ghosts }],
+        };
+        [halo(1, values, 1), halo(0, &[0], values.len())]
+    }
+
+    fn sent(values: &[u32], way: fn(&[&Halo]) -> Link) -> Vec<Range<usize>> {
+        let halos = halos(values);
+        let (Link::Devices(copies) | Link::Host(Host { copies, .. })) = way(&halos.each_ref()) else {
+            unreachable!("no peers")
+        };
+        copies.into_iter().map(|copy| copy.sent).collect()
+    }
+
+    #[test]
+    fn a_range_of_x_is_copied_from_where_it_is_between_devices_alone() {
+        assert_eq!(sent(&[5, 6, 7], Link::devices), [5..8, 0..1]);
+        assert_eq!(sent(&[5, 7], Link::devices), [0..2, 0..1]);
+        assert_eq!(sent(&[5, 6, 7], |halos| Link::host(halos, 8)), [0..3, 0..1]);
+    }
 }

@@ -34,7 +34,7 @@ impl PartsQueue {
         Ok(Self { home: parts.clone(), queues, partial: Partial::default(), out_of_step: None })
     }
 
-    /// `y <- alpha*A*x + beta*y`. Packs what others need, multiplies what is here while it is on its way, and then with the ghosts.
+    /// `y <- alpha*A*x + beta*y`. Sends what others need, multiplies what is here while it is on its way, and then with the ghosts.
     pub(super) fn product<T: Scalar>(
         &mut self,
         a: &PartsMatrix<T>,
@@ -73,9 +73,11 @@ impl PartsQueue {
             && a.locals.iter().all(|local| local.plan().repair != Repair::Host);
         match link {
             Link::Devices(copies) => {
-                copy_ghosts(queues, copies, sent, ghosts)?;
-                multiply(queues)?;
+                copy_ghosts(queues, copies, &x.parts, sent, ghosts)?;
+                let multiplied = multiply(queues);
+                // After an error too: x and what was packed may be written next.
                 wait_for_copies(queues, copies)?;
+                multiplied?;
             }
             Link::Host(host) => stage(queues, host, sent, ghosts, need_no_core, multiply)?,
             Link::Peers(exchange) => stage(queues, exchange, sent, ghosts, need_no_core, multiply)?,
@@ -159,22 +161,23 @@ impl PartsQueue {
 fn copy_ghosts<T: Scalar>(
     queues: &mut [Box<dyn AnyQueue>],
     copies: &[Copy],
+    x: &[Box<dyn AnyVector<T>>],
     sent: &[Option<Sent<T>>],
     ghosts: &mut [Option<Ghosts<T>>],
 ) -> Result<(), Mismatch> {
-    // After these, what is sent is packed, and the last product has read its ghosts.
+    // After these, x is there and what is sent is packed, and the last product has read its ghosts.
     let marks = marks(queues, Lane::Operations)?;
+    let mut last_from = None;
     for Copy { from, sent: range, to, ghosts: to_range } in copies {
         let (from_queue, to_queue) = pair(queues, *from, *to);
-        for part in [*from, *to] {
-            from_queue.after(Lane::Copies, &*marks[part])?;
+        if last_from.replace(*from) != Some(*from) {
+            from_queue.after(Lane::Copies, &*marks[*from])?;
         }
-        let (Some(sent), Some(ghosts)) = (&sent[*from], &mut ghosts[*to]) else {
-            unreachable!("who sends and who receives has memory for it")
-        };
-        let (values, of_peer) = (&*sent.values, &mut *ghosts.values);
+        from_queue.after(Lane::Copies, &*marks[*to])?;
+        let values = sent[*from].as_ref().map_or(&*x[*from], |sent| &*sent.values);
+        let of_peer = ghosts[*to].as_mut().expect("who receives has memory for it");
         let copies = T::products(from_queue);
-        copies.copy_to_peer(values, range.clone(), to_queue, of_peer, to_range.start)?;
+        copies.copy_to_peer(values, range.clone(), to_queue, &mut *of_peer.values, to_range.start)?;
     }
     Ok(())
 }
@@ -185,10 +188,12 @@ fn wait_for_copies(queues: &mut [Box<dyn AnyQueue>], copies: &[Copy]) -> Result<
         return Ok(());
     }
     let marks = marks(queues, Lane::Copies)?;
+    let mut last_from = None;
     for Copy { from, to, .. } in copies {
-        for part in [*from, *to] {
-            queues[part].after(Lane::Operations, &*marks[*from])?;
+        if last_from.replace(*from) != Some(*from) {
+            queues[*from].after(Lane::Operations, &*marks[*from])?;
         }
+        queues[*to].after(Lane::Operations, &*marks[*from])?;
     }
     Ok(())
 }

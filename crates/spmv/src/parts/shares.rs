@@ -11,7 +11,7 @@ use spmv_partition::{Halo, Part, Ranges};
 use crate::erased::{AnyDevice, Element, Scalar};
 use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector};
 use crate::parts::group::Parts;
-use crate::parts::link::Link;
+use crate::parts::link::{Link, packs};
 use crate::parts::peers::Peers;
 
 /// A matrix, cut by rows, each part on a device of its own.
@@ -30,7 +30,7 @@ pub(super) struct PartsMatrix<T: Value> {
     pub(super) prepare_s: f64,
 }
 
-/// What moves in a product: of each part what it sends and its ghosts, if it has any. One product at a time does.
+/// What moves in a product: of each part what it packs and its ghosts, if there are any. One product at a time does.
 #[derive(Debug)]
 pub(super) struct Edges<T: Value> {
     pub(super) sent: Vec<Option<Sent<T>>>,
@@ -38,7 +38,7 @@ pub(super) struct Edges<T: Value> {
     pub(super) link: Link,
 }
 
-/// Values of x that others need.
+/// Values of x that others need, packed.
 #[derive(Debug)]
 pub(super) struct Sent<T> {
     pub(super) at: Box<dyn AnyIndices>,
@@ -92,8 +92,10 @@ impl<T: Scalar> PartsMatrix<T> {
         let start = Instant::now();
         let stats = stats(&parts, cols.len() as usize);
         let (mut locals, mut sent, mut ghosts) = (Vec::new(), Vec::new(), Vec::new());
+        let from_device_to_device = peers.is_none() && to.reach_each_other;
         for (device, part) in to.devices.iter().zip(&parts) {
-            sent.push(Sent::prepare(&**device, part)?);
+            let packs = !from_device_to_device || packs(part.halo());
+            sent.push(if packs { Sent::prepare(&**device, part)? } else { None });
             ghosts.push(Ghosts::prepare(&**device, part)?);
             locals.push(T::device(&**device).prepare(part.local().view().erase(), options)?);
         }
@@ -101,7 +103,7 @@ impl<T: Scalar> PartsMatrix<T> {
         let value_bytes = T::DTYPE.bytes();
         let link = match peers {
             Some(peers) => Link::peers(peers, halos[0], value_bytes)?,
-            None if to.reach_each_other => Link::devices(&halos),
+            None if from_device_to_device => Link::devices(&halos),
             None => Link::host(&halos, value_bytes),
         };
         let explained = explain(to, &parts, &locals, &link);

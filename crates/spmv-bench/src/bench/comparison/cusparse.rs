@@ -80,7 +80,7 @@ impl Cusparse {
     /// Waits for the work of the library's stream.
     pub(super) fn wait(&self) -> anyhow::Result<()> {
         let backend = self.device.backend();
-        Ok(backend.wait(&backend.record(&self.stream)?)?)
+        Ok(backend.finish(&self.stream)?)
     }
 }
 

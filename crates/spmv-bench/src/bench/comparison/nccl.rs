@@ -120,7 +120,7 @@ impl Nccl {
     /// Waits for the work of all streams.
     pub(crate) fn wait(&self) -> anyhow::Result<()> {
         for (device, stream) in self.devices.iter().zip(&self.streams) {
-            device.backend().wait(&device.backend().record(stream)?)?;
+            device.backend().finish(stream)?;
         }
         Ok(())
     }
