@@ -234,7 +234,14 @@ fn of_device<B: Backend, F>(
         let ways = std::iter::once(None).chain(tilings).flat_map(|t| fixups.iter().map(move |f| (t, *f)));
         for (way, (tiling, fixup)) in ways.enumerate() {
             let regular_width = REGULAR_WIDTHS[way % REGULAR_WIDTHS.len()];
-            let options = Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP, regular_width };
+            let options = Options {
+                algorithm,
+                tiling,
+                fixup,
+                max_blow_up: MOST_BLOW_UP,
+                regular_width,
+                ..Options::default()
+            };
             let share = Share::of(at + turn + way);
             let dtypes = match (at, way) {
                 (0, 0) if facts.by_heuristic => Dtype::ALL.to_vec(),

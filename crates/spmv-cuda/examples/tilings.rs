@@ -1,4 +1,5 @@
-//! Times many tilings of every kernel on the suite's matrices: what the plan's constants come from.
+//! Times many tilings of every kernel on the suite's matrices, or on named ones of it and of the classes: what the plan's constants come
+//! from.
 //!
 //! `cargo run --release -p spmv-cuda --example tilings [-- MATRIX|ALGORITHM ...]`; `SPMV_CUDA_DEVICE` names the
 //! device.
@@ -7,7 +8,7 @@
 use spmv_core::{Csr, Tiling, Value};
 use spmv_cuda::{Cuda, Options as CudaOptions};
 use spmv_exec::{Algorithm, Device, Options};
-use spmv_io::suite;
+use spmv_io::{classes, suite};
 
 /// Runs in a graph, and replays of it; the first does not count.
 const RUNS: u32 = 20;
@@ -31,6 +32,15 @@ fn tilings(algorithm: Algorithm) -> Vec<Tiling> {
             for t in [128, 256] {
                 for w in [4, 8, 16] {
                     add(t, w, 1, 1);
+                }
+            }
+        }
+        Algorithm::Sell => {
+            for t in [1, 2, 4, 8] {
+                for w in [1, 2, 3, 4] {
+                    for lanes in [128, 256] {
+                        add(t, w, 1, lanes / t);
+                    }
                 }
             }
         }
@@ -109,11 +119,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if algorithms.is_empty() {
         algorithms = Algorithm::ALL.iter().copied().filter(|a| *a != Algorithm::Auto).collect();
     }
-    for entry in suite::ENTRIES.iter().filter(|e| matrices.is_empty() || matrices.iter().any(|m| m == e.name))
-    {
-        let matrix = entry.load(None)?;
-        of_type::<f32>(&device, entry.name, &matrix, &algorithms)?;
-        of_type::<f64>(&device, entry.name, &matrix, &algorithms)?;
+    if matrices.is_empty() {
+        matrices = suite::ENTRIES.iter().map(|entry| entry.name.to_owned()).collect();
+    }
+    for name in &matrices {
+        let matrix = match (suite::find(name), classes::find(name)) {
+            (Some(entry), _) => entry.load(None)?,
+            (_, Some(entry)) => entry.generate()?,
+            _ => return Err(format!("no matrix or algorithm '{name}'").into()),
+        };
+        of_type::<f32>(&device, name, &matrix, &algorithms)?;
+        of_type::<f64>(&device, name, &matrix, &algorithms)?;
     }
     Ok(())
 }

@@ -437,7 +437,7 @@ mod plans {
         let few = RowStats { n_rows: 25, nnz: 129_042, mean: 5161.0, max: 10_500, ..rows() };
         assert_eq!(plan(&few, Dtype::F32, &caps, None, &Options::default()).unwrap().algorithm, blocks);
         caps.cross_block_reduction = false;
-        assert_eq!(planned(&caps, 5.7, 395_259), (speculative, "T=32,W=16,S=3,B=4".into()));
+        assert_eq!(planned(&caps, 5.7, 395_259), (speculative, "T=32,W=8,S=5,B=4".into()));
     }
 
     #[test]

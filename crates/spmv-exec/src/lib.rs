@@ -65,7 +65,7 @@ pub use factor::{DeviceScalar, Factor};
 pub use graph::Graph;
 pub use indices::Indices;
 pub use method::{Facts, Repair, Sums};
-pub use options::{Fixup, Options};
+pub use options::{Fixup, Layouts, Options};
 pub use peer::{Lane, Mark};
 pub use plan::{Plan, plan};
 pub use prepared::Prepared;

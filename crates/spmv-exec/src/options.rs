@@ -22,6 +22,21 @@ pub enum Fixup {
     Device,
 }
 
+/// Which layouts `Auto` may choose.
+///
+/// ```
+/// use spmv_exec::Layouts;
+/// assert_eq!(Layouts::default(), Layouts::Any);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Layouts {
+    /// Whichever is expected to be fastest, up to [`max_blow_up`](Options::max_blow_up) times the bytes of CSR.
+    #[default]
+    Any,
+    /// The CSR arrays alone: the matrix takes no more memory than they do, and is prepared in the time of a copy.
+    Csr,
+}
+
 /// How to prepare a matrix.
 ///
 /// ```
@@ -42,6 +57,10 @@ pub struct Options {
     /// Ratio of a layout's bytes to those of CSR above which algorithms with [a layout of their
     /// own](Algorithm::has_own_layout) refuse a matrix ([`MAX_BLOW_UP`] by default); one that is no number refuses all.
     pub max_blow_up: f64,
+    /// Which layouts `Auto` may choose; an algorithm that is named keeps its own.
+    pub layouts: Layouts,
+    /// Products that are expected of the matrix; `None` for many. For a few, `Auto` takes no layout that costs more to make than it saves.
+    pub expected_runs: Option<u64>,
     /// How wide the regular part of [`EllCsr`](Algorithm::EllCsr) (slots of each row) and [`DiaCsr`](Algorithm::DiaCsr)
     /// (columns on either side of the diagonal) is; other algorithms have none. `None` takes the narrowest part that holds
     /// [80%](spmv_core::regular::SHARE) of the stored entries.
@@ -58,6 +77,7 @@ impl Options {
 impl Default for Options {
     fn default() -> Self {
         let (algorithm, tiling, fixup) = (Algorithm::Auto, None, Fixup::Auto);
-        Self { algorithm, tiling, fixup, max_blow_up: MAX_BLOW_UP, regular_width: None }
+        let (max_blow_up, layouts, expected_runs, regular_width) = (MAX_BLOW_UP, Layouts::Any, None, None);
+        Self { algorithm, tiling, fixup, max_blow_up, layouts, expected_runs, regular_width }
     }
 }

@@ -14,8 +14,8 @@ use crate::carries::lanes;
 use crate::choose::{Candidate, candidates, choose, takes};
 use crate::error::Result;
 use crate::method::{HALF, Launch, Limits, Repair, Storage, Sums, bits};
-use crate::options::{Fixup, Options};
-use crate::tilings::{Case, tiling};
+use crate::options::{Fixup, Layouts, Options};
+use crate::tilings::{Bound, Case, tiling};
 
 /// What will run, and why.
 ///
@@ -77,6 +77,14 @@ impl fmt::Display for Plan {
             write!(f, "\n  regular part: width {width}")?;
         }
         self.why.iter().try_for_each(|why| write!(f, "\n  {why}"))?;
+        if let Storage::Own(cost) = &self.storage {
+            write!(
+                f,
+                "\n  a layout of about {} bytes, {:.2} times those of CSR",
+                cost.bytes,
+                cost.blow_up()
+            )?;
+        }
         if !self.candidates.is_empty() {
             let time = |c: &Candidate| format!("{} {:.1} us", c.algorithm, c.seconds * 1e6);
             let times: Vec<String> = self.candidates.iter().map(time).collect();
@@ -105,6 +113,12 @@ pub fn plan(
     planned(&stats.into(), value, caps, profile, options, Given::Borrowed)
 }
 
+/// Products after which a layout of its own has earned what it costs to make.
+const PAYS_AFTER: Bound<u64> = Bound {
+    is: 3000,
+    by: "cargo xtask bench --millions 100 --backend cuda --algorithm auto,csr_vector: plan/spmv and us of dia, sell and csr_vector",
+};
+
 /// Whose the arrays of a matrix are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Given {
@@ -127,7 +141,10 @@ pub(crate) fn planned(
     check_lanes(caps)?;
     check_types(value, caps)?;
     check_vectors(rows, value, caps)?;
-    let stays = given == Given::Owned && caps.host_pointers && options.algorithm == Algorithm::Auto;
+    let is_kept = given == Given::Owned && caps.host_pointers;
+    let is_soon_over = options.expected_runs.is_some_and(|runs| runs < PAYS_AFTER.is);
+    let stays =
+        options.algorithm == Algorithm::Auto && (is_kept || is_soon_over || options.layouts == Layouts::Csr);
     let kernel = |known| kernel(known, stats, value, caps, options);
     let stays_with = |known: Known| !stays || !known.method().facts().own_layout;
     let able = |known| kernel(known).ok();

@@ -8,7 +8,7 @@ use std::time::Instant;
 use spmv_backend::{Addressed, Backend, DeviceKind, HostArray};
 use spmv_core::format::Cost;
 use spmv_core::tiling::{Piece, split_rows};
-use spmv_core::{Csr, CsrView, MatrixStats, Offset, RowStats, SharedCsr, Value};
+use spmv_core::{Csr, CsrView, MatrixStats, Offset, RowStats, Runs, SharedCsr, Value};
 
 use crate::algorithms::Algorithm;
 use crate::device::{Device, DeviceVec, Use};
@@ -74,7 +74,7 @@ impl<B: Backend> Device<B> {
             None if options.algorithm == Algorithm::Auto && self.caps().kind == DeviceKind::DiscreteGpu => {
                 MatrixStats::of_diagonals(a)
             }
-            None => MatrixStats::from(&RowStats::of(a)),
+            None => MatrixStats { runs: Some(Runs::of(a.cols())), ..MatrixStats::from(&RowStats::of(a)) },
             Some(_) => MatrixStats::of(a),
         };
         planned(&stats, T::DTYPE, self.caps(), profile, options, given)

@@ -18,6 +18,9 @@ const ENTRIES_PER_LANE: Bound<f64> = Bound { is: 5.5, by: TILINGS };
 /// Mean row length up to which a wide block would be filled by the number of its rows, which leaves much of it empty.
 const SHORT_ROWS: f64 = 4.0;
 
+/// Nonzeros from which blocks of more lanes are faster on a large GPU.
+const LARGE: Bound<usize> = Bound { is: 4_000_000, by: BY_CLASS };
+
 /// What a tiling is chosen for.
 #[derive(Clone, Copy)]
 pub(crate) struct Case<'a> {
@@ -66,10 +69,13 @@ pub(crate) enum T {
     /// As many as a row of mean length keeps busy ([`lanes_of_a_row`]).
     Row,
     /// So many entries a lane where a bunch may be one lane: in CUDA alone, whose kernel loads four entries of a lane at
-    /// once. Elsewhere as [`T::Row`].
+    /// once; fewer, where rows are [uneven](unevenness). Elsewhere as [`T::Row`].
     RowOfChunks(f64),
-    /// The fewest that give each compute unit [`RESIDENT_LANES`], up to so many, and up to one for every four entries of a mean row.
+    /// The fewest that give each compute unit [`RESIDENT_LANES`], more where rows are [uneven](unevenness); up to so many, and up to one for
+    /// every four entries of a mean row.
     Busy(u32),
+    /// The first number; the second for [large](LARGE) matrices whose rows have more than a few entries.
+    BlockBySize(u32, u32),
     /// So many at most, fewer where a group of them does not fit local memory.
     Block(u32),
     /// So many at most, and as many as a group may have.
@@ -194,6 +200,8 @@ pub(crate) struct Bound<N> {
 
 /// Runs that several algorithms' rows and bounds go back to.
 pub(crate) const AUTO: &str = "cargo xtask bench --suite --matrix FILES --backend cuda --algorithm all: docs/results/2026-11-22-h200-cuda-auto.txt";
+pub(crate) const BY_CLASS: &str =
+    "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-24-h200-cuda-tilings.txt";
 pub(crate) const SERIAL: &str = "cargo run --release -p spmv-cpu --example serial";
 pub(crate) const TILINGS: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-21-h200-cuda-tilings.txt";
@@ -268,7 +276,10 @@ impl Row {
                 }
             }
             T::RowOfChunks(entries) if matches!(caps.subgroup, Some((1, _))) => {
-                lanes_for(case.rows, entries).min(most_lanes(caps))
+                let lanes = lanes_for(case.rows, entries);
+                let of_uneven = (4 * lanes).min(power_of_two_in(case.rows.mean / 2.0) as u32);
+                let lanes = if unevenness(case.rows) > 1 { lanes.max(of_uneven) } else { lanes };
+                lanes.min(most_lanes(caps))
             }
             T::Row | T::RowOfChunks(_) => {
                 let least = caps.subgroup.filter(|_| self.on == On::PartsOfSubgroups);
@@ -278,8 +289,12 @@ impl Row {
             T::Busy(most) => {
                 let wanted = u64::from(caps.compute_units) * RESIDENT_LANES.is;
                 let lanes = wanted.div_ceil((case.rows.n_rows as u64).max(1)).next_power_of_two();
-                let of_a_row = 1u64 << (case.rows.mean / 4.0).max(1.0).log2() as u32;
-                lanes.min(of_a_row).min(u64::from(most)) as u32
+                let of_uneven = [1, 2, 4][unevenness(case.rows)];
+                lanes.max(of_uneven).min(power_of_two_in(case.rows.mean / 4.0)).min(u64::from(most)) as u32
+            }
+            T::BlockBySize(small, large) => {
+                let is_large = case.rows.nnz >= LARGE.is && case.rows.mean > 2.0 * SHORT_ROWS;
+                caps.max_group.min(if is_large { large } else { small })
             }
             T::Block(most) => std::iter::successors(Some(caps.max_group.min(most)), half)
                 .find(|lanes| fits(case, caps.max_local_bytes, *lanes, 1, 1))
@@ -414,6 +429,18 @@ fn most_lanes(caps: &DeviceCaps) -> u32 {
 pub(crate) fn lanes_of_a_row(rows: &RowStats, caps: &DeviceCaps) -> u32 {
     let most = most_lanes(caps);
     lanes_for(rows, ENTRIES_PER_LANE.is).clamp(2.min(most), most)
+}
+
+/// How much row lengths deviate: 0 if hardly, as those of stencils, 1, or 2 if by about half of their mean.
+fn unevenness(rows: &RowStats) -> usize {
+    const HARDLY: f64 = 0.1;
+    const BY_HALF: f64 = 0.45;
+    [HARDLY, BY_HALF].iter().filter(|bound| rows.std_dev > **bound * rows.mean).count()
+}
+
+/// The greatest power of two that is not above `n`; at least 1.
+fn power_of_two_in(n: f64) -> u64 {
+    1 << n.max(1.0).log2() as u32
 }
 
 /// The power of two nearest to as many lanes as leave each so many entries of a row of mean length.

@@ -15,4 +15,4 @@
 //! ```
 
 pub use spmv_core::{HybShape, MatrixStats, RowStats, Tiling, TilingError, tiling};
-pub use spmv_exec::{Algorithm, Candidate, Fixup, Plan, Profile, Repair};
+pub use spmv_exec::{Algorithm, Candidate, Fixup, Layouts, Plan, Profile, Repair};

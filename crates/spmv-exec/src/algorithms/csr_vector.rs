@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Method, bits, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
-use crate::tilings::{AUTO, B, Bound, OPENCL, Of, On, Row, S, SERIAL, T, W, lanes_of_a_row};
+use crate::tilings::{AUTO, B, BY_CLASS, Bound, OPENCL, Of, On, Row, S, SERIAL, T, W, lanes_of_a_row};
 
 /// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
 pub(super) const EVEN: Bound<f64> = Bound { is: 8.0, by: AUTO };
@@ -19,11 +19,7 @@ const SHORT_STEPS: Bound<u64> = Bound { is: 16, by: AUTO };
 /// waits for a few of its units.
 pub(super) const BUSY_LANES: Bound<u64> = Bound { is: 256, by: AUTO };
 /// Entries of a lane that loads four at once.
-const ENTRIES_IN_CHUNKS: Bound<f64> = Bound { is: 7.5, by: CHUNKS };
-const CHUNKS: &str = "cargo run --release -p spmv-cuda --example tilings csr_vector, not archived yet; chosen in a trial \
-    of such loads on an H200, f32 and f64, where these lanes of a row were the fastest: 1 for 5 and 7 even entries, 2 for 5 \
-    uneven ones, 4 for 16, 2 to 4 for 27, 4 to 8 for 80. wgpu as measured with CUDA before it had them: \
-    docs/results/2026-11-21-h200-cuda-tilings.txt";
+const ENTRIES_IN_CHUNKS: Bound<f64> = Bound { is: 7.5, by: BY_CLASS };
 
 pub(crate) struct CsrVector;
 
@@ -54,7 +50,7 @@ impl Method for CsrVector {
                 w: W::Is(1),
                 s: S::One,
                 b: B::Lanes(128),
-                by: CHUNKS,
+                by: BY_CLASS,
             },
             Row { on: On::Subgroups, t: T::Row, w: W::Is(1), s: S::One, b: B::Row(256, 128), by: OPENCL },
             Row { on: On::Workgroups, t: T::Row, w: W::Is(1), s: S::One, b: B::Row(256, 128), by: OPENCL },

@@ -13,11 +13,16 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
-use crate::tilings::{AUTO, B, Bound, On, RESIDENT_LANES, Row, S, T, TILINGS, W, splits_subgroups};
+use crate::tilings::{
+    AUTO, B, BY_CLASS, Bound, On, RESIDENT_LANES, Row, S, T, TILINGS, W, splits_subgroups,
+};
 
 /// Mean entries of a row above which groups that hold a block of rows hold pieces of rows for the most part, and
 /// meet at barriers for nothing.
 const LONG: Bound<f64> = Bound { is: 1024.0, by: AUTO };
+
+/// Entries of a compute unit from which speculation pays: fewer than some ten for each lane that it holds keep its second launch visible.
+const FULL: Bound<u64> = Bound { is: 16 * RESIDENT_LANES.is, by: BY_CLASS };
 
 const BLOCKS: &str = "cargo xtask bench --suite --algorithm ipcsr: docs/results/2026-11-21-cpu-blocks.txt";
 
@@ -42,11 +47,11 @@ impl Method for Ipcsr {
             Row { on: On::Tasks, t: T::Block(256), w: W::Block(16, 16), s: S::One, b: B::One, by: BLOCKS },
             Row {
                 on: On::PartsOfSubgroups,
-                t: T::Block(128),
+                t: T::BlockBySize(128, 256),
                 w: W::Block(4, 8),
                 s: S::One,
                 b: B::One,
-                by: TILINGS,
+                by: BY_CLASS,
             },
             Row { on: On::Subgroups, t: T::Block(128), w: W::Block(4, 8), s: S::One, b: B::One, by: TILINGS },
             Row {
@@ -68,7 +73,7 @@ impl Method for Ipcsr {
         if caps.is_integrated() {
             return None;
         }
-        let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * RESIDENT_LANES.is;
+        let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * FULL.is;
         let speculates = rows.mean > LONG.is && is_full && !caps.memory.host_can_map();
         (splits_subgroups(caps) && caps.cross_block_reduction && !speculates)
             .then_some("one launch; cuts entries evenly over groups, whatever the row lengths")

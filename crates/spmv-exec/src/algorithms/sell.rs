@@ -12,7 +12,7 @@ use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, HALF, Launch, Method, Storage, rows_of_bunch_steps};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::slices::{Shape, Slices};
-use crate::tilings::{B, Bound, Of, On, Row, S, T, W};
+use crate::tilings::{B, BY_CLASS, Bound, Of, On, Row, S, T, W};
 use crate::values::{Order, Rows, Values};
 
 /// Bytes of the CSR arrays from which it is taken: smaller matrices stay in the cache of a large GPU, from where CSR is read as fast.
@@ -55,8 +55,8 @@ impl Method for Sell {
                 t: T::Busy(8),
                 w: W::Runs,
                 s: S::One,
-                b: B::Lanes(256),
-                by: CLASSES,
+                b: B::Lanes(128),
+                by: BY_CLASS,
             },
             Row { on: On::Subgroups, t: T::Is(1), w: W::Runs, s: S::One, b: B::Lanes(128), by: UNMEASURED },
             Row { on: On::Workgroups, t: T::Is(1), w: W::Runs, s: S::One, b: B::Lanes(128), by: UNMEASURED },
@@ -153,8 +153,9 @@ struct State<B: Backend> {
     vals: Values<B>,
 }
 
-/// Slots that the host makes at a time: a layout of many gigabytes would need as many on the host.
-const BATCH: usize = 1 << 26;
+/// Slots that the host makes at a time: it need not find memory for all of a large layout, and pages that are new to a process cost more
+/// than what is written to them.
+const BATCH: usize = 1 << 23;
 
 impl Build for Sell {
     fn build<B: Backend, V: Value>(
@@ -242,6 +243,9 @@ mod tests {
     use spmv_core::{Csr, RowStats};
 
     use super::*;
+    use crate::algorithms::Algorithm;
+    use crate::options::{Layouts, Options};
+    use crate::plan::plan;
     use crate::tilings::{Case, tiling};
 
     fn h200() -> DeviceCaps {
@@ -265,6 +269,12 @@ mod tests {
         assert_eq!(widths(Dtype::F64), [1, 2, 3, 4, 3]);
         let lanes = [1 << 20, 200_000, 60_000, 1000].map(|rows| planned(rows, Dtype::F32, &[]).0);
         assert_eq!(lanes, [1, 2, 4, 8]);
+        let uneven = |mean: f64, std_dev| {
+            let rows = &RowStats { n_rows: 1 << 20, mean, std_dev, ..RowStats::default() };
+            let case = Case { kernel: KernelId::Sell, rows, runs: None, value: Dtype::F32, caps: &h200() };
+            tiling(Sell.tilings(), &case).lanes()
+        };
+        assert_eq!([uneven(26.0, 2.0), uneven(78.0, 15.0), uneven(16.0, 9.0), uneven(4.0, 2.0)], [1, 2, 4, 1]);
     }
 
     #[test]
@@ -277,6 +287,21 @@ mod tests {
         assert!(!rows(1 << 20, 27, 300), "uneven");
         assert!(!rows(100_000, 27, 27), "in the cache");
         assert!(!rows(1000, 100_000, 100_000), "few rows");
+    }
+
+    #[test]
+    fn a_few_products_and_csr_alone_are_planned_without_a_layout_of_its_own() {
+        let n_rows = 1 << 20;
+        let rows = RowStats { n_rows, n_cols: n_rows, nnz: 27 * n_rows, mean: 27.0, max: 27, ..RowStats::default() };
+        let mut caps = h200();
+        (caps.max_group, caps.max_groups, caps.max_buffer_bytes) = (1024, u32::MAX, 1 << 40);
+        let taken = |options: Options| plan(&rows, Dtype::F64, &caps, None, &options).unwrap().algorithm;
+        let of_runs = |runs| taken(Options { expected_runs: runs, ..Options::default() });
+        assert_eq!([None, Some(100_000)].map(of_runs), [Algorithm::Sell; 2]);
+        assert_eq!([Some(0), Some(100)].map(of_runs), [Algorithm::CsrVector; 2]);
+        assert_eq!(taken(Options { layouts: Layouts::Csr, ..Options::default() }), Algorithm::CsrVector);
+        let asked = Options { algorithm: Algorithm::Sell, layouts: Layouts::Csr, ..Options::default() };
+        assert_eq!(taken(asked), Algorithm::Sell);
     }
 
     proptest! {

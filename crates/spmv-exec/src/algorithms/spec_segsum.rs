@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, Scaling, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Repaired, Runner, Span, Target};
-use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, splits_subgroups, tiled};
+use crate::tilings::{B, BY_CLASS, Of, On, Row, S, T, W, splits_subgroups, tiled};
 
 pub(crate) struct SpeculativeSegmentedSum;
 
@@ -39,10 +39,10 @@ impl Method for SpeculativeSegmentedSum {
             Row {
                 on: On::PartsOfSubgroups,
                 t: T::Subgroup,
-                w: W::Is(16),
+                w: W::Is(8),
                 s: S::Bunches(Of::Entries, 24),
                 b: B::LanesIfBarriers(128),
-                by: TILINGS,
+                by: BY_CLASS,
             },
         );
         &ROWS
