@@ -12,7 +12,7 @@ use super::{files, tiling};
 /// `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Matrix Market files to multiply.
+    /// Matrix Market files to multiply, or names of matrices of the suites.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub(super) matrix: Vec<PathBuf>,
     #[command(flatten)]
@@ -53,8 +53,8 @@ pub(crate) struct Args {
     /// Timed runs; as many as a fraction of a second holds, without it (20 with --sweep).
     #[arg(long, value_name = "N")]
     pub(super) repeat: Option<usize>,
-    /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run; then ours against cuSPARSE, if there
-    /// is a CUDA device. SPMV_CUSPARSE may name several of its libraries: libcusparse.so.12:/folder/of/another.
+    /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run, if the cpu backend takes part; then ours against
+    /// cuSPARSE, if there is a CUDA device. SPMV_CUSPARSE may name several of its libraries: libcusparse.so.12:/folder/of/another.
     #[arg(long)]
     pub(super) peers: bool,
     /// Times spec_segsum under many tilings instead: W and S varied around the planned one, or that of --tiling.

@@ -74,14 +74,14 @@ pub(crate) fn select(
     if suite.is_none() {
         return Ok((files_or_default(files)?, left_out));
     }
-    let files = files.iter().cloned().map(Input::File);
+    let files = files.iter().cloned().map(Input::of);
     let twins = twins.into_iter().map(|entry| Input::Suite { entry, dir: suite_dir.map(Path::to_owned) });
     Ok((files.chain(twins).chain(classes.into_iter().map(Input::OfClass)).collect(), left_out))
 }
 
 /// Files; without any, the matrices in `tests/data` and two of the suite.
 pub(crate) fn files_or_default(files: &[PathBuf]) -> anyhow::Result<Vec<Input>> {
-    let mut inputs: Vec<Input> = files.iter().cloned().map(Input::File).collect();
+    let mut inputs: Vec<Input> = files.iter().cloned().map(Input::of).collect();
     if inputs.is_empty() {
         inputs.extend(repository_files()?.into_iter().map(Input::File));
         let entries = DEFAULT_SUITE.iter().filter_map(|name| suite::find(name));
@@ -127,6 +127,16 @@ fn named(name: String, field: Field) -> String {
 }
 
 impl Input {
+    /// A matrix of a suite, if there is one of this name and no such file.
+    pub(crate) fn of(path: PathBuf) -> Self {
+        let name = path.to_str().filter(|_| !path.exists());
+        match (name.and_then(suite::find), name.and_then(classes::find)) {
+            (Some(entry), _) => Self::Suite { entry, dir: None },
+            (_, Some(entry)) => Self::OfClass(entry),
+            _ => Self::File(path),
+        }
+    }
+
     pub(crate) fn name(&self) -> &str {
         match self {
             Input::File(path) => {

@@ -209,7 +209,7 @@ impl Bench<'_> {
                     tiling: args.tiling(),
                     cache,
                     repeat: args.repeat(),
-                    peers: args.peers,
+                    peers: args.peers && able.iter().any(|target| target.is_cores()),
                     eviction: self.eviction,
                     read_gbs: report.read_gbs,
                     stop: self.stop,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
 use spmv::Csr;
-use spmv_io::suite;
 use spmv_partition::{PartTraffic, Ranges, Traffic, cut, permute, rcm};
 
 use super::inputs::{Input, Loaded};
@@ -108,15 +107,12 @@ fn ways<'a>(named: &'a [By], a: &Csr<f64>) -> &'a [By] {
     }
 }
 
-/// A file, or else a matrix of the suite.
+/// A file, or else a matrix of a suite.
 pub(super) fn input(matrix: &Path) -> anyhow::Result<Input> {
-    let entry = matrix.to_str().filter(|_| !matrix.exists()).and_then(suite::find);
-    ensure!(
-        entry.is_some() || matrix.exists(),
-        "{}: neither a file nor a matrix of the suite",
-        matrix.display()
-    );
-    Ok(entry.map_or_else(|| Input::File(matrix.to_owned()), |entry| Input::Suite { entry, dir: None }))
+    let input = Input::of(matrix.to_owned());
+    let is_known = !matches!(input, Input::File(_)) || matrix.exists();
+    ensure!(is_known, "{}: neither a file nor a matrix of a suite", matrix.display());
+    Ok(input)
 }
 
 const HEADER: [&str; 9] = [
