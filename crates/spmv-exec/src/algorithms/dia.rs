@@ -13,7 +13,7 @@ use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
 use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
 use super::csr_vector::BUSY_LANES;
-use crate::tilings::{Bound, ROW_A_LANE, Row};
+use crate::tilings::{BY_CLASS, Bound, ROW_A_LANE, Row};
 use crate::values::{Order, Values};
 
 /// Bytes over those of CSR, up to which diagonals are expected to be faster: no column is read, and every access is to neighbours.
@@ -24,6 +24,9 @@ const FEW: Bound<usize> = Bound { is: 32, by: SOLVE };
 
 /// Entries from which a CPU takes it without a prediction: it reads them from memory in every product.
 const LARGE: Bound<usize> = Bound { is: 1 << 20, by: ON_CORES };
+
+/// Diagonals for which a device is as busy as with fewer: `stencil27-1e6` is faster by `csr_vector`.
+const EIGHT: Bound<usize> = Bound { is: 8, by: BY_CLASS };
 
 const SOLVE: &str =
     "cargo xtask solve --backend cuda --algorithm dia,csr_vector: docs/results/2026-11-23-h200-solve.txt";
@@ -60,11 +63,13 @@ impl Method for Dia {
         // The widest values save least.
         let is_few = stats.diagonals.is_some_and(|n| (1..=FEW.is).contains(&n));
         let saves = is_few && cost(Dtype::F64).blow_up() <= WORTH.is;
+        let eights = stats.diagonals.unwrap_or(0).div_ceil(EIGHT.is) as u64;
         // Of GPUs, measured with CUDA alone, which that is.
         let is_cuda = caps.cross_block_reduction && caps.kind == DeviceKind::DiscreteGpu;
         let fills = match caps.tasks {
             true => stats.rows.nnz >= LARGE.is,
-            false => stats.rows.n_rows as u64 >= u64::from(caps.compute_units) * BUSY_LANES.is,
+            // A lane takes all diagonals of a row: with many of them, few rows leave it waiting.
+            false => stats.rows.n_rows as u64 >= u64::from(caps.compute_units) * BUSY_LANES.is * eights,
         };
         (saves && fills && (is_cuda || caps.kind == DeviceKind::Cpu && caps.tasks))
             .then_some("all entries lie on a few diagonals: no column is read")
