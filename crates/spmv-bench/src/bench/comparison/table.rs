@@ -299,10 +299,10 @@ mod tests {
         let rows = [of("band-1e6", 10.0), of("band-1e8", 20.0), of("rmat-1e6", 5.0)].concat();
         let text = text(&report(rows));
         for line in [
-            "f32, warm, auto: 1.000x cuSPARSE's best (geometric mean of 3, least 0.500x, rmat-1e6); behind on 1: rmat-1e6 0.500x",
-            "f32, warm, auto, streaming classes: 1.414x cuSPARSE's best (geometric mean of 2, least 1.000x, band-1e6)",
-            "f32, warm, auto, streaming classes above 20M nonzeros: 2.000x cuSPARSE's best (geometric mean of 1, least 2.000x, band-1e8)",
-            "f32, warm, auto, irregular classes: 0.500x cuSPARSE's best (geometric mean of 1, least 0.500x, rmat-1e6)",
+            "f32, warm, auto: 1.000x cuSPARSE 12.6.3's best (geometric mean of 3, least 0.500x, rmat-1e6); behind on 1: rmat-1e6 0.500x",
+            "f32, warm, auto, streaming classes: 1.414x cuSPARSE 12.6.3's best (geometric mean of 2, least 1.000x, band-1e6)",
+            "f32, warm, auto, streaming classes above 20M nonzeros: 2.000x cuSPARSE 12.6.3's best (geometric mean of 1, least 2.000x, band-1e8)",
+            "f32, warm, auto, irregular classes: 0.500x cuSPARSE 12.6.3's best (geometric mean of 1, least 0.500x, rmat-1e6)",
         ] {
             assert_eq!(text.lines().filter(|found| *found == line).count(), 1, "{line}: {text}");
         }
