@@ -97,7 +97,7 @@ impl Facts {
 pub(crate) enum Storage {
     /// Those of CSR.
     Csr,
-    /// So many at most.
+    /// So many at most; about so many, where a sample of the columns says.
     Own(Cost),
     /// Only the matrix itself says.
     Unknown,

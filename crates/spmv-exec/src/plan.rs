@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use spmv_backend::{DeviceCaps, Error, KernelSpec};
+use spmv_backend::{DeviceCaps, DeviceKind, Error, KernelSpec};
 use spmv_core::{Dtype, MatrixStats, RowStats, Tiling};
 use spmv_model::Profile;
 
@@ -113,11 +113,13 @@ pub fn plan(
     planned(&stats.into(), value, caps, profile, options, Given::Borrowed)
 }
 
-/// Products after which a layout of its own has earned what it costs to make.
+/// Products after which a layout of its own has earned what it costs to make: on GPUs, to which the host sends it over a bus, and on cores.
 const PAYS_AFTER: Bound<u64> = Bound {
     is: 3000,
-    by: "cargo xtask bench --millions 100 --backend cuda --algorithm auto,csr_vector: plan/spmv and us of dia, sell and csr_vector",
+    by: "cargo xtask bench --matrix fem3-1e8 stencil7-1e8 --backend cuda: plan/spmv and us in docs/results/2026-11-24-h200-cuda-classes.txt",
 };
+const PAYS_AFTER_ON_CORES: Bound<u64> =
+    Bound { is: 300, by: "cargo xtask prepare --backend cpu: docs/results/2026-11-23-cpu-prepare.txt" };
 
 /// Whose the arrays of a matrix are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +144,8 @@ pub(crate) fn planned(
     check_types(value, caps)?;
     check_vectors(rows, value, caps)?;
     let is_kept = given == Given::Owned && caps.host_pointers;
-    let is_soon_over = options.expected_runs.is_some_and(|runs| runs < PAYS_AFTER.is);
+    let pays_after = if caps.kind == DeviceKind::Cpu { PAYS_AFTER_ON_CORES } else { PAYS_AFTER };
+    let is_soon_over = options.expected_runs.is_some_and(|runs| runs < pays_after.is);
     let stays =
         options.algorithm == Algorithm::Auto && (is_kept || is_soon_over || options.layouts == Layouts::Csr);
     let kernel = |known| kernel(known, stats, value, caps, options);
