@@ -1,7 +1,7 @@
 //! Times from which the rates of a device follow, and times that predictions are checked against, in one run.
 
 use anyhow::ensure;
-use spmv::{Context, Csr, DeviceScalar, Matrix, Queue, Vector, plan::Algorithm};
+use spmv::{Context, Csr, DeviceKind, DeviceScalar, Matrix, Queue, Vector, plan::Algorithm};
 use spmv_partition::PartTraffic;
 use spmv_partition::scale::{Arrangement, Machine, product_bytes, staged_bytes, vector_bytes};
 
@@ -11,8 +11,15 @@ use super::super::stop::Stop;
 
 /// Operations of a run, none of which waits.
 const OPERATIONS: usize = 8;
-/// Values that each of two parts needs of the other, where bytes per second of an exchange are measured.
-const EXCHANGED: usize = 1 << 16;
+/// Values that each of two parts needs of the other, where bytes per second of an exchange are measured: on a GPU so many that they take
+/// longer than the host takes to start what moves them.
+const fn exchanged(kind: DeviceKind) -> usize {
+    match kind {
+        DeviceKind::Cpu => 1 << 16,
+        _ => 1 << 22,
+    }
+}
+
 /// How often a device is named where predictions are checked.
 pub(super) const IN_TURN: [usize; 3] = [1, 2, 4];
 /// How many devices are one context where predictions are checked, as far as there are as many.
@@ -61,7 +68,8 @@ pub(super) fn measure(
     let named = |times: usize| Context::devices(&vec![context.clone(); times]);
     let (one, two) = (context.prepare_with(a, options)?, named(2)?);
     let few = two.prepare(&swap(1)?)?;
-    let of_many = swap(EXCHANGED)?;
+    let n_many = exchanged(context.caps().kind);
+    let of_many = swap(n_many)?;
     let (many, alone) = (named(2)?.prepare(&of_many)?, context.prepare(&of_many)?);
     let in_turn = IN_TURN.map(|times| (Arrangement::InTurn, vec![context.clone(); times]));
     let together = TOGETHER.iter().filter_map(|n| Some((Arrangement::Together, devices.get(..*n)?.to_vec())));
@@ -81,10 +89,22 @@ pub(super) fn measure(
     for (.., a) in &checked {
         runs.extend([product(a)?, iteration(a, true)?]);
     }
-    let spreads = interleave(&mut runs, Cache::Warm, repeat, &Eviction::none(), stop)?;
-    let seconds: Vec<f64> = spreads.iter().map(|spread| spread.median / 1e6 / OPERATIONS as f64).collect();
-    let [start, product, vectors, few, many, alone, reduction] = std::array::from_fn(|at| seconds[at]);
-    let rates = rates(a, Seconds { start, product, vectors, few, many, alone, reduction })?;
+    let mut measured = || -> anyhow::Result<(Machine, Vec<f64>)> {
+        let spreads = interleave(&mut runs, Cache::Warm, repeat, &Eviction::none(), stop)?;
+        let seconds: Vec<f64> =
+            spreads.iter().map(|spread| spread.median / 1e6 / OPERATIONS as f64).collect();
+        let [start, product, vectors, few, many, alone, reduction] = std::array::from_fn(|at| seconds[at]);
+        let of_runs = Seconds { start, product, vectors, few, many, alone, reduction };
+        Ok((rates(a, n_many, of_runs)?, seconds))
+    };
+    // Noise of others can make a difference of two times negative; it rarely does so twice.
+    let (rates, seconds) = match measured() {
+        Ok(both) => both,
+        Err(_) => {
+            stop.check()?;
+            measured()?
+        }
+    };
     let checked = checked.iter().zip(seconds[7..].chunks_exact(2)).map(|((arrangement, parts, a), of)| {
         let algorithm = a.plan().algorithm;
         Measured { parts: *parts, arrangement: *arrangement, algorithm, product_s: of[0], iteration_s: of[1] }
@@ -98,7 +118,7 @@ fn swap(each: usize) -> anyhow::Result<Csr<f64>> {
 }
 
 /// Rates that explain the times, without a network. What is too short to be told from noise takes no time.
-fn rates(a: &Csr<f64>, seconds: Seconds) -> anyhow::Result<Machine> {
+fn rates(a: &Csr<f64>, n_many: usize, seconds: Seconds) -> anyhow::Result<Machine> {
     let (rows, nonzeros) = (a.n_rows() as u64, a.nnz() as u64);
     let Seconds { start, product, vectors, few, many, alone, reduction } = seconds;
     let rate = |what: &str, bytes: u64, beyond: f64| {
@@ -109,7 +129,7 @@ fn rates(a: &Csr<f64>, seconds: Seconds) -> anyhow::Result<Machine> {
         );
         Ok(bytes as f64 / beyond)
     };
-    let n = EXCHANGED as u64;
+    let n = n_many as u64;
     let part = PartTraffic {
         ghosts: n,
         sent: n,
@@ -236,7 +256,8 @@ mod tests {
             machine.times(&Traffic::of(&cut(a.view(), &ranges, &ranges).unwrap()), Arrangement::InTurn)
         };
         let one = times(&a, 1);
-        let many = swap(EXCHANGED).unwrap();
+        let n_many = exchanged(DeviceKind::Cpu);
+        let many = swap(n_many).unwrap();
         let seconds = Seconds {
             start: machine.start_s,
             product: one.product_s,
@@ -246,7 +267,7 @@ mod tests {
             alone: times(&many, 1).product_s,
             reduction: 2.0 * (2.0 * machine.start_s + machine.read_s),
         };
-        let found = rates(&a, seconds).unwrap();
+        let found = rates(&a, n_many, seconds).unwrap();
         let close = |found: f64, expected: f64| (found - expected).abs() < 0.2 * expected;
         assert!((found.product_bytes_s / machine.product_bytes_s - 1.0).abs() < 1e-9);
         assert!((found.vector_bytes_s / machine.vector_bytes_s - 1.0).abs() < 1e-9);
@@ -268,12 +289,12 @@ mod tests {
             alone: us(100.0),
             reduction: us(9.0),
         };
-        let refused = rates(&swap(1).unwrap(), seconds).unwrap_err().to_string();
+        let refused = rates(&swap(1).unwrap(), 1, seconds).unwrap_err().to_string();
         assert_eq!(
             refused,
             "a product of 2 rows and 2 nonzeros takes no longer than its starts, of 2.000 us each: take a larger matrix"
         );
         let noisy = Seconds { product: us(5.0), many: us(21.0), ..seconds };
-        assert!(rates(&swap(1).unwrap(), noisy).unwrap_err().to_string().contains("try again"));
+        assert!(rates(&swap(1).unwrap(), 1, noisy).unwrap_err().to_string().contains("try again"));
     }
 }
