@@ -44,6 +44,11 @@ impl Samples {
         Ok(if of_it.len() == Format::ALL.len() { of_it } else { vec![] })
     }
 
+    /// Whether a fit kept a format, spread and type.
+    pub(crate) fn has(&self, format: Format, spread: Spread, value: Dtype) -> bool {
+        self.measured.iter().any(|m| (m.format, m.spread) == (format, spread) && m.value == value.name())
+    }
+
     /// Replaces what was measured of that format, spread and type.
     pub(crate) fn put(&mut self, measured: Measured) {
         let key = |m: &Measured| (m.format, m.spread, m.value.clone());

@@ -1,5 +1,6 @@
 //! `cargo xtask fit`: generated matrices, their times, and lines through them. The rates are the facade's.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -39,6 +40,10 @@ pub(crate) struct FitArgs {
     /// Only the rates that plans compare, not the lines of the paper.
     #[arg(long)]
     rates_only: bool,
+    /// Of the lines of the paper only those that no earlier fit of the device kept: the grid of a large device takes minutes for each
+    /// spread, and what is measured is kept for formats with waves of one size at a time.
+    #[arg(long, conflicts_with = "rates_only")]
+    missing: bool,
     /// Only the lines of the paper, not the rates that plans compare.
     #[arg(long, conflicts_with = "rates_only")]
     lines_only: bool,
@@ -107,9 +112,14 @@ where
     T::Accum: Scalar,
 {
     if !args.rates_only {
-        for spread in &args.scope.model {
-            lines::<T>(args, target, *spread, profile, samples)?;
-            keep(profile, Some(samples))?;
+        for (spread, formats) in args.scope.model.iter().flat_map(|of| by_wave(target).map(|f| (*of, f))) {
+            let is_kept = |format: &&Format| samples.has(**format, spread, T::DTYPE);
+            let formats: Vec<Format> =
+                formats.iter().filter(|format| !(args.missing && is_kept(format))).copied().collect();
+            if !formats.is_empty() {
+                lines::<T>(args, target, (spread, &formats), profile, samples)?;
+                keep(profile, Some(samples))?;
+            }
         }
     }
     if args.lines_only {
@@ -133,11 +143,20 @@ fn rates(quick: bool, target: &Target, value: Dtype, profile: &mut Profile) -> a
     Ok(())
 }
 
-/// One spread and type of values: samples, lines and residuals to their file, lines to the profile.
+/// The formats, those with waves of one size together: they share their matrices.
+fn by_wave(target: &Target) -> impl Iterator<Item = Vec<Format>> {
+    let mut by_wave = BTreeMap::<u64, Vec<Format>>::new();
+    for format in Format::ALL {
+        by_wave.entry(format.wave_rows(target.context.caps())).or_default().push(format);
+    }
+    by_wave.into_values()
+}
+
+/// Some formats, one spread and type of values: samples, lines and residuals to their file, lines to the profile.
 fn lines<T: Scalar>(
     args: &FitArgs,
     target: &Target,
-    spread: Spread,
+    (spread, formats): (Spread, &[Format]),
     profile: &mut Profile,
     samples: &mut Samples,
 ) -> anyhow::Result<()>
@@ -150,7 +169,7 @@ where
         _ => Extent::Lines,
     };
     let effort = Effort { extent, csr_bytes: args.megabytes.map(|mb| mb * 1_000_000), limit: args.limit };
-    for measured in lines::measure::<T>(target, &Format::ALL, spread, &effort)? {
+    for measured in lines::measure::<T>(target, formats, spread, &effort)? {
         println!("{}", figures::text(&target.label, &measured, args.samples));
         profile.put(measured.model());
         samples.put(measured);
