@@ -6,6 +6,7 @@ use crate::assemble::{Arrays, merge};
 use crate::checks::offset;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::parts;
 use crate::value::{Offset, Value};
 
 impl<T: Value, O: Offset> Csr<T, O> {
@@ -42,7 +43,8 @@ impl<T: Value, O: Offset> CsrView<'_, T, O> {
     /// The transpose, `n_cols` x `n_rows`: the arrays of the matrix by columns. Its rows are sorted; entries that repeat
     /// a position stay apart, in their order.
     ///
-    /// A counting sort: O(rows + columns + entries) time, and a count for each column of scratch memory.
+    /// A counting sort: O(rows + columns + entries) time, and a count for each column of scratch memory. Large matrices are sorted by all
+    /// threads, each of which reads all columns.
     pub fn transpose(self) -> Csr<T, O> {
         let (n_rows, n_cols) = (self.n_rows(), self.n_cols());
         let arrays =
@@ -91,31 +93,82 @@ impl<T: Value, O: Offset> CsrView<'_, T, O> {
     }
 }
 
+/// Entries of a thread at least.
+const OF_A_THREAD: usize = 1 << 20;
+
 /// Counting sort by column of `n_rows` x `n_cols` arrays that were checked. Fails where `O` cannot count the entries.
 pub(crate) fn transposed<T: Value, O: Offset>(
     n_rows: usize,
     n_cols: usize,
-    row: impl Fn(usize) -> Range<usize>,
-    col: impl Fn(usize) -> usize,
+    row: impl Fn(usize) -> Range<usize> + Sync,
+    col: impl Fn(usize) -> usize + Sync,
     vals: &[T],
 ) -> Result<Arrays<T, O>, CsrError> {
+    by_threads(parts::threads(vals.len(), OF_A_THREAD), n_rows, n_cols, row, col, vals)
+}
+
+/// Each thread reads all columns, and sorts the entries of a range of them: it writes nothing that another one writes.
+fn by_threads<T: Value, O: Offset>(
+    threads: usize,
+    n_rows: usize,
+    n_cols: usize,
+    row: impl Fn(usize) -> Range<usize> + Sync,
+    col: impl Fn(usize) -> usize + Sync,
+    vals: &[T],
+) -> Result<Arrays<T, O>, CsrError> {
+    // The first entry of each column, and the end.
     let mut next = vec![0usize; n_cols + 1];
-    for entry in 0..vals.len() {
-        next[col(entry) + 1] += 1;
-    }
+    let columns: Vec<_> = parts::cut(n_cols, threads).collect();
+    let counts = split(&mut next[1..], columns.iter().map(ExactSizeIterator::len));
+    parts::map(columns.into_iter().zip(counts), |(columns, counts)| {
+        for col in (0..vals.len()).map(&col).filter(|col| columns.contains(col)) {
+            counts[col - columns.start] += 1;
+        }
+    });
     for col in 0..n_cols {
         next[col + 1] += next[col];
     }
     let row_ptr = next.iter().map(|n| offset(*n)).collect::<Result<_, _>>()?;
     let (mut rows, mut sorted) = (vec![0; vals.len()], vec![T::default(); vals.len()]);
-    for r in 0..n_rows {
-        for entry in row(r) {
-            let to = &mut next[col(entry)];
-            (rows[*to], sorted[*to]) = (r as u32, vals[entry]);
-            *to += 1;
+    // Ranges of columns with about as many entries each.
+    let bound = |thread: usize| match thread {
+        0 => 0,
+        last if last == threads => n_cols,
+        thread => next.partition_point(|first| *first < vals.len() / threads * thread).min(n_cols),
+    };
+    let columns: Vec<Range<usize>> =
+        (0..threads).map(|thread| bound(thread)..bound(thread + 1).max(bound(thread))).collect();
+    let held = |columns: &Range<usize>| next[columns.end] - next[columns.start];
+    let entries: Vec<usize> = columns.iter().map(held).collect();
+    let rows_of = split(&mut rows, entries.iter().copied());
+    let vals_of = split(&mut sorted, entries.iter().copied());
+    let nexts = split(&mut next[..n_cols], columns.iter().map(ExactSizeIterator::len));
+    let of_threads = columns.into_iter().zip(nexts).zip(rows_of.into_iter().zip(vals_of));
+    parts::map(of_threads, |((columns, next), (rows, sorted))| {
+        let Some(base) = next.first().copied() else { return };
+        for r in 0..n_rows {
+            for entry in row(r) {
+                let col = col(entry);
+                if columns.contains(&col) {
+                    let to = &mut next[col - columns.start];
+                    (rows[*to - base], sorted[*to - base]) = (r as u32, vals[entry]);
+                    *to += 1;
+                }
+            }
         }
-    }
+    });
     Ok((row_ptr, rows, sorted))
+}
+
+/// Parts of these lengths, one after another.
+fn split<E>(mut all: &mut [E], lens: impl Iterator<Item = usize>) -> Vec<&mut [E]> {
+    let mut parts = Vec::new();
+    for len in lens {
+        let part;
+        (part, all) = std::mem::take(&mut all).split_at_mut(len);
+        parts.push(part);
+    }
+    parts
 }
 
 #[cfg(test)]
@@ -139,6 +192,31 @@ mod tests {
         let a = jumbled().transpose().transpose();
         assert_eq!((a.row_ptr(), a.cols()), (&[0, 3, 3, 5][..], &[1, 3, 3, 0, 3][..]));
         assert_eq!(a.vals(), [2.0, 1.0, 3.0, 4.0, 5.0]);
+    }
+
+    #[test]
+    fn several_threads_sort_as_one_does() {
+        let (m, n) = (50, 40);
+        let row =
+            |r: usize| (0..r % 7).map(move |i| (((r * 13 + i * i * 5) % n) as u32, (r * 10 + i) as f64));
+        let a = Csr::<f64>::from_rows(n, (0..m).map(row)).unwrap();
+        let one_column = Csr::<f64>::from_rows(n, (0..m).map(|r| [(7, r as f64)])).unwrap();
+        for a in [a, one_column, jumbled()] {
+            let by = |threads| {
+                let col = |e: usize| a.cols()[e] as usize;
+                by_threads::<f64, u32>(
+                    threads,
+                    a.n_rows(),
+                    a.n_cols(),
+                    |r| a.view().row_range(r),
+                    col,
+                    a.vals(),
+                )
+            };
+            let one = by(1).unwrap();
+            assert!([2, 3, 5, 64].iter().all(|threads| by(*threads).unwrap() == one));
+            assert_eq!(a.transpose().cols(), one.1);
+        }
     }
 
     #[test]
