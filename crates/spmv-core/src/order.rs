@@ -119,7 +119,7 @@ fn by_threads<T: Value, O: Offset>(
     // The first entry of each column, and the end.
     let mut next = vec![0usize; n_cols + 1];
     let columns: Vec<_> = parts::cut(n_cols, threads).collect();
-    let counts = split(&mut next[1..], columns.iter().map(ExactSizeIterator::len));
+    let counts = parts::split(&mut next[1..], columns.iter().map(ExactSizeIterator::len));
     parts::map(columns.into_iter().zip(counts), |(columns, counts)| {
         for col in (0..vals.len()).map(&col).filter(|col| columns.contains(col)) {
             counts[col - columns.start] += 1;
@@ -140,9 +140,9 @@ fn by_threads<T: Value, O: Offset>(
         (0..threads).map(|thread| bound(thread)..bound(thread + 1).max(bound(thread))).collect();
     let held = |columns: &Range<usize>| next[columns.end] - next[columns.start];
     let entries: Vec<usize> = columns.iter().map(held).collect();
-    let rows_of = split(&mut rows, entries.iter().copied());
-    let vals_of = split(&mut sorted, entries.iter().copied());
-    let nexts = split(&mut next[..n_cols], columns.iter().map(ExactSizeIterator::len));
+    let rows_of = parts::split(&mut rows, entries.iter().copied());
+    let vals_of = parts::split(&mut sorted, entries.iter().copied());
+    let nexts = parts::split(&mut next[..n_cols], columns.iter().map(ExactSizeIterator::len));
     let of_threads = columns.into_iter().zip(nexts).zip(rows_of.into_iter().zip(vals_of));
     parts::map(of_threads, |((columns, next), (rows, sorted))| {
         let Some(base) = next.first().copied() else { return };
@@ -158,17 +158,6 @@ fn by_threads<T: Value, O: Offset>(
         }
     });
     Ok((row_ptr, rows, sorted))
-}
-
-/// Parts of these lengths, one after another.
-fn split<E>(mut all: &mut [E], lens: impl Iterator<Item = usize>) -> Vec<&mut [E]> {
-    let mut parts = Vec::new();
-    for len in lens {
-        let part;
-        (part, all) = std::mem::take(&mut all).split_at_mut(len);
-        parts.push(part);
-    }
-    parts
 }
 
 #[cfg(test)]

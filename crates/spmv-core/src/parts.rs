@@ -30,6 +30,27 @@ pub fn cut(n: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
     (0..n).step_by(len).map(move |start| start..(start + len).min(n))
 }
 
+/// Parts of a slice, of these lengths, one after another: what threads write.
+///
+/// ```
+/// let mut numbers = [0; 5];
+/// let parts = spmv_core::parts::split(&mut numbers, [2, 3]);
+/// spmv_core::parts::map(parts, |part| part.fill(part.len()));
+/// assert_eq!(numbers, [2, 2, 3, 3, 3]);
+/// ```
+///
+/// # Panics
+/// If the lengths exceed that of the slice.
+pub fn split<E>(mut all: &mut [E], lens: impl IntoIterator<Item = usize>) -> Vec<&mut [E]> {
+    let mut parts = Vec::new();
+    for len in lens {
+        let part;
+        (part, all) = std::mem::take(&mut all).split_at_mut(len);
+        parts.push(part);
+    }
+    parts
+}
+
 /// What `f` makes of every part, in order: each by a thread of its own, but for the first.
 ///
 /// ```

@@ -4,6 +4,7 @@
 //! follow each other, of which only the first is kept. Where the runs of a slice lie close together, a column takes 16 bits.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use spmv_core::{CsrView, Tiling, Value, parts};
 
@@ -171,22 +172,21 @@ impl Slices {
     pub(crate) fn fill<V: Value>(
         &self,
         a: CsrView<'_, V, u32>,
-        slices: std::ops::Range<usize>,
+        slices: Range<usize>,
         words: &mut [u32],
         vals: &mut [V],
     ) {
         let threads = parts::threads(vals.len(), OF_A_THREAD);
-        let (mut words, mut vals) = (words, vals);
-        let mut of_threads = Vec::new();
-        for part in parts::cut(slices.len(), threads) {
-            let part = slices.start + part.start..slices.start + part.end;
+        let of_threads: Vec<_> = parts::cut(slices.len(), threads)
+            .map(|part| slices.start + part.start..slices.start + part.end)
+            .collect();
+        let held = |part: &Range<usize>| {
             let ((slot, word), (slots_end, words_end)) = (self.starts(part.start), self.starts(part.end));
-            let (of_words, of_vals);
-            (of_words, words) = std::mem::take(&mut words).split_at_mut(words_end - word);
-            (of_vals, vals) = std::mem::take(&mut vals).split_at_mut(slots_end - slot);
-            of_threads.push((part, of_words, of_vals));
-        }
-        parts::map(of_threads, |(part, words, vals)| {
+            (slots_end - slot, words_end - word)
+        };
+        let words = parts::split(words, of_threads.iter().map(|part| held(part).1));
+        let vals = parts::split(vals, of_threads.iter().map(|part| held(part).0));
+        parts::map(of_threads.into_iter().zip(words.into_iter().zip(vals)), |(part, (words, vals))| {
             words.fill(u32::MAX);
             vals.fill(V::from_f64(0.0));
             let (first_slot, first_word) = self.starts(part.start);
@@ -256,15 +256,10 @@ struct Position {
 fn runs<V: Value>(a: CsrView<'_, V, u32>, width: usize) -> (Vec<bool>, Vec<Row>) {
     let mut begins = vec![true; a.nnz()];
     let threads = parts::threads(a.nnz().max(a.n_rows()), OF_A_THREAD);
-    let mut left = &mut begins[..];
-    let mut of_threads = Vec::new();
-    for rows in parts::cut(a.n_rows(), threads) {
-        let n = (a.row_ptr()[rows.end] - a.row_ptr()[rows.start]) as usize;
-        let of_rows;
-        (of_rows, left) = std::mem::take(&mut left).split_at_mut(n);
-        of_threads.push((rows, of_rows));
-    }
-    let rows = parts::map(of_threads, |(rows, mut begins)| {
+    let of_threads: Vec<_> = parts::cut(a.n_rows(), threads).collect();
+    let n_entries = |rows: &Range<usize>| (a.row_ptr()[rows.end] - a.row_ptr()[rows.start]) as usize;
+    let begins_of = parts::split(&mut begins, of_threads.iter().map(n_entries));
+    let rows = parts::map(of_threads.into_iter().zip(begins_of), |(rows, mut begins)| {
         let row = |row: usize| {
             let cols = &a.cols()[a.row_range(row)];
             let (of_row, rest) = std::mem::take(&mut begins).split_at_mut(cols.len());

@@ -126,14 +126,11 @@ impl<T: Value> Dia<T> {
             return None;
         }
         let mut of_entries = vec![Self::NO_DIAGONAL; a.nnz()];
-        let (mut parts, mut left) = (Vec::new(), &mut of_entries[..]);
-        for rows in parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD)) {
-            let n = a.row_ptr()[rows.end].to_usize() - a.row_ptr()[rows.start].to_usize();
-            let (first, rest) = left.split_at_mut(n);
-            parts.push((rows, first));
-            left = rest;
-        }
-        parts::map(parts, |(rows, of_entries)| {
+        let rows: Vec<_> = parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD)).collect();
+        let n_entries =
+            |rows: &Range<usize>| a.row_ptr()[rows.end].to_usize() - a.row_ptr()[rows.start].to_usize();
+        let of_parts = parts::split(&mut of_entries, rows.iter().map(n_entries));
+        parts::map(rows.into_iter().zip(of_parts), |(rows, of_entries)| {
             let (mut known, mut met) = (Positions::default(), vec![usize::MAX; offsets.len()]);
             let mut slots = of_entries.iter_mut();
             for row in rows {

@@ -45,7 +45,7 @@ impl<'a> Isolated<'a> {
 
     /// Ends the process, in which every other contestant would fail too.
     pub(super) fn device_lost(&self, e: &anyhow::Error) -> ! {
-        // Nobody is left to be told of a failure.
+        // Nobody is left who could be given a failure.
         let _ = Message::DeviceLost(format!("{e:#}")).say();
         std::process::abort()
     }
