@@ -2,16 +2,14 @@
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
-use std::path::Path;
-use std::sync::OnceLock;
 
-use anyhow::{anyhow, ensure};
+use anyhow::ensure;
 use libloading::Library;
 use spmv_exec::DeviceVec;
 
 use super::arrays::{OnGpu, on_device};
 use super::cusparse::Cusparse;
-use super::library::{Create, Destroy, Object, Raw, SetStream, load, symbol};
+use super::library::{Create, Destroy, Object, Opened, Raw, SetStream, opened, symbol};
 use super::variant;
 
 type Dot = unsafe extern "C" fn(Raw, c_int, *const c_void, c_int, *const c_void, c_int, *mut f64) -> c_int;
@@ -80,13 +78,7 @@ fn check(call: &str, status: c_int) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `libcublas`, opened once and never closed.
 fn library() -> anyhow::Result<&'static Library> {
-    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
-    let library = LIBRARY.get_or_init(|| {
-        let given = std::env::var_os("SPMV_CUBLAS").filter(|value| !value.is_empty());
-        let candidates = variant::candidates(&variant::CUBLAS, given.as_deref().map(Path::new));
-        load(&candidates, "libcublas", "SPMV_CUBLAS").map_err(|e| format!("{e:#}"))
-    });
-    library.as_ref().map_err(|e| anyhow!("{e}"))
+    static LIBRARY: Opened = Opened::new();
+    opened(&LIBRARY, &variant::CUBLAS, "libcublas", "SPMV_CUBLAS")
 }

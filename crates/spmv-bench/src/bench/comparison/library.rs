@@ -159,7 +159,7 @@ pub(super) fn symbol<F: Copy + 'static>(library: &'static Library, name: &str) -
 /// `libcusparse`, opened once and never closed: the first that `SPMV_CUSPARSE` names. A process never loads two, which
 /// would share the names of their symbols.
 fn library() -> anyhow::Result<&'static Library> {
-    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+    static LIBRARY: Opened = Opened::new();
     let library = LIBRARY.get_or_init(|| {
         let given = variant::libraries(std::env::var_os(variant::LIBRARIES).as_deref()).swap_remove(0);
         let candidates = variant::candidates(&variant::CUSPARSE, given.as_deref());
@@ -168,8 +168,26 @@ fn library() -> anyhow::Result<&'static Library> {
     library.as_ref().map_err(|e| anyhow!("{e}"))
 }
 
+/// A library, or why there is none.
+pub(super) type Opened = OnceLock<Result<Library, String>>;
+
+/// A library that is opened once and never closed: where the variable says, or else where the loader and toolkits have it.
+pub(super) fn opened(
+    library: &'static Opened,
+    names: &[&str],
+    name: &str,
+    variable: &str,
+) -> anyhow::Result<&'static Library> {
+    let library = library.get_or_init(|| {
+        let given = std::env::var_os(variable).filter(|value| !value.is_empty());
+        let candidates = variant::candidates(names, given.as_deref().map(Path::new));
+        load(&candidates, name, variable).map_err(|e| format!("{e:#}"))
+    });
+    library.as_ref().map_err(|e| anyhow!("{e}"))
+}
+
 /// The first that loads.
-pub(super) fn load(candidates: &[PathBuf], name: &str, variable: &str) -> anyhow::Result<Library> {
+fn load(candidates: &[PathBuf], name: &str, variable: &str) -> anyhow::Result<Library> {
     let mut failures = Vec::new();
     for path in candidates {
         load_linker(path);

@@ -1,17 +1,15 @@
 //! The functions of NCCL, found at run time: exchanges and sums of several devices of this process.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::Path;
-use std::sync::OnceLock;
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{bail, ensure};
 use libloading::Library;
 use spmv_backend::Backend as _;
 use spmv_cuda::{Cuda, Stream};
 use spmv_exec::{Device, DeviceVec};
 
 use super::arrays::on_device;
-use super::library::{Object, Raw, load, symbol};
+use super::library::{Object, Opened, Raw, opened, symbol};
 use super::variant;
 
 /// `ncclFloat64`.
@@ -161,13 +159,7 @@ impl Drop for Nccl {
     }
 }
 
-/// `libnccl`, opened once and never closed.
 fn library() -> anyhow::Result<&'static Library> {
-    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
-    let library = LIBRARY.get_or_init(|| {
-        let given = std::env::var_os("SPMV_NCCL").filter(|value| !value.is_empty());
-        let candidates = variant::candidates(&variant::NCCL, given.as_deref().map(Path::new));
-        load(&candidates, "libnccl", "SPMV_NCCL").map_err(|e| format!("{e:#}"))
-    });
-    library.as_ref().map_err(|e| anyhow!("{e}"))
+    static LIBRARY: Opened = Opened::new();
+    opened(&LIBRARY, &variant::NCCL, "libnccl", "SPMV_NCCL")
 }
