@@ -195,10 +195,10 @@ impl Slices {
                 let lengths = header.first_word as usize - first_word;
                 let columns = lengths + header.words_of_lengths(&self.shape);
                 let slice_lanes = self.shape.slice_lanes();
-                self.for_each_of_slice(a.row_ptr(), slice, |at_slot, entry| {
-                    vals[at_slot.slot - first_slot] = a.vals()[entry];
-                    let Position { step, lane, .. } = at_slot;
-                    if at_slot.of_run == 0 {
+                self.for_each_of_slice(a.row_ptr(), slice, |position, entry| {
+                    let Position { step, lane, of_run, slot } = position;
+                    vals[slot - first_slot] = a.vals()[entry];
+                    if of_run == 0 {
                         let code = a.cols()[entry] - header.base;
                         if header.is_narrow {
                             let (word, shift) = (columns + step / 2 * slice_lanes + lane, step % 2 * 16);
@@ -210,7 +210,7 @@ impl Slices {
                     if header.is_ragged {
                         let (word, shift) =
                             (lengths + step / LENGTHS * slice_lanes + lane, step % LENGTHS * 2);
-                        words[word] = words[word] & !(3 << shift) | (at_slot.of_run as u32) << shift;
+                        words[word] = words[word] & !(3 << shift) | (of_run as u32) << shift;
                     }
                 });
             }
@@ -220,7 +220,7 @@ impl Slices {
     /// Calls `f` with every slot that has an entry, and with that.
     pub(crate) fn for_each(&self, row_ptr: &[u32], mut f: impl FnMut(usize, u32)) {
         for slice in 0..self.headers.len() {
-            self.for_each_of_slice(row_ptr, slice, |at_slot, entry| f(at_slot.slot, entry as u32));
+            self.for_each_of_slice(row_ptr, slice, |position, entry| f(position.slot, entry as u32));
         }
     }
 
