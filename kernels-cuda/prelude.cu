@@ -43,12 +43,29 @@ DEVICE accum_t widen(ushort v) { return __uint_as_float((uint)v << 16); }
 #endif
 
 // What whole warps read in order and once keeps out of the first cache, which x needs.
+// `policy` says whether the cache of all multiprocessors shall keep it: by itself such a load leaves it first.
+typedef ulong policy_t;
 #if __CUDA_ARCH__ >= 900
+DEVICE policy_t policy_of(bool keeps)
+{
+    policy_t kept, left;
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(kept));
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(left));
+    return keeps ? kept : left;
+}
 #define STREAM(type, letter, bits)                                                                            \
     DEVICE type stream(const type *p)                                                                         \
     {                                                                                                         \
         type r;                                                                                               \
         asm("ld.global.nc.L1::no_allocate." bits " %0, [%1];" : letter(r) : "l"(p));                          \
+        return r;                                                                                             \
+    }                                                                                                         \
+    DEVICE type stream(const type *p, policy_t policy)                                                        \
+    {                                                                                                         \
+        type r;                                                                                               \
+        asm("ld.global.nc.L1::no_allocate.L2::cache_hint." bits " %0, [%1], %2;"                              \
+            : letter(r)                                                                                       \
+            : "l"(p), "l"(policy));                                                                           \
         return r;                                                                                             \
     }
 STREAM(ushort, "=h", "u16")
@@ -56,12 +73,16 @@ STREAM(uint, "=r", "u32")
 STREAM(float, "=f", "f32")
 STREAM(double, "=d", "f64")
 #else
+DEVICE policy_t policy_of(bool) { return 0; }
 template <class V> DEVICE V stream(const V *p) { return __ldg(p); }
+template <class V> DEVICE V stream(const V *p, policy_t) { return __ldg(p); }
 #endif
 
 // Elements of the matrix, and of x.
 DEVICE uint stream_index(const uint *p, uint i) { return stream(p + i); }
 DEVICE accum_t stream_value(const value_t *p, uint i) { return widen(stream(p + i)); }
+DEVICE uint stream_index(const uint *p, uint i, policy_t policy) { return stream(p + i, policy); }
+DEVICE accum_t stream_value(const value_t *p, uint i, policy_t policy) { return widen(stream(p + i, policy)); }
 DEVICE uint load_index(const uint *p, uint i) { return __ldg(p + i); }
 DEVICE accum_t load_value(const value_t *p, uint i) { return widen(__ldg(p + i)); }
 DEVICE value_t load_narrow(const value_t *p, uint i) { return __ldg(p + i); }
@@ -172,6 +193,14 @@ template <uint LANES> DEVICE accum_t lane_sum(accum_t v)
 DEVICE accum_t part_sum(accum_t v, uint n)
 {
     for (uint d = n / 2; d > 0; d /= 2) v += __shfl_xor_sync(WARP, v, d);
+    return v;
+}
+
+// The sum over each `n` lanes, for all of them, where each LANES of these have theirs already; powers of two up to a warp.
+// All lanes of the warp must come here with the same `n`.
+template <uint LANES> DEVICE accum_t wider_sum(accum_t v, uint n)
+{
+    for (uint d = LANES; d < n; d *= 2) v += __shfl_xor_sync(WARP, v, d);
     return v;
 }
 

@@ -1,26 +1,35 @@
 // kernel: sell
-// params: n_rows row_base tiles sorted alpha beta perm slices words vals x y
-// built:  T=1,2,4,8 W=1,2,3,4
-// steps:  1 a bunch takes S whole rows; 2 each lane sums every T-th run, until they are over; 3 add the lanes' sums;
-//         4 store alpha*sum + beta*y to the position's row
+// params: n_rows row_base n_slices n_long tiles sorted keeps alpha beta perm slices words vals x carries arrivals y
+// built:  T=1,2,4,8,16,32 W=1,2,3,4
+// steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
+//         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
+//         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
 
-// Lanes of a slice, and its rows.
+// Lanes of a slice, and its rows at most.
 #define SLICE_LANES 32
 #define SLICE_ROWS (SLICE_LANES / LANES)
 // Steps whose loads are on their way before the first is used.
-#define AHEAD (WIDTH > 2 ? 2 : 4)
+#define AHEAD (WIDTH == 1 ? 8 : WIDTH == 2 ? 4 : 2)
+// Sums of a row's slices that a lane reads before it adds them.
+#define JOINED 8
 // The column of a run that is not there.
 #define NONE 0xffffffffu
 #define NARROW_NONE 0xffffu
+// The last number of a slice: bits, the logarithm of a row's lanes, and steps.
+#define NARROW 1
+#define RAGGED 2
+#define LOG2_LANES(flags) ((flags) >> 2 & 7)
+#define PART 32
+#define N_STEPS(flags) ((flags) >> 6)
 
 // The sum of the runs of lane `at` of a slice.
-template <uint LANES, uint WIDTH, bool NARROW>
+template <uint LANES, uint WIDTH, bool IS_NARROW>
 DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ words,
-                           const value_t *__restrict__ vals, const value_t *__restrict__ x)
+                           const value_t *__restrict__ vals, const value_t *__restrict__ x, policy_t policy)
 {
-    const uint n_steps = slice.w / 4;
-    const bool ragged = slice.w & 2;
-    const uint *const lengths = words + slice.y + at;
+    const uint n_steps = N_STEPS(slice.w);
+    const bool ragged = slice.w & RAGGED;
+    const uint *const lengths = words + slice.y + at + (slice.w & PART ? SLICE_LANES : 0);
     const uint *const cols = lengths + (ragged ? (n_steps + 15) / 16 * SLICE_LANES : 0);
     vals += slice.x + at;
     x += slice.z;
@@ -28,29 +37,29 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
     for (uint first = 0; first < n_steps; first += AHEAD)
     {
         // Of two bits each; runs of WIDTH entries have no less than that.
-        const uint last = ragged ? stream_index(lengths, first / 16 * SLICE_LANES) >> first % 16 * 2 : NONE;
+        const uint last = ragged ? stream_index(lengths, first / 16 * SLICE_LANES, policy) >> first % 16 * 2 : NONE;
         uint col[AHEAD];
         accum_t val[AHEAD][WIDTH];
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
         {
             const uint step = first + i;
-            if (!NARROW)
-                col[i] = step < n_steps ? stream_index(cols, step * SLICE_LANES) : NONE;
+            if (!IS_NARROW)
+                col[i] = step < n_steps ? stream_index(cols, step * SLICE_LANES, policy) : NONE;
             else if (i % 2 == 0)
-                col[i] = step < n_steps ? stream_index(cols, step / 2 * SLICE_LANES) : NONE;
+                col[i] = step < n_steps ? stream_index(cols, step / 2 * SLICE_LANES, policy) : NONE;
             else
                 col[i] = col[i - 1] >> 16;
 #pragma unroll
             for (uint j = 0; j < WIDTH; j++)
-                val[i][j] = step < n_steps ? stream_value(vals, (step * WIDTH + j) * SLICE_LANES) : 0;
+                val[i][j] = step < n_steps ? stream_value(vals, (step * WIDTH + j) * SLICE_LANES, policy) : 0;
         }
         accum_t of_x[AHEAD][WIDTH];
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
         {
-            if (NARROW) col[i] &= NARROW_NONE;
-            const bool is_there = col[i] != (NARROW ? NARROW_NONE : NONE);
+            if (IS_NARROW) col[i] &= NARROW_NONE;
+            const bool is_there = col[i] != (IS_NARROW ? NARROW_NONE : NONE);
 #pragma unroll
             for (uint j = 0; j < WIDTH; j++)
                 of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_value(x, col[i] + j) : 0;
@@ -64,28 +73,57 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
 }
 
 KERNEL_OF(512, 2)
-sell(uint n_rows, uint row_base, uint tiles, uint sorted, accum_t alpha, accum_t beta,
-     const uint *__restrict__ perm, const uint *__restrict__ slices, const uint *__restrict__ words,
-     const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *__restrict__ y)
+sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps,
+     accum_t alpha, accum_t beta, const uint *__restrict__ perm, const uint *__restrict__ slices, const uint *__restrict__ words,
+     const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *carries, uint *arrivals,
+     accum_t *__restrict__ y)
 {
-    const uint lane = lane_id<LANES>();
     // STEP 1
-    uint position = blockIdx.x * bunches<LANES>() * tiles + bunch_id<LANES>();
-    for (uint s = 0; s < tiles; s++, position += bunches<LANES>())
+    // A warp takes a slice at a time.
+    const uint at = threadIdx.x % SLICE_LANES;
+    const policy_t policy = policy_of(keeps);
+    const uint side_by_side = blockDim.x / SLICE_LANES;
+    uint slice = blockIdx.x * side_by_side * tiles + threadIdx.x / SLICE_LANES;
+    for (uint s = 0; s < tiles && slice < n_slices; s++, slice += side_by_side)
     {
         // STEP 2
-        accum_t sum = 0;
-        if (position < n_rows)
-        {
-            const uint4 slice = __ldg((const uint4 *)slices + position / SLICE_ROWS);
-            const uint at = position % SLICE_ROWS * LANES + lane;
-            sum = slice.w & 1 ? sum_of_runs<LANES, WIDTH, true>(slice, at, words, vals, x)
-                              : sum_of_runs<LANES, WIDTH, false>(slice, at, words, vals, x);
-        }
+        const uint4 numbers = __ldg((const uint4 *)slices + slice);
+        const uint n_lanes = 1u << LOG2_LANES(numbers.w);
+        uint row = slice * SLICE_ROWS + at / n_lanes;
+        if (sorted) row = load_index(perm, row);
+        accum_t sum = numbers.w & NARROW ? sum_of_runs<LANES, WIDTH, true>(numbers, at, words, vals, x, policy)
+                                         : sum_of_runs<LANES, WIDTH, false>(numbers, at, words, vals, x, policy);
         // STEP 3
         sum = lane_sum<LANES>(sum);
+        if (slice < n_long) sum = wider_sum<LANES>(sum, n_lanes);
+        // STEP 5
+        if (numbers.w & PART)
+        {
+            const uint first = load_index(words, numbers.y);
+            const uint n_parts = load_index(words, numbers.y + 1);
+            uint n_before = 0;
+            if (at == 0)
+            {
+                carries[slice] = sum;
+                n_before = join(arrivals + first);
+            }
+            bunch_barrier();
+            if (lane_read<WARP_LANES>(n_before, 0) + 1 < n_parts) continue;
+            sum = 0;
+            for (uint i = at; i < n_parts; i += WARP_LANES * JOINED)
+            {
+                accum_t of_parts[JOINED];
+#pragma unroll
+                for (uint j = 0; j < JOINED; j++)
+                    of_parts[j] = i + j * WARP_LANES < n_parts ? joined(carries + first + i + j * WARP_LANES) : 0;
+#pragma unroll
+                for (uint j = 0; j < JOINED; j++) sum += of_parts[j];
+            }
+            sum = lane_sum<WARP_LANES>(sum);
+            if (at == 0) arrivals[first] = 0;
+            row = load_index(perm, first * SLICE_ROWS);
+        }
         // STEP 4
-        if (lane == 0 && position < n_rows)
-            store(y + row_base + (sorted ? load_index(perm, position) : position), alpha, sum, beta);
+        if (at % n_lanes == 0 && row < n_rows) store(y + row_base + row, alpha, sum, beta);
     }
 }

@@ -1,54 +1,111 @@
 // kernel: sell
-// params: n_rows row_base tiles sorted alpha beta perm slices words vals x y
-// steps:  1 a bunch takes S whole rows; 2 each lane sums every T-th run, until they are over; 3 add the lanes' sums;
-//         4 store alpha*sum + beta*y to the position's row
+// params: n_rows row_base n_slices n_long tiles sorted keeps alpha beta perm slices words vals x carries arrivals y
+// steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
+//         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
+//         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
 
-// Rows and lanes of a slice.
-#define SLICE_ROWS (LANES < 32 ? 32 / LANES : 1)
-#define SLICE_LANES (SLICE_ROWS * LANES)
+#define GROUP (LANES * BUNCHES)
+// Lanes of a slice, and its rows at most.
+#define SLICE_LANES 32
+#define SLICE_ROWS (SLICE_LANES / LANES)
 // The column of a run that is not there.
 #define NONE 0xffffffffu
 #define NARROW_NONE 0xffffu
+// The last number of a slice: bits, the logarithm of a row's lanes, and steps.
+#define NARROW 1
+#define RAGGED 2
+#define LOG2_LANES(flags) ((flags) >> 2 & 7)
+#define PART 32
+#define N_STEPS(flags) ((flags) >> 6)
 
-KERNEL void sell(uint n_rows, uint row_base, uint tiles, uint sorted, accum_t alpha, accum_t beta,
-                 GLOBAL const uint *perm, GLOBAL const uint *slices, GLOBAL const uint *words,
-                 GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *y)
+// The sum of the runs of lane `at` of a slice.
+static accum_t sum_of_runs(const uint4 slice, uint at, GLOBAL const uint *words, GLOBAL const value_t *vals,
+                           GLOBAL const value_t *x)
 {
-    LANE_TALK
-    const talk_t talk = lane_talk();
-    const uint lane = lane_id();
-    // STEP 1
-    // All bunches of a group take equally many turns, since `lane_sum` may be a barrier of the group.
-    uint position = (uint)get_group_id(0) * BUNCHES * tiles + bunch_id();
-    for (uint s = 0; s < tiles; s++, position += BUNCHES)
+    const uint n_steps = N_STEPS(slice.w);
+    const uint lengths = slice.y + at + (slice.w & PART ? SLICE_LANES : 0);
+    const uint cols = lengths + (slice.w & RAGGED ? (n_steps + 15) / 16 * SLICE_LANES : 0);
+    accum_t sum = 0;
+    for (uint step = 0; step < n_steps; step++)
     {
-        // STEP 2
-        accum_t sum = 0;
-        if (position < n_rows)
+        uint col = words[cols + (slice.w & NARROW ? step / 2 : step) * SLICE_LANES];
+        if (slice.w & NARROW) col = col >> step % 2 * 16 & NARROW_NONE;
+        if (col == (slice.w & NARROW ? NARROW_NONE : NONE)) break;
+        col += slice.z;
+        const uint last =
+            slice.w & RAGGED ? words[lengths + step / 16 * SLICE_LANES] >> step % 16 * 2 & 3 : WIDTH - 1;
+        const uint val = slice.x + step * WIDTH * SLICE_LANES + at;
+        for (uint j = 0; j <= last; j++)
+            sum += (accum_t)load_value(vals, val + j * SLICE_LANES) * (accum_t)load_value(x, col + j);
+    }
+    return sum;
+}
+
+KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps,
+                 accum_t alpha, accum_t beta, GLOBAL const uint *perm, GLOBAL const uint *slices, GLOBAL const uint *words,
+                 GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *carries,
+                 GLOBAL uint *arrivals, GLOBAL accum_t *y)
+{
+#if GROUP == 1
+    // One lane takes whole slices, and no row goes over several.
+    for (uint s = 0; s < tiles; s++)
+    {
+        // STEP 1
+        const uint slice = (uint)get_group_id(0) * tiles + s;
+        if (slice >= n_slices) break;
+        const uint4 numbers = vload4(slice, slices);
+        const uint n_lanes = 1 << LOG2_LANES(numbers.w);
+        for (uint at = 0; at < SLICE_LANES; at += n_lanes)
         {
-            const uint slice = position / SLICE_ROWS * 4;
-            const uint at = position % SLICE_ROWS * LANES + lane;
-            const uint flags = slices[slice + 3];
-            const uint n_steps = flags / 4;
-            const uint lengths = slices[slice + 1] + at;
-            const uint cols = lengths + (flags & 2 ? (n_steps + 15) / 16 * SLICE_LANES : 0);
-            for (uint step = 0; step < n_steps; step++)
-            {
-                uint col = words[cols + (flags & 1 ? step / 2 : step) * SLICE_LANES];
-                if (flags & 1) col = col >> step % 2 * 16 & NARROW_NONE;
-                if (col == (flags & 1 ? NARROW_NONE : NONE)) break;
-                col += slices[slice + 2];
-                const uint last =
-                    flags & 2 ? words[lengths + step / 16 * SLICE_LANES] >> step % 16 * 2 & 3 : WIDTH - 1;
-                const uint val = slices[slice] + step * WIDTH * SLICE_LANES + at;
-                for (uint j = 0; j <= last; j++)
-                    sum += (accum_t)load_value(vals, val + j * SLICE_LANES) * (accum_t)load_value(x, col + j);
-            }
+            const uint position = slice * SLICE_ROWS + at / n_lanes;
+            const uint row = sorted ? perm[position] : position;
+            if (row >= n_rows) continue;
+            // STEP 2, STEP 3
+            accum_t sum = 0;
+            for (uint lane = at; lane < at + n_lanes; lane++) sum += sum_of_runs(numbers, lane, words, vals, x);
+            // STEP 4
+            store(y + row_base + row, alpha, sum, beta);
         }
+    }
+    // STEP 5
+#else
+    LANE_TALK
+    LOCAL accum_t sums[GROUP];
+    const talk_t talk = lane_talk();
+    const uint own = bunch_id() * LANES + lane_id();
+    const uint at = own % SLICE_LANES;
+    // STEP 1
+    // All lanes of a group take equally many turns, since they meet at barriers.
+    const uint side_by_side = GROUP / SLICE_LANES;
+    uint first = (uint)get_group_id(0) * side_by_side * tiles;
+    for (uint s = 0; s < tiles; s++, first += side_by_side)
+    {
+        const uint slice = first + own / SLICE_LANES;
+        const bool is_there = slice < n_slices;
+        const uint4 numbers = is_there ? vload4(slice, slices) : (uint4)(0);
+        const uint n_lanes = is_there ? 1 << LOG2_LANES(numbers.w) : LANES;
+        // STEP 2
+        accum_t sum = sum_of_runs(numbers, at, words, vals, x);
         // STEP 3
         sum = lane_sum(talk, sum);
-        // STEP 4
-        if (lane == 0 && position < n_rows)
-            store(y + row_base + (sorted ? perm[position] : position), alpha, sum, beta);
+        if (first < n_long)
+        {
+            sums[own] = sum;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (at % n_lanes == 0)
+                for (uint lane = LANES; lane < n_lanes; lane += LANES) sum += sums[own + lane];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (is_there && at % n_lanes == 0)
+        {
+            // STEP 4
+            const uint position = slice * SLICE_ROWS + at / n_lanes;
+            const uint row = sorted ? perm[position] : position;
+            if (row < n_rows) store(y + row_base + row, alpha, sum, beta);
+            // STEP 5
+            // Groups do not join: carry_apply adds the sums of slices after a row's first.
+            if (numbers.w & PART) carries[slice] = row < n_rows ? 0 : sum;
+        }
     }
+#endif
 }

@@ -173,6 +173,8 @@ pub struct DeviceCaps {
     pub sm_limits: Option<SmLimits>,
     /// Memory that buffers are in, in bytes, where the driver reports it.
     pub memory_bytes: Option<u64>,
+    /// Bytes of the cache that all compute units share, where the backend asks for it.
+    pub cache_bytes: Option<u64>,
     /// Largest buffer that a kernel can be given, in bytes.
     pub max_buffer_bytes: u64,
     /// Most entries of a lane in a tile of speculative segmented sum, and of a whole tile.
@@ -291,6 +293,7 @@ impl DeviceCaps {
             max_local_bytes: 32 * 1024,
             sm_limits: None,
             memory_bytes: None,
+            cache_bytes: None,
             max_buffer_bytes: u64::MAX,
             max_tile: (u32::MAX, u32::MAX),
             built: Vec::new(),

@@ -18,7 +18,7 @@ use crate::params::{Elem, Param, ParamKind};
 /// | `[u32]` | indices | `&[u32]` |
 /// | `[column]` | indices below the length of `x` | columns that need no check |
 /// | `[slot]` | the same, or the greatest number for a slot without an entry, after a row's others | padded columns |
-/// | `[row]` | rows, none of them twice | a permutation of some rows |
+/// | `[row]` | rows, none of them twice; in `sell` the greatest number where there is none | a permutation of some rows |
 /// | `[value]` | values of the matrix | `&[T]` |
 /// | `[vector]` | values of `x` | `&[T]` |
 /// | `[accum]` | sums | `&[T::Accum]` |
@@ -133,20 +133,31 @@ macro_rules! for_each_kernel {
                 jag_ptr: [u32], cols: [u32], vals: [value], x: [vector], y: [mut accum],
             ) local |_| 0;
 
-            /// One bunch a row of slices of rows, which lanes read in their order (SELL-C-sigma, Kreutzer et al. 2014; with several lanes a
-            /// row, Anzt, Tomov & Dongarra 2014; with one column for a run of entries).
+            /// Slices of rows, which lanes read in their order (SELL-C-sigma, Kreutzer et al. 2014; with several lanes a row, Anzt, Tomov
+            /// & Dongarra 2014; with one column for a run of entries, and with long rows cut).
             ///
-            /// A slice has as many rows as make 32 lanes of T each, or one. Position r holds the entries of row `perm[r]`, which is r
-            /// unless `sorted`. In a step each lane takes a run of its row: up to W entries in consecutive columns. `slices` has four numbers
-            /// for each slice: its first value, its first word, the least column of its runs, and four times its steps, with 1 more if
-            /// columns take 16 bits and 2 more if there are runs of fewer entries than W. Value j of step k of lane l is
-            /// `(k * W + j) * L + l` values after the first, where L are the lanes of the slice. Words are lengths of runs less one, if
-            /// they differ, of two bits for each of 16 steps; then their first columns, less the least one and two to a word where they take
-            /// 16 bits. A lane whose runs are over has the greatest number for a column, whatever its lengths.
+            /// A slice has 32 lanes: T for each of its rows; more, a power of two, for those of the first `n_long` slices, so that no lane
+            /// has much more to do than others. The last slice may have fewer rows. A slice has room for 32/T numbers of rows in `perm`,
+            /// the greatest number where there is none; without `sorted` a row's number is its position.
+            ///
+            /// In a step each lane takes a run of its row: up to W entries in consecutive columns. `slices` has four numbers for each
+            /// slice: its first value, its first word, the least column of its runs, and a sum of 1 if columns take 16 bits, 2 if there
+            /// are runs of fewer entries than W, four times the binary logarithm of its lanes for a row, 32 if its row goes over several
+            /// slices, and 64 times its steps. Value j of step k of lane l is `(k * W + j) * 32 + l` values after the first. Words are: of a
+            /// row that goes over several slices 32, of which the first two are its first slice and how many there are; lengths of runs
+            /// less one, if they differ, of two bits for each of 16 steps; first columns of runs, less the least one and two to a word
+            /// where they take 16 bits. A lane whose runs are over has the greatest number for a column, whatever its lengths.
+            ///
+            /// A row that goes over several slices has its number at the first of them. `arrivals`: how many of them are done, at the
+            /// first; zero before and after a launch, used where groups can join
+            /// ([`DeviceCaps::cross_block_reduction`](crate::DeviceCaps::cross_block_reduction)). Elsewhere the first stores its sum, and the
+            /// others leave theirs in `carries`, at their number. `keeps`: whether a cache that all groups share shall keep the matrix.
+            // A sum for each lane, which those of a long row add.
             Sell sell(
-                n_rows: u32, row_base: u32, tiles: u32, sorted: u32, alpha: accum, beta: accum, perm: [row],
-                slices: [u32], words: [u32], vals: [value], x: [vector], y: [mut accum],
-            ) local |g| g.talk;
+                n_rows: u32, row_base: u32, n_slices: u32, n_long: u32, tiles: u32, sorted: u32, keeps: u32, alpha: accum,
+                beta: accum, perm: [row], slices: [u32], words: [u32], vals: [value], x: [vector], carries: [mut accum],
+                arrivals: [counter], y: [mut accum],
+            ) local |g| g.talk + g.lanes * g.sum;
 
             /// One lane a row of whole diagonals (Bell & Garland 2009).
             ///

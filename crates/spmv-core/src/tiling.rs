@@ -184,6 +184,15 @@ impl Tiling {
         range(group, self.bunches * self.tiles, n_rows)
     }
 
+    /// Slices of `group` where every [`SLICE_LANES`](Self::SLICE_LANES) lanes take S of them; one lane takes them alone (`sell`).
+    pub const fn slices(&self, group: u32, n_slices: u32) -> Range<u32> {
+        let at_a_time = self.group_lanes() / Self::SLICE_LANES;
+        range(group, if at_a_time == 0 { 1 } else { at_a_time } * self.tiles, n_slices)
+    }
+
+    /// Lanes of a slice of rows (`sell`).
+    pub const SLICE_LANES: u32 = 32;
+
     /// Groups that cover `n_rows` rows, each taking as many as the given rule says of group 0.
     pub const fn n_row_groups(rows_of_group_0: &Range<u32>, n_rows: u32) -> u32 {
         if n_rows == 0 { 0 } else { n_rows.div_ceil(rows_of_group_0.end) }

@@ -33,7 +33,7 @@ unsafe impl Sync for List {}
 // SAFETY: as above.
 unsafe impl Send for List {}
 
-/// Rows, none of which is there twice.
+/// Rows, none of which is there twice; or the greatest number where there is none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permutation<'a>(&'a [u32]);
 
@@ -239,9 +239,13 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
         (Self { perm: left, ..self }, Self { base: position, perm: right, ..self })
     }
 
-    /// Writes the row at `position`.
-    pub(crate) fn update(&mut self, position: usize, f: impl FnOnce(A) -> A) {
-        let row = self.perm[position - self.base] as usize;
+    /// Writes the row at `position`, if there is one; whether there is.
+    pub(crate) fn update(&mut self, position: usize, f: impl FnOnce(A) -> A) -> bool {
+        let row = self.perm[position - self.base];
+        if row == u32::MAX {
+            return false;
+        }
+        let row = row as usize;
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
         // SAFETY: `new` was given `n_rows` rows for the whole of 'a, and none of this value's rows is another's, since a
         // `Permutation` holds none twice.
@@ -249,5 +253,6 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
             let y = self.y.add(row);
             *y = f(*y);
         }
+        true
     }
 }

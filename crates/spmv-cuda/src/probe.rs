@@ -180,6 +180,7 @@ impl Found {
         caps.sm_limits = Some(self.sm_limits);
         caps.built = built();
         caps.memory_bytes = Some(self.total_bytes);
+        caps.cache_bytes = self.info.l2_bytes;
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(self.total_bytes).min(self.total_bytes);
         caps
     }

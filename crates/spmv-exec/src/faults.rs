@@ -249,7 +249,7 @@ mod plans {
     use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, KernelId, Lanes, MemoryModel, SmLimits};
     use spmv_core::{Dtype, RowStats, Tiling};
 
-    use crate::{Algorithm, Fixup, Options, Repair, plan};
+    use crate::{Algorithm, Fixup, Layouts, Options, Repair, plan};
 
     fn gpu() -> DeviceCaps {
         let mut caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
@@ -420,9 +420,15 @@ mod plans {
     fn where_subgroups_may_be_split_the_row_lengths_choose() {
         let mut caps = gpu();
         (caps.subgroup, caps.compute_units, caps.cross_block_reduction) = (Some((1, 32)), 132, true);
+        let of_csr = Options { layouts: Layouts::Csr, ..Options::default() };
         let planned = |caps: &DeviceCaps, mean: f64, max: usize| {
             let rows = RowStats { n_rows: 100_000, mean, max, nnz: 4_000_000, ..rows() };
-            let plan = plan(&rows, Dtype::F32, caps, None, &Options::default()).unwrap();
+            assert_eq!(
+                plan(&rows, Dtype::F32, caps, None, &Options::default()).unwrap().algorithm
+                    == Algorithm::Sell,
+                caps.cross_block_reduction && mean < 2048.0
+            );
+            let plan = plan(&rows, Dtype::F32, caps, None, &of_csr).unwrap();
             (plan.algorithm, plan.kernel.tiling.to_string())
         };
         let (vector, blocks, speculative) =
@@ -435,7 +441,7 @@ mod plans {
         assert_eq!(planned(&caps, 5.7, 395_259), (blocks, "T=128,W=8,S=1,B=1".into()));
         assert_eq!(planned(&caps, 2634.0, 56_181).0, speculative);
         let few = RowStats { n_rows: 25, nnz: 129_042, mean: 5161.0, max: 10_500, ..rows() };
-        assert_eq!(plan(&few, Dtype::F32, &caps, None, &Options::default()).unwrap().algorithm, blocks);
+        assert_eq!(plan(&few, Dtype::F32, &caps, None, &of_csr).unwrap().algorithm, blocks);
         caps.cross_block_reduction = false;
         assert_eq!(planned(&caps, 5.7, 395_259), (speculative, "T=32,W=8,S=5,B=4".into()));
     }

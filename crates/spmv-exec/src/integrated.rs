@@ -3,7 +3,7 @@
 use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 use spmv_core::{Dtype, RowStats, Tiling};
 
-use crate::{Algorithm, Options, Repair, plan};
+use crate::{Algorithm, Layouts, Options, Repair, plan};
 
 /// A chip whose GPU shares the host's memory, as Tegra: the paper's measurements choose, not those of a discrete GPU.
 fn integrated(memory: MemoryModel) -> DeviceCaps {
@@ -55,7 +55,8 @@ fn a_discrete_gpu_keeps_blocks_of_rows_in_managed_memory_too() {
         let mut caps = integrated(memory);
         caps.kind = DeviceKind::DiscreteGpu;
         for max in [353, 395_259] {
-            let plan = plan(&lengths(5.6, max), Dtype::F32, &caps, None, &Options::default()).unwrap();
+            let options = Options { layouts: Layouts::Csr, ..Options::default() };
+            let plan = plan(&lengths(5.6, max), Dtype::F32, &caps, None, &options).unwrap();
             assert_eq!((plan.algorithm, plan.repair), (Algorithm::Ipcsr, Repair::None), "{memory:?}");
         }
     }

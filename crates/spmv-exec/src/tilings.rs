@@ -13,6 +13,10 @@ const SERIAL_STEPS: usize = 48 * 1024;
 const PARTS_PER_THREAD: u32 = 4;
 /// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others.
 pub(crate) const RESIDENT_LANES: Bound<u64> = Bound { is: 56 * 32, by: SWEEP };
+/// Lanes that a compute unit should have work for where each has several loads on its way.
+const BUSY_LANES: Bound<u64> = Bound { is: 1024, by: BY_CLASS };
+/// Turns of a device with so many lanes from which two short ones are faster than one that is hardly begun.
+const MORE_THAN_A_TURN: f64 = 1.3;
 /// Entries of a row that a lane of a bunch should have, where bunches may be small.
 const ENTRIES_PER_LANE: Bound<f64> = Bound { is: 5.5, by: TILINGS };
 /// Mean row length up to which a wide block would be filled by the number of its rows, which leaves much of it empty.
@@ -71,8 +75,8 @@ pub(crate) enum T {
     /// So many entries a lane where a bunch may be one lane: in CUDA alone, whose kernel loads four entries of a lane at
     /// once; fewer, where rows are [uneven](unevenness). Elsewhere as [`T::Row`].
     RowOfChunks(f64),
-    /// The fewest that give each compute unit [`RESIDENT_LANES`], more where rows are [uneven](unevenness); up to so many, and up to one for
-    /// every four entries of a mean row.
+    /// As many as give each compute unit about [`BUSY_LANES`], more where rows are [uneven](unevenness); up to so many, and up to one for every
+    /// three or four entries of a mean row.
     Busy(u32),
     /// The first number; the second for [large](LARGE) matrices whose rows have more than a few entries.
     BlockBySize(u32, u32),
@@ -113,6 +117,8 @@ pub(crate) enum Of {
     LaneRows,
     /// Rows, one a bunch.
     BunchRows,
+    /// Slices of rows with a lane each.
+    Slices,
 }
 
 /// S, tiles (or rows) of a bunch.
@@ -287,10 +293,16 @@ impl Row {
                 least.map_or(lanes, |(least, most)| lanes.clamp(u32::from(least), u32::from(most)))
             }
             T::Busy(most) => {
-                let wanted = u64::from(caps.compute_units) * RESIDENT_LANES.is;
-                let lanes = wanted.div_ceil((case.rows.n_rows as u64).max(1)).next_power_of_two();
+                let resident = (u64::from(caps.compute_units) * BUSY_LANES.is) as f64;
+                let n_rows = case.rows.n_rows.max(1) as f64;
+                let of_few = nearest_power_of_two(resident / n_rows);
                 let of_uneven = [1, 2, 4][unevenness(case.rows)];
-                lanes.max(of_uneven).min(power_of_two_in(case.rows.mean / 4.0)).min(u64::from(most)) as u32
+                // A second lane where rows of a lane each would come to little more than one turn of the device.
+                let turns = n_rows / resident;
+                let of_turns = if (MORE_THAN_A_TURN..2.0).contains(&turns) { 2 } else { 1 };
+                let of_mean = |entries: f64| power_of_two_in(case.rows.mean / entries);
+                let lanes = of_few.max(of_turns).min(of_mean(3.0)).max(of_uneven.min(of_mean(4.0)));
+                lanes.min(u64::from(most)) as u32
             }
             T::BlockBySize(small, large) => {
                 let is_large = case.rows.nnz >= LARGE.is && case.rows.mean > 2.0 * SHORT_ROWS;
@@ -384,7 +396,7 @@ fn work(rows: &RowStats, of: Of) -> usize {
     match of {
         Of::Entries => rows.nnz,
         Of::Steps => rows.nnz.saturating_add(rows.n_rows),
-        Of::LaneRows | Of::BunchRows => rows.n_rows,
+        Of::LaneRows | Of::BunchRows | Of::Slices => rows.n_rows,
     }
 }
 
@@ -403,6 +415,7 @@ fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
         Of::Entries | Of::Steps => (lanes * width) as usize,
         Of::LaneRows => lanes as usize,
         Of::BunchRows => 1,
+        Of::Slices => Tiling::SLICE_LANES as usize,
     };
     work(case.rows, of).div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
 }
@@ -443,8 +456,12 @@ fn power_of_two_in(n: f64) -> u64 {
     1 << n.max(1.0).log2() as u32
 }
 
+/// The power of two nearest to `n`, between 1 and 2^16.
+fn nearest_power_of_two(n: f64) -> u64 {
+    1 << (n.max(1.0).log2().round() as u32).min(16)
+}
+
 /// The power of two nearest to as many lanes as leave each so many entries of a row of mean length.
 fn lanes_for(rows: &RowStats, entries: f64) -> u32 {
-    let wanted = (rows.mean / entries).max(1.0).log2().round() as u32;
-    1 << wanted.min(16)
+    nearest_power_of_two(rows.mean / entries) as u32
 }

@@ -73,9 +73,7 @@ impl Method for Ipcsr {
         if caps.is_integrated() {
             return None;
         }
-        let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * FULL.is;
-        let speculates = rows.mean > LONG.is && is_full && !caps.memory.host_can_map();
-        (splits_subgroups(caps) && caps.cross_block_reduction && !speculates)
+        (splits_subgroups(caps) && caps.cross_block_reduction && !speculates(rows, caps, &LONG))
             .then_some("one launch; cuts entries evenly over groups, whatever the row lengths")
     }
 
@@ -113,6 +111,12 @@ impl Method for Ipcsr {
             if launch.caps.tasks { 0.0 } else { steps_in_a_block(tiling, launch.rows, launch.caps) };
         Effort { slots: nnz, longest, groups }
     }
+}
+
+/// Whether rows are so long, and so many, that speculative sums are faster.
+pub(super) fn speculates(rows: &RowStats, caps: &DeviceCaps, long: &Bound<f64>) -> bool {
+    let is_full = rows.nnz as u64 >= u64::from(caps.compute_units) * FULL.is;
+    rows.mean > long.is && is_full && !caps.memory.host_can_map()
 }
 
 /// A group whose lanes find each other's products in local memory is one bunch.

@@ -1,0 +1,162 @@
+use proptest::prelude::*;
+use spmv_core::Csr;
+
+use super::*;
+
+/// Of groups that take whole slices, on a device of so few units that rows are cut where they can be.
+fn shape(lanes: u32, width: u32) -> Shape {
+    Shape::of(&Tiling::new(lanes, width, 1, 32 / lanes).unwrap(), 1)
+}
+
+fn filled(a: &Csr<f64>, slices: &Slices) -> (Vec<u32>, Vec<f64>) {
+    let (mut words, mut vals) = (vec![7; slices.n_words()], vec![7.0; slices.n_slots()]);
+    slices.fill(a.view(), 0..slices.n_slices(), &mut words, &mut vals);
+    (words, vals)
+}
+
+/// `y` by what a kernel reads.
+fn multiplied(slices: &Slices, (words, vals): &(Vec<u32>, Vec<f64>), n_rows: usize, x: &[f64]) -> Vec<f64> {
+    let (numbers, width, rows) = (slices.numbers(), slices.shape.width, slices.shape.rows());
+    let mut y = vec![0.0; n_rows];
+    for (slice, of_slice) in numbers.chunks(4).enumerate() {
+        let [slot, mut lengths, base, flags] = std::array::from_fn(|i| of_slice[i] as usize);
+        let (n_steps, narrow, ragged) = (flags >> 6, flags & 1 != 0, flags & 2 != 0);
+        let (lanes, is_part) = (1 << (flags >> 2 & 7), flags & 32 != 0);
+        assert!(slice < slices.n_long() || lanes == slices.shape.lanes && !is_part);
+        let first = if is_part { words[lengths] as usize } else { slice };
+        lengths += 32 * usize::from(is_part);
+        let cols = lengths + if ragged { n_steps.div_ceil(16) * 32 } else { 0 };
+        for (step, lane) in (0..n_steps).flat_map(|step| (0..32).map(move |lane| (step, lane))) {
+            let col = match narrow {
+                true => words[cols + step / 2 * 32 + lane] >> (step % 2 * 16) & 0xffff,
+                false => words[cols + step * 32 + lane],
+            };
+            if col == if narrow { 0xffff } else { u32::MAX } {
+                continue;
+            }
+            let len = match ragged {
+                true => (words[lengths + step / 16 * 32 + lane] >> (step % 16 * 2) & 3) as usize + 1,
+                false => width,
+            };
+            let row = slices.perm[first * rows + lane / lanes] as usize;
+            for j in 0..len {
+                let val = vals[slot + (step * width + j) * 32 + lane];
+                y[row] += val * x[base + col as usize + j];
+            }
+        }
+    }
+    y
+}
+
+#[test]
+fn a_run_has_one_column_and_a_short_one_says_so() {
+    let rows = [vec![3, 4, 5, 9], vec![], vec![70_000]];
+    let entries = |cols: &Vec<u32>| cols.iter().map(|col| (*col, f64::from(*col))).collect::<Vec<_>>();
+    let a = Csr::from_rows(100_000, rows.iter().map(entries)).unwrap();
+    let slices = Slices::new(a.view(), shape(1, 3)).unwrap();
+    assert!(!slices.is_sorted && slices.perm == [0, 1, 2], "three rows are one slice");
+    // Two steps, columns of 32 bits, runs of fewer entries than three.
+    assert_eq!(slices.numbers(), [0, 0, 0, 2 << 6 | 2]);
+    let (words, vals) = filled(&a, &slices);
+    assert_eq!((words.len(), vals.len()), (3 * 32, 2 * 3 * 32));
+    assert_eq!(words[0] & 15, 2, "three entries, then one");
+    assert_eq!((words[32..35].to_vec(), words[64]), (vec![3, u32::MAX, 70_000], 9));
+    assert_eq!([vals[0], vals[32], vals[64], vals[96], vals[128]], [3.0, 4.0, 5.0, 9.0, 0.0]);
+}
+
+#[test]
+fn columns_take_16_bits_where_they_lie_close_together() {
+    let of = |far: u32| {
+        let a = Csr::from_rows(200_000, [[(1000, 1.0f64), (1000 + far, 2.0)]]).unwrap();
+        let slices = Slices::new(a.view(), shape(1, 1)).unwrap();
+        (slices.numbers(), filled(&a, &slices).0)
+    };
+    let (numbers, words) = of(65_534);
+    assert_eq!((numbers, words[0], words.len()), (vec![0, 0, 1000, 2 << 6 | 1], 65_534 << 16, 32));
+    let (numbers, words) = of(65_535);
+    assert_eq!((numbers, words[0], words[32], words.len()), (vec![0, 0, 0, 2 << 6], 1000, 66_535, 64));
+}
+
+#[test]
+fn rows_with_as_many_steps_stay_in_their_order() {
+    let lens = |n: usize| (0..n).map(|row| if row % 7 == 0 { 16 } else { 3 });
+    let entries = |len: u32| (0..len).map(|col| (col * 2, 1.0f64));
+    let a = Csr::from_rows(100, lens(200).map(entries)).unwrap();
+    let slices = Slices::new(a.view(), shape(1, 1)).unwrap();
+    assert!(slices.is_sorted);
+    let of = |long| (0..200u32).filter(move |row| row.is_multiple_of(7) == long);
+    assert!(slices.perm[..200].iter().copied().eq(of(true).chain(of(false))));
+}
+
+#[test]
+fn long_rows_have_more_lanes_and_the_longest_several_slices() {
+    let len = |row: u32| [3, 20, 3, 2000, 100, 3, 33][row as usize % 7];
+    let cols = |row: u32| (0..len(row)).map(move |i| (row + 2 * i, f64::from(i + row)));
+    let a = Csr::from_rows(4200, (0..70).map(cols)).unwrap();
+    let x: Vec<f64> = (0..4200).map(|col| f64::from(col % 13)).collect();
+    let sums = |row: u32| cols(row).map(|(col, val)| val * x[col as usize]).sum::<f64>();
+    // Mean rows have 308 steps of a lane, so two lanes are enough for the longest.
+    let slices = Slices::new(a.view(), Shape { units: None, ..shape(1, 1) }).unwrap();
+    assert_eq!((slices.n_long(), slices.n_slices()), (1, 3));
+    let y = multiplied(&slices, &filled(&a, &slices), 70, &x);
+    assert!((0..70).all(|row| y[row as usize] == sums(row)));
+    // 21620 runs are 675 steps of 32 lanes: enough for 42 slices of 16.
+    let slices = Slices::new(a.view(), shape(8, 1)).unwrap();
+    assert_eq!((slices.n_long(), slices.parts.len()), (40, 40));
+    assert_eq!(slices.rows_of_parts()[..6], [0, 3, 3, 3, 3, 10]);
+    let part = slices.numbers()[..4].to_vec();
+    assert_eq!((part[0], part[1], part[3] >> 2), (0, 0, 16 << 4 | 1 << 3 | 5));
+    let y = multiplied(&slices, &filled(&a, &slices), 70, &x);
+    assert!((0..70).all(|row| y[row as usize] == sums(row)));
+}
+
+#[test]
+fn many_entries_are_filled_by_several_threads() {
+    let n = 70_000u32;
+    let entries = |row: u32| (0..20).map(move |i| ((row + i * i) % n, f64::from(row % 97 + i)));
+    let a = Csr::from_rows(n as usize, (0..n).map(entries)).unwrap();
+    let slices = Slices::new(a.view(), shape(2, 2)).unwrap();
+    let x: Vec<f64> = (0..n).map(|col| f64::from(col % 13)).collect();
+    let y = multiplied(&slices, &filled(&a, &slices), n as usize, &x);
+    let expected = |row: u32| entries(row).map(|(col, val)| val * x[col as usize]).sum::<f64>();
+    assert!((0..n).all(|row| y[row as usize] == expected(row)));
+    // In two batches.
+    let (mut words, mut vals) = (vec![0; slices.n_words()], vec![0.0; slices.n_slots()]);
+    let mid = slices.first_beyond(0, slices.n_slots() / 2);
+    let ((slot, word), n_slices) = (slices.starts(mid), slices.n_slices());
+    slices.fill(a.view(), 0..mid, &mut words[..word], &mut vals[..slot]);
+    slices.fill(a.view(), mid..n_slices, &mut words[word..], &mut vals[slot..]);
+    assert_eq!(multiplied(&slices, &(words, vals), n as usize, &x), y);
+}
+
+proptest! {
+    #[test]
+    fn every_entry_is_multiplied_once(
+        rows in prop::collection::vec(prop_oneof![
+            9 => prop::collection::vec((0u32..12, 0u32..5), 0..9),
+            1 => prop::collection::vec((0u32..12, 0u32..5), 100..900),
+        ], 0..90),
+        lanes in prop_oneof![Just(1u32), Just(2), Just(8), Just(32)],
+        width in 1u32..=4,
+    ) {
+        // Runs of columns, in any order, some of them twice.
+        let entries = |runs: &Vec<(u32, u32)>| {
+            let cols = runs.iter().flat_map(|(first, len)| (0..*len).map(move |i| 6 * first + i));
+            cols.enumerate().map(|(at, col)| (col, at as f64 + 1.0)).collect::<Vec<_>>()
+        };
+        let row_ptr: Vec<u32> = std::iter::once(0).chain(rows.iter().map(|row| entries(row).len() as u32)
+            .scan(0, |sum, len| { *sum += len; Some(*sum) })).collect();
+        let all: Vec<_> = rows.iter().flat_map(entries).collect();
+        let (cols, vals) = all.iter().copied().unzip();
+        let a = Csr::new(rows.len(), 80, row_ptr, cols, vals).unwrap();
+        let slices = Slices::new(a.view(), shape(lanes, width)).unwrap();
+        let x: Vec<f64> = (0..80).map(|col| f64::from(col) - 30.0).collect();
+        let y = multiplied(&slices, &filled(&a, &slices), rows.len(), &x);
+        for (row, sum) in rows.iter().zip(y) {
+            prop_assert_eq!(sum, entries(row).iter().map(|(col, val)| val * x[*col as usize]).sum::<f64>());
+        }
+        let mut entries_of_slots = vec![None; slices.n_slots()];
+        slices.for_each(a.row_ptr(), |slot, entry| entries_of_slots[slot] = Some(entry));
+        prop_assert_eq!(entries_of_slots.iter().flatten().count(), a.nnz());
+    }
+}
