@@ -45,6 +45,7 @@ mod options;
 mod part;
 mod peer;
 mod plan;
+mod prepare;
 mod prepared;
 mod program;
 mod queue;

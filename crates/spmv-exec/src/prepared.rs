@@ -8,7 +8,7 @@ use std::time::Instant;
 use spmv_backend::{Addressed, Backend, DeviceKind, HostArray};
 use spmv_core::format::Cost;
 use spmv_core::tiling::{Piece, split_rows};
-use spmv_core::{Csr, CsrView, MatrixStats, Offset, RowStats, Runs, SharedCsr, Value};
+use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Runs, Value};
 
 use crate::algorithms::Algorithm;
 use crate::device::{Device, DeviceVec, Use};
@@ -54,16 +54,8 @@ pub struct Prepared<B: Backend, T: Value> {
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 impl<B: Backend> Device<B> {
-    /// What [`prepare`](Self::prepare) would run, and how long it is predicted to take; nothing is copied. The cost of
-    /// [`MatrixStats::of_diagonals`], with a profile that of [`MatrixStats::of`], and O(rows) for an algorithm that was asked for.
-    ///
-    /// # Errors
-    /// As [`plan()`](crate::plan()). Whether a layout that was asked for takes the matrix is seen when it is made.
-    pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
-        self.planned(a, options, Given::Borrowed)
-    }
-
-    fn planned<T: Value, O: Offset>(
+    /// [`Device::plan`], by whose the arrays are.
+    pub(crate) fn planned<T: Value, O: Offset>(
         &self,
         a: CsrView<'_, T, O>,
         options: &Options,
@@ -80,44 +72,8 @@ impl<B: Backend> Device<B> {
         planned(&stats, T::DTYPE, self.caps(), profile, options, given)
     }
 
-    /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()). O(rows + entries); for algorithms with a layout
-    /// of their own, what that takes.
-    ///
-    /// # Errors
-    /// What [`plan()`](crate::plan()) refuses, a matrix that the algorithm's layout refuses ([`Error::Format`]), what does
-    /// not compile, and out of memory.
-    pub fn prepare<T: Value, O: Offset>(
-        &self,
-        a: CsrView<'_, T, O>,
-        options: &Options,
-    ) -> Result<Prepared<B, T>> {
-        self.prepare_given(a, &[], options)
-    }
-
-    /// As [`prepare`](Self::prepare), of a matrix that is given away: where kernels can use host memory, its columns and values are
-    /// not copied, nor are its row offsets of 32 bits, unless the matrix is split or the algorithm that was asked for has a layout of its
-    /// own. `Auto` takes none that has. What is not kept is freed.
-    ///
-    /// ```
-    /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
-    /// let a = spmv_core::Csr::from_coo(2, 2, &[(0, 1, 2.0f32)])?;
-    /// let prepared = device.prepare_owned(a, &Default::default())?;
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`prepare`](Self::prepare); the matrix is lost then.
-    pub fn prepare_owned<T: Value, O: Offset>(
-        &self,
-        a: Csr<T, O>,
-        options: &Options,
-    ) -> Result<Prepared<B, T>> {
-        let a = SharedCsr::from(a);
-        let given: [Arc<dyn HostArray>; 3] = [a.row_ptr(), a.cols(), a.vals()];
-        self.prepare_given(a.view(), &given, options)
-    }
-
-    fn prepare_given<T: Value, O: Offset>(
+    /// Plans, compiles and copies; `given` are arrays of the matrix that the device may keep.
+    pub(crate) fn lay_out<T: Value, O: Offset>(
         &self,
         a: CsrView<'_, T, O>,
         given: &[Arc<dyn HostArray>],
