@@ -25,7 +25,9 @@
 #![deny(unsafe_code)]
 
 mod algorithms;
+mod alternatives;
 mod carries;
+mod choice;
 mod choose;
 mod device;
 mod error;
@@ -55,10 +57,12 @@ mod run;
 mod scalars;
 mod slices;
 mod tilings;
+mod tune;
 mod values;
 mod workspace;
 
 pub use algorithms::{Algorithm, UnknownAlgorithm};
+pub use choice::{Choice, ChoiceError, Trial};
 pub use choose::{Candidate, work_of};
 pub use device::{Device, DeviceVec};
 pub use error::{Error, Result};
@@ -66,7 +70,7 @@ pub use factor::{DeviceScalar, Factor};
 pub use graph::Graph;
 pub use indices::Indices;
 pub use method::{Facts, Repair, Sums};
-pub use options::{Fixup, Layouts, Options};
+pub use options::{Fixup, Layouts, Options, Tune};
 pub use peer::{Lane, Mark};
 pub use plan::{Plan, plan};
 pub use prepared::Prepared;

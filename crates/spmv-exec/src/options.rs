@@ -4,6 +4,7 @@ use spmv_core::Tiling;
 use spmv_core::format::MAX_BLOW_UP;
 
 use crate::algorithms::Algorithm;
+use crate::choice::Choice;
 
 /// Where stage 2 of speculative segmented sum happens.
 ///
@@ -37,6 +38,34 @@ pub enum Layouts {
     Csr,
 }
 
+/// Whether preparing a matrix times candidates on the matrix itself and takes the fastest.
+///
+/// A choice by timing may differ between runs, and with it the order in which sums are added: results then have other bits. So trials
+/// are off by default. To get the same bits in every run, save [`Plan::choice`](crate::Plan::choice) once and give it again by
+/// [`Options::with_choice`].
+///
+/// Each candidate is laid out on the device and timed for some 20 ms, or for three products where they take longer; its kernels are
+/// compiled first, if the device has not compiled them before. The device holds two layouts of the matrix meanwhile, and vectors for a
+/// product. A candidate replaces the planned one only if it takes at most 98% of
+/// its time.
+///
+/// ```
+/// use spmv_exec::{Options, Tune};
+/// assert_eq!(Options::default().tune, Tune::Off);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Tune {
+    /// The plan is taken as it is: a pure function of statistics, capabilities, profile and options.
+    #[default]
+    Off,
+    /// Times up to 10 candidates: algorithms that the heuristic or a prediction favours, each with its planned tiling. With
+    /// [`algorithm`](Options::algorithm) given, its tilings next to the planned one.
+    Quick,
+    /// Times up to 40 candidates: those of `Quick`, tilings next to those of the two fastest algorithms, and tilings next to the fastest
+    /// of all.
+    Thorough,
+}
+
 /// How to prepare a matrix.
 ///
 /// ```
@@ -65,9 +94,26 @@ pub struct Options {
     /// (columns on either side of the diagonal) is; other algorithms have none. `None` takes the narrowest part that holds
     /// [80%](spmv_core::regular::SHARE) of the stored entries.
     pub regular_width: Option<usize>,
+    /// Whether candidates are timed on the matrix. What is given here is kept: trials choose the algorithm, the tiling or both, as far as
+    /// they are left open, among what [`layouts`](Self::layouts), [`expected_runs`](Self::expected_runs) and
+    /// [`max_blow_up`](Self::max_blow_up) allow.
+    pub tune: Tune,
 }
 
 impl Options {
+    /// The same with the algorithm and the tiling of a choice, so that nothing is left to trials. O(1).
+    ///
+    /// ```
+    /// use spmv_exec::{Algorithm, Options};
+    /// let options = Options::default().with_choice("csr_vector T=4,W=1,S=1,B=32".parse()?);
+    /// assert_eq!(options.algorithm, Algorithm::CsrVector);
+    /// # Ok::<(), spmv_exec::ChoiceError>(())
+    /// ```
+    #[must_use]
+    pub fn with_choice(self, choice: Choice) -> Self {
+        Self { algorithm: choice.algorithm, tiling: Some(choice.tiling), ..self }
+    }
+
     /// Whether times were measured so: with the tilings, the repair and the regular part that are chosen.
     pub(crate) fn is_as_measured(&self) -> bool {
         self.tiling.is_none() && self.fixup == Fixup::Auto && self.regular_width.is_none()
@@ -78,6 +124,7 @@ impl Default for Options {
     fn default() -> Self {
         let (algorithm, tiling, fixup) = (Algorithm::Auto, None, Fixup::Auto);
         let (max_blow_up, layouts, expected_runs, regular_width) = (MAX_BLOW_UP, Layouts::Any, None, None);
-        Self { algorithm, tiling, fixup, max_blow_up, layouts, expected_runs, regular_width }
+        let tune = Tune::Off;
+        Self { algorithm, tiling, fixup, max_blow_up, layouts, expected_runs, regular_width, tune }
     }
 }

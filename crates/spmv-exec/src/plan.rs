@@ -11,6 +11,7 @@ use spmv_model::Profile;
 
 use crate::algorithms::{Algorithm, Known};
 use crate::carries::lanes;
+use crate::choice::{Choice, Trial};
 use crate::choose::{Candidate, candidates, choose, takes};
 use crate::error::Result;
 use crate::method::{HALF, Launch, Limits, Repair, Storage, Sums, bits};
@@ -49,15 +50,21 @@ pub struct Plan {
     /// How wide the regular part of a prepared matrix is, if the algorithm has one ([`Options::regular_width`]). `None` before:
     /// statistics do not say.
     pub regular_width: Option<usize>,
+    /// What was timed on the matrix, the planned candidate first; none before a matrix is prepared, and without trials
+    /// ([`Options::tune`]).
+    pub trials: Vec<Trial>,
     pub(crate) known: Known,
     /// What its layout takes, as far as the statistics of the plan say.
     pub(crate) storage: Storage,
     pub(crate) rows: RowStats,
-    why: Vec<String>,
+    /// Why algorithm and tiling were chosen.
+    chosen: Vec<String>,
+    /// What is to be known besides.
+    notes: Vec<String>,
 }
 
 impl Plan {
-    /// The plan in words: what was chosen and why, and the time predicted for every candidate.
+    /// The plan in words: what was chosen and why, what was timed, and the time predicted for every candidate.
     pub fn explain(&self) -> String {
         self.to_string()
     }
@@ -65,7 +72,56 @@ impl Plan {
     /// Predicted time in seconds of a multiplication, by the device's timestamps where it has them, else as the caller measures it. `None`
     /// without a profile that knows the type of values, with tiling or fixup of one's own, and for a layout that refuses the matrix.
     pub fn seconds(&self) -> Option<f64> {
-        self.candidates.iter().find(|c| c.algorithm == self.algorithm).map(|c| c.seconds)
+        let is_this = |c: &&Candidate| (c.algorithm, c.kernel) == (self.algorithm, self.kernel);
+        self.candidates.iter().find(is_this).map(|c| c.seconds)
+    }
+
+    /// Algorithm and tiling, to be saved and [given again](Options::with_choice): on the same matrix and device, with the same other
+    /// options, they give the same plan. O(1).
+    ///
+    /// ```
+    /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), Box<dyn std::error::Error>> {
+    /// use spmv_core::Csr;
+    /// use spmv_exec::{Options, Tune};
+    /// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?;
+    /// let tuned = device.prepare(a.view(), &Options { tune: Tune::Quick, ..Options::default() })?;
+    /// let saved = tuned.plan().choice().to_string();
+    /// let again = device.prepare(a.view(), &Options::default().with_choice(saved.parse()?))?;
+    /// assert_eq!(again.plan().choice(), tuned.plan().choice());
+    /// # Ok(()) }
+    /// ```
+    pub fn choice(&self) -> Choice {
+        Choice { algorithm: self.algorithm, tiling: self.kernel.tiling }
+    }
+
+    /// The same after trials, of which the first is of the `planned` candidate.
+    pub(crate) fn with_trials(mut self, trials: Vec<Trial>, planned: Self) -> Self {
+        let seconds = |choice| trials.iter().find(|trial| trial.choice == choice).and_then(|t| t.seconds);
+        let (now, before) = (self.choice(), planned.choice());
+        self.chosen = match (seconds(now), seconds(before)) {
+            (Some(now_s), Some(before_s)) if now != before => {
+                let ratio = before_s / now_s;
+                vec![format!(
+                    "{}: by trials, {ratio:.2} times as fast as the planned {before}",
+                    self.algorithm
+                )]
+            }
+            _ => planned.chosen,
+        };
+        self.candidates = planned.candidates;
+        self.trials = trials;
+        self
+    }
+
+    /// A line for each trial.
+    fn write_trials(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, Trial { choice, seconds }) in self.trials.iter().enumerate() {
+            let time = seconds.map_or_else(|| "refused".to_owned(), |s| format!("{:.1} us", s * 1e6));
+            let planned = if at == 0 { ", planned" } else { "" };
+            let taken = if *choice == self.choice() { ", taken" } else { "" };
+            write!(f, "\n  trial: {choice}: {time}{planned}{taken}")?;
+        }
+        Ok(())
     }
 }
 
@@ -76,7 +132,7 @@ impl fmt::Display for Plan {
         if let Some(width) = self.regular_width {
             write!(f, "\n  regular part: width {width}")?;
         }
-        self.why.iter().try_for_each(|why| write!(f, "\n  {why}"))?;
+        self.chosen.iter().chain(&self.notes).try_for_each(|why| write!(f, "\n  {why}"))?;
         if let Storage::Own(cost) = &self.storage {
             write!(
                 f,
@@ -90,6 +146,7 @@ impl fmt::Display for Plan {
             let times: Vec<String> = self.candidates.iter().map(time).collect();
             write!(f, "\n  predicted: {}", times.join(", "))?;
         }
+        self.write_trials(f)?;
         if self.rows.nnz > *max_entries || self.rows.n_rows > *max_rows {
             write!(f, "\n  split: a launch holds at most {max_entries} entries and {max_rows} rows")?;
         }
@@ -130,6 +187,62 @@ pub(crate) enum Given {
     Owned,
 }
 
+/// What a plan is made of, but for predictions.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) stats: &'a MatrixStats,
+    pub(crate) value: Dtype,
+    pub(crate) caps: &'a DeviceCaps,
+    pub(crate) options: &'a Options,
+    pub(crate) given: Given,
+}
+
+impl Inputs<'_> {
+    /// Whether the options let `Auto` take an algorithm, whatever the matrix.
+    pub(crate) fn allow(&self, known: Known) -> bool {
+        let Self { caps, options, given, .. } = *self;
+        let is_kept = given == Given::Owned && caps.host_pointers;
+        let pays_after = if caps.kind == DeviceKind::Cpu { PAYS_AFTER_ON_CORES } else { PAYS_AFTER };
+        let is_soon_over = options.expected_runs.is_some_and(|runs| runs < pays_after.is);
+        let stays = options.algorithm == Algorithm::Auto
+            && (is_kept || is_soon_over || options.layouts == Layouts::Csr);
+        !stays || !known.method().facts().own_layout
+    }
+
+    /// Whether the layout of an algorithm takes the matrix.
+    pub(crate) fn take(&self, known: Known, kernel: &KernelSpec) -> bool {
+        takes(known, kernel, self.stats, self.value, self.options)
+    }
+
+    /// What an algorithm would run, if the device can, with all the kernels that it needs.
+    pub(crate) fn kernel(&self, known: Known) -> Result<KernelSpec> {
+        let planned = || self.fitting(known, tiling(known.method().tilings(), &self.case(known)));
+        self.kernel_of(known, self.options.tiling.unwrap_or_else(planned))
+    }
+
+    /// The same with a tiling.
+    pub(crate) fn kernel_of(&self, known: Known, tiling: Tiling) -> Result<KernelSpec> {
+        let (method, caps) = (known.method(), self.caps);
+        let kernel = KernelSpec::new(method.facts().kernel, self.value, lanes(&tiling, caps), tiling);
+        check_tiling(known, &kernel, caps)?;
+        caps.check_kernel(&kernel)?;
+        let helpers = method.helpers(&kernel, caps, repair(known, caps, self.options));
+        helpers.iter().try_for_each(|helper| caps.check_kernel(helper))?;
+        Ok(kernel)
+    }
+
+    /// What the tiling of an algorithm is chosen for.
+    pub(crate) fn case(&self, known: Known) -> Case<'_> {
+        let Self { stats, value, caps, .. } = *self;
+        Case { kernel: known.method().facts().kernel, rows: &stats.rows, runs: stats.runs, value, caps }
+    }
+
+    /// The tiling, or a smaller one of which no lane's loops take too many iterations.
+    pub(crate) fn fitting(&self, known: Known, tiling: Tiling) -> Tiling {
+        within_loops(known, tiling, self.caps)
+    }
+}
+
 /// As [`plan`], by whose the arrays are.
 pub(crate) fn planned(
     stats: &MatrixStats,
@@ -143,42 +256,36 @@ pub(crate) fn planned(
     check_lanes(caps)?;
     check_types(value, caps)?;
     check_vectors(rows, value, caps)?;
-    let is_kept = given == Given::Owned && caps.host_pointers;
-    let pays_after = if caps.kind == DeviceKind::Cpu { PAYS_AFTER_ON_CORES } else { PAYS_AFTER };
-    let is_soon_over = options.expected_runs.is_some_and(|runs| runs < pays_after.is);
-    let stays =
-        options.algorithm == Algorithm::Auto && (is_kept || is_soon_over || options.layouts == Layouts::Csr);
-    let kernel = |known| kernel(known, stats, value, caps, options);
-    let stays_with = |known: Known| !stays || !known.method().facts().own_layout;
-    let able = |known| kernel(known).ok();
+    let inputs = Inputs { stats, value, caps, options, given };
+    let able = |known| inputs.kernel(known).ok();
     let profile = profile.filter(|_| options.is_as_measured());
     let candidates = profile.map_or_else(Vec::new, |profile| {
-        candidates(stats, value, caps, profile, options, |known| able(known).filter(|_| stays_with(known)))
+        let kernel = |known| able(known).filter(|_| inputs.allow(known));
+        candidates(stats, value, caps, profile, options, kernel)
     });
     let (known, reason) = match options.algorithm.known() {
         None => {
-            let takes = |known| {
-                let takes = |kernel| takes(known, &kernel, stats, value, options);
-                stays_with(known) && able(known).is_none_or(takes)
-            };
+            let takes =
+                |known| inputs.allow(known) && able(known).is_none_or(|kernel| inputs.take(known, &kernel));
             choose(stats, caps, profile, &candidates, takes)
         }
         Some(asked) => (asked, "asked for"),
     };
-    let kernel = kernel(known)?;
+    let kernel = inputs.kernel(known)?;
     let algorithm = Algorithm::from(known);
-    let mut why = vec![format!("{algorithm}: {reason}")];
+    let mut chosen = vec![format!("{algorithm}: {reason}")];
     if let Some(tiling) = options.tiling {
-        why.push(format!("tiling {tiling} as asked for"));
+        chosen.push(format!("tiling {tiling} as asked for"));
     }
+    let mut notes = Vec::new();
     if profile.is_some_and(Profile::is_built_in) {
-        why.push("times are of another processor; Context::fit (feature fit) measures this one".into());
+        notes.push("times are of another processor; Context::fit (feature fit) measures this one".into());
     }
     let repair = repair(known, caps, options);
     if repair != Repair::None {
-        why.push(format!("stage 2 on the {repair:?}; memory is {:?}", caps.memory).to_lowercase());
+        notes.push(format!("stage 2 on the {repair:?}; memory is {:?}", caps.memory).to_lowercase());
     }
-    why.extend(caps.notes.iter().map(|note| format!("the device: {note}")));
+    notes.extend(caps.notes.iter().map(|note| format!("the device: {note}")));
     let Limits { max_entries, max_rows } = limits(known, &kernel, rows, caps);
     let storage = known.method().storage(stats, value, &kernel.tiling);
     Ok(Plan {
@@ -189,10 +296,12 @@ pub(crate) fn planned(
         max_rows,
         candidates,
         regular_width: None,
+        trials: vec![],
         known,
         storage,
         rows: *rows,
-        why,
+        chosen,
+        notes,
     })
 }
 
@@ -205,29 +314,6 @@ fn repair(known: Known, caps: &DeviceCaps, options: &Options) -> Repair {
         (Sums::Repaired, Fixup::Auto) if caps.memory.host_can_map() => Repair::Host,
         (Sums::Repaired, Fixup::Auto) => Repair::Device,
     }
-}
-
-/// What an algorithm would run, if the device can, with all the kernels that it needs.
-fn kernel(
-    known: Known,
-    stats: &MatrixStats,
-    value: Dtype,
-    caps: &DeviceCaps,
-    options: &Options,
-) -> Result<KernelSpec> {
-    let method = known.method();
-    let id = method.facts().kernel;
-    let planned = || {
-        let case = Case { kernel: id, rows: &stats.rows, runs: stats.runs, value, caps };
-        within_loops(known, tiling(method.tilings(), &case), caps)
-    };
-    let tiling = options.tiling.unwrap_or_else(planned);
-    let kernel = KernelSpec::new(id, value, lanes(&tiling, caps), tiling);
-    check_tiling(known, &kernel, caps)?;
-    caps.check_kernel(&kernel)?;
-    let helpers = method.helpers(&kernel, caps, repair(known, caps, options));
-    helpers.iter().try_for_each(|helper| caps.check_kernel(helper))?;
-    Ok(kernel)
 }
 
 /// The tiling, with S and then W so much smaller that no lane's loops take too many iterations.

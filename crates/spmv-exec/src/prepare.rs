@@ -1,6 +1,7 @@
 //! From a matrix to one on a device.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use spmv_backend::{Backend, HostArray};
 use spmv_core::{Csr, CsrView, Offset, SharedCsr, Value};
@@ -10,9 +11,10 @@ use crate::error::Result;
 use crate::options::Options;
 use crate::plan::{Given, Plan};
 use crate::prepared::Prepared;
+use crate::tune::tuned;
 
 impl<B: Backend> Device<B> {
-    /// What [`prepare`](Self::prepare) would run, and how long it is predicted to take; nothing is copied. The cost of
+    /// What [`prepare`](Self::prepare) would run without trials, and how long it is predicted to take; nothing is copied. The cost of
     /// [`of_diagonals`](spmv_core::MatrixStats::of_diagonals), with a profile that of
     /// [`MatrixStats::of`](spmv_core::MatrixStats::of), and O(rows) for an algorithm that was asked for.
     ///
@@ -22,18 +24,19 @@ impl<B: Backend> Device<B> {
         self.planned(a, options, Given::Borrowed)
     }
 
-    /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()). O(rows + entries); for algorithms with a layout
-    /// of their own, what that takes.
+    /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()), or by the fastest of the candidates that
+    /// [`Options::tune`] asks to be timed. O(rows + entries); for algorithms with a layout of their own, what that takes; with trials so
+    /// much for each candidate, and its products.
     ///
     /// # Errors
-    /// What [`plan()`](crate::plan()) refuses, a matrix that the algorithm's layout refuses ([`Error::Format`]), what does
-    /// not compile, and out of memory.
+    /// What [`plan()`](crate::plan()) refuses, a matrix that the algorithm's layout refuses ([`Error::Format`](crate::Error::Format)), what does
+    /// not compile, out of memory, and, with trials, failures of the device.
     pub fn prepare<T: Value, O: Offset>(
         &self,
         a: CsrView<'_, T, O>,
         options: &Options,
     ) -> Result<Prepared<B, T>> {
-        self.lay_out(a, &[], options)
+        self.prepare_given(a, &[], options)
     }
 
     /// As [`prepare`](Self::prepare), of a matrix that is given away: where kernels can use host memory, its columns and values are
@@ -56,6 +59,19 @@ impl<B: Backend> Device<B> {
     ) -> Result<Prepared<B, T>> {
         let a = SharedCsr::from(a);
         let given: [Arc<dyn HostArray>; 3] = [a.row_ptr(), a.cols(), a.vals()];
-        self.lay_out(a.view(), &given, options)
+        self.prepare_given(a.view(), &given, options)
+    }
+
+    fn prepare_given<T: Value, O: Offset>(
+        &self,
+        a: CsrView<'_, T, O>,
+        given: &[Arc<dyn HostArray>],
+        options: &Options,
+    ) -> Result<Prepared<B, T>> {
+        let start = Instant::now();
+        let planned = self.lay_out(a, given, options)?;
+        let mut prepared = tuned(planned, a, given, options)?;
+        prepared.prepare_s = start.elapsed().as_secs_f64();
+        Ok(prepared)
     }
 }

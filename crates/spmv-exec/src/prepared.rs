@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use spmv_backend::{Addressed, Backend, DeviceKind, HostArray};
 use spmv_core::format::Cost;
@@ -48,7 +47,8 @@ pub struct Prepared<B: Backend, T: Value> {
     gather: Option<Gather<B>>,
     /// Queues that multiplied by it.
     pub(crate) readers: Mutex<Vec<Use>>,
-    prepare_s: f64,
+    /// Planning and trials included: whoever prepares knows it.
+    pub(crate) prepare_s: f64,
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
@@ -79,7 +79,6 @@ impl<B: Backend> Device<B> {
         given: &[Arc<dyn HostArray>],
         options: &Options,
     ) -> Result<Prepared<B, T>> {
-        let start = Instant::now();
         let of = if given.is_empty() { Given::Borrowed } else { Given::Owned };
         let mut plan = self.planned(a, options, of)?;
         plan.regular_width = plan.known.regular_width(a, options.regular_width);
@@ -94,11 +93,10 @@ impl<B: Backend> Device<B> {
         helpers.iter().chain([&plan.kernel]).try_for_each(|spec| self.kernel(spec).map(drop))?;
         let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
         let parts = pieces.iter().map(|piece| self.part(a, given, piece, &plan)).collect::<Result<_>>()?;
-        let prepare_s = start.elapsed().as_secs_f64();
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let entries = std::iter::once(0).chain(pieces.iter().map(|piece| piece.entries.end)).collect();
         let (device, alive, readers) = (self.clone(), Arc::new(()), Mutex::default());
-        Ok(Prepared { device, plan, parts, id, alive, entries, gather: None, readers, prepare_s })
+        Ok(Prepared { device, plan, parts, id, alive, entries, gather: None, readers, prepare_s: 0.0 })
     }
 
     fn part<T: Value, O: Offset>(
@@ -224,7 +222,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.parts.len()
     }
 
-    /// Seconds that preparing took: planning, compiling, copying.
+    /// Seconds that preparing took: planning, compiling, copying, and trials.
     pub fn prepare_s(&self) -> f64 {
         self.prepare_s
     }

@@ -1,6 +1,6 @@
 //! Tilings as tables: a row for each kind of device, with the measurement that chose it, or a note that there is none.
 //!
-//! An algorithm's file holds its rows; [`Row::tiling`] is the only code that reads them.
+//! An algorithm's file holds its rows; [`tiling`] and [`neighbours`] are the only code that reads them.
 
 use spmv_backend::{DeviceCaps, KernelId, KernelSpec, Lanes};
 use spmv_core::tiling::Preset;
@@ -223,6 +223,55 @@ pub(crate) const SWEEP: &str =
 pub(crate) fn tiling(table: &[Row], case: &Case<'_>) -> Tiling {
     let on = On::of(case.caps);
     table.iter().find(|row| row.on == on).expect("a row for every kind of device").tiling(case)
+}
+
+/// Tilings one step from `of` in T, W, S or the lanes of a group, as far as the algorithm's table leaves them open: what it can be tried
+/// with besides.
+///
+/// T, W and S are half and twice as much, W any length of a run where it is one. Groups have 128 or 256 lanes. Where lanes take whole rows,
+/// T and W mean nothing, and where a group is one bunch, it stays one. Some may be more than the device can run; a plan refuses those.
+pub(crate) fn neighbours(table: &[Row], case: &Case<'_>, of: &Tiling, row_a_lane: bool) -> Vec<Tiling> {
+    let on = On::of(case.caps);
+    let row = table.iter().find(|row| row.on == on).expect("a row for every kind of device");
+    let steps = |n: u32| [n / 2, n.saturating_mul(2)];
+    let group = |lanes| row.b.with_lanes(lanes);
+    let at = Row { t: T::Is(of.lanes()), w: W::Is(of.width()), b: group(of.group_lanes()), ..*row };
+    let mut rows = Vec::new();
+    if !row_a_lane {
+        let most =
+            if of.lanes() <= most_lanes(case.caps) { most_lanes(case.caps) } else { case.caps.max_group };
+        let lanes = steps(of.lanes()).into_iter().filter(|lanes| (1..=most).contains(lanes));
+        rows.extend(lanes.map(|lanes| Row { t: T::Is(lanes), ..at }));
+        let widths = match row.w {
+            W::Is(1) => vec![],
+            W::Runs => (1..=Runs::MOST as u32).collect(),
+            _ => steps(of.width()).into_iter().filter(|width| *width > 0).collect(),
+        };
+        rows.extend(widths.into_iter().map(|width| Row { w: W::Is(width), ..at }));
+    }
+    rows.extend([128, 256].map(|lanes| Row { b: group(lanes), ..at }));
+    let tiles = match row.s {
+        S::One => vec![],
+        _ => steps(of.tiles()).map(|tiles| of.with_tiles(tiles)).into(),
+    };
+    let mut all = Vec::new();
+    for tiling in rows.iter().map(|row| row.tiling(case)).chain(tiles) {
+        if tiling != *of && !all.contains(&tiling) {
+            all.push(tiling);
+        }
+    }
+    all
+}
+
+impl B {
+    /// Groups of so many lanes, where they may have several bunches.
+    fn with_lanes(self, lanes: u32) -> Self {
+        match self {
+            B::One => B::One,
+            B::LanesIfBarriers(_) | B::Table1 => B::LanesIfBarriers(lanes),
+            B::Lanes(_) | B::AtMost(_) | B::Row(..) => B::Lanes(lanes),
+        }
+    }
 }
 
 impl Row {

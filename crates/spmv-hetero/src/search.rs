@@ -6,7 +6,7 @@ use std::time::Instant;
 use num_traits::One;
 use spmv_backend::Backend;
 use spmv_core::{CsrView, Offset, Value};
-use spmv_exec::{Algorithm, Error, Options, Result};
+use spmv_exec::{Algorithm, Error, Options, Result, Tune};
 
 use crate::balance::Axis;
 use crate::co_devices::CoDevices;
@@ -95,6 +95,9 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
     /// meanwhile. The same is tried without a regular part. [`Partition::trace`] says what was tried, and
     /// [`Partition::stopped_s`] whether the search ended before that because its [budget](Steering::budget_s) was spent.
     ///
+    /// The search times splits alone and ignores [`Options::tune`]. With a [given split](Steering::split) there is no search, and the
+    /// device's rows are tuned.
+    ///
     /// # Errors
     /// As [`with_split`](Self::with_split), and failures of runs.
     pub fn prepare<O: Offset>(
@@ -116,7 +119,9 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
             co_matrix.apply(workspace, T::Accum::one(), &x, T::Accum::default(), &mut y)
         };
         let now_s = || started.elapsed().as_secs_f64();
-        Self::search(devices, a, options, steering, &now_s, &mut multiply)
+        // Trials of each split would spend the budget on a few of them.
+        let untuned = Options { tune: Tune::Off, ..*options };
+        Self::search(devices, a, &untuned, steering, &now_s, &mut multiply)
     }
 
     /// The same by any times: `now_s` are the seconds since it began.

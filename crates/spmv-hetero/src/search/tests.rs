@@ -134,6 +134,18 @@ fn runs_go_on_where_models_end() {
 }
 
 #[test]
+fn trials_are_for_splits_that_are_given() {
+    let [_, _, a] = matrices();
+    let options = Options { tune: Tune::Quick, ..Options::default() };
+    let searched = CoMatrix::prepare(&devices(), a.view(), &options, &Steering::default()).unwrap();
+    assert!(searched.plan().trials.is_empty(), "{}", searched.explain());
+    let steering = Steering { split: Some(Split::by_rows(300)), ..Steering::default() };
+    let given = CoMatrix::prepare(&devices(), a.view(), &options, &steering).unwrap();
+    assert!(given.plan().trials.len() > 1, "{}", given.explain());
+    is_right(&given, &a);
+}
+
+#[test]
 fn without_times_it_is_split_where_the_search_would_begin() {
     for a in matrices() {
         let steering = Steering { runs: 0, ..Steering::default() };
