@@ -113,7 +113,7 @@ impl Context {
         self.origin.device.caps()
     }
 
-    /// What [`prepare_with`](Self::prepare_with) would run, and the time that is predicted for it if there is a profile;
+    /// What [`prepare_with`](Self::prepare_with) would run without trials, and the time that is predicted for it if there is a profile;
     /// nothing is copied. O(rows), or O(entries) where there are few diagonals.
     ///
     /// ```

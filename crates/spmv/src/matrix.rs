@@ -138,6 +138,23 @@ impl Context {
     /// # Ok::<(), spmv::Error>(())
     /// ```
     ///
+    /// [`Options::tune`] has candidates timed on the matrix. What is taken can be saved, and given again for the same bits in every run:
+    ///
+    /// ```
+    /// use spmv::{BackendKind, Context, Csr, Options, plan::Tune};
+    /// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?;
+    /// let context = Context::with(BackendKind::Cpu)?;
+    /// let tuned = context.prepare_with(&a, &Options { tune: Tune::Quick, ..Options::default() })?;
+    /// println!("{}", tuned.explain());
+    /// let saved = tuned.plan().choice().to_string();
+    /// let again = context.prepare_with(&a, &Options::default().with_choice(saved.parse()?))?;
+    /// assert_eq!(again.plan().choice(), tuned.plan().choice());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// On several devices each part is tuned for itself. A choice that is given is for all parts; [`plan`](Matrix::plan) has that of the
+    /// first. In co-execution only [a split that is given](crate::hetero::Steering::split) is tuned: the search times splits.
+    ///
     /// # Errors
     /// As [`prepare`](Self::prepare), and options that the device cannot follow.
     pub fn prepare_with<'a, T: Scalar, O: Offset>(

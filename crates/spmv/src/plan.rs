@@ -1,7 +1,7 @@
 //! What plans are made of: statistics of a matrix, the algorithm and tiling that are chosen, predicted times and their profiles.
 //!
 //! A plan is made by [`Context::plan`](crate::Context::plan) and kept by every prepared [`Matrix`](crate::Matrix::plan). Each part of it can
-//! be chosen by [`Options`](crate::Options).
+//! be chosen by [`Options`](crate::Options), or by trials on the matrix itself ([`Tune`]).
 //!
 //! ```
 //! use spmv::plan::{Algorithm, Tiling};
@@ -15,4 +15,6 @@
 //! ```
 
 pub use spmv_core::{HybShape, MatrixStats, RowStats, Tiling, TilingError, tiling};
-pub use spmv_exec::{Algorithm, Candidate, Fixup, Layouts, Plan, Profile, Repair};
+pub use spmv_exec::{
+    Algorithm, Candidate, Choice, ChoiceError, Fixup, Layouts, Plan, Profile, Repair, Trial, Tune,
+};

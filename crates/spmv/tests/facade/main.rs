@@ -4,3 +4,4 @@ mod backends;
 mod errors;
 mod new_user;
 mod queue;
+mod trials;
