@@ -3,7 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use spmv::{BackendKind, Dtype, plan::Algorithm};
+use spmv::{
+    BackendKind, Dtype,
+    plan::{Algorithm, Tune},
+};
 
 use super::report::Cache;
 use super::suites::SuiteArgs;
@@ -44,6 +47,10 @@ pub(crate) struct Args {
     /// `csr_vector` a warp for each row.
     #[arg(long, conflicts_with = "tiling", default_value = "ours")]
     pub(super) variant: Variant,
+    /// Has trials on each matrix choose algorithm and tiling too, as far as --algorithm and --tiling leave them open (`Options::tune`), and
+    /// times what they take next to what was planned.
+    #[arg(long, conflicts_with_all = ["sweep", "hetero", "regular", "census"])]
+    pub(super) tune: Option<Trials>,
     /// Times with the matrix in cache, if it fits (the default; against cuSPARSE both are).
     #[arg(long)]
     pub(super) warm: bool,
@@ -100,6 +107,24 @@ pub(crate) struct Args {
 pub(super) enum Variant {
     Ours,
     Published,
+}
+
+/// How many candidates trials are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Trials {
+    /// Up to 10.
+    Quick,
+    /// Up to 40.
+    Thorough,
+}
+
+impl From<Trials> for Tune {
+    fn from(trials: Trials) -> Self {
+        match trials {
+            Trials::Quick => Tune::Quick,
+            Trials::Thorough => Tune::Thorough,
+        }
+    }
 }
 
 /// Matrices and runs of `--quick`.
@@ -245,6 +270,16 @@ pub(super) mod tests {
         let to_stdout = |line| parse(line).unwrap().writes_to_stdout();
         assert!(to_stdout("bench --json -") && to_stdout("bench --html /dev/stdout"));
         assert!(!to_stdout("bench --json a.json"));
+    }
+
+    #[test]
+    fn trials_are_of_single_products_alone() {
+        assert_eq!(parse("bench --tune thorough --algorithm all").unwrap().tune, Some(Trials::Thorough));
+        for wrong in
+            ["bench --tune", "bench --tune off", "bench --tune quick --sweep", "bench --tune quick --hetero"]
+        {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The algorithms of one device against each other, over the sets of the suites too, and the devices of one run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use spmv::plan::Algorithm;
@@ -22,7 +22,7 @@ const MEANS: &str = "geometric mean, arithmetic mean";
 /// A table for each precision and device on which one of [`OURS`] and another algorithm ran.
 pub(crate) fn text(report: &Report) -> String {
     let mut groups: Vec<(&Row, Vec<&Row>)> = Vec::new();
-    for row in &report.rows {
+    for row in report.rows.iter().filter(|row| !row.tuned) {
         let is_of = |of: &Row| (&of.precision, &of.on, of.cache) == (&row.precision, &row.on, row.cache);
         match groups.iter_mut().find(|(of, _)| is_of(of)) {
             Some((_, rows)) => rows.push(row),
@@ -47,14 +47,33 @@ pub(crate) fn text(report: &Report) -> String {
                 .map(|regret| format!("{} on {}{}: {regret}\n\n", of.precision, of.on, cold(of.cache))),
         );
     }
-    text + &devices(report)
+    text + &trials(report) + &devices(report)
+}
+
+/// A line for each precision and device on which trials chose what `auto` stands for.
+fn trials(report: &Report) -> String {
+    let mut ratios: BTreeMap<String, Vec<(&str, f64)>> = BTreeMap::new();
+    for row in report.rows.iter().filter(|row| row.tuned && row.auto) {
+        let case = |of: &Row| (of.matrix.clone(), of.on.clone(), of.precision.clone(), of.cache);
+        let is_untuned = |of: &&Row| !of.tuned && of.auto && case(of) == case(row);
+        let us = report.rows.iter().find(is_untuned).and_then(Row::counted_us).zip(row.counted_us());
+        let of = format!("{} on {}{}", row.precision, row.on, cold(row.cache));
+        ratios.entry(of).or_default().extend(us.map(|(untuned, tuned)| (&*row.matrix, untuned / tuned)));
+    }
+    let line = |(of, ratios): (&String, &Vec<(&str, f64)>)| {
+        format!(
+            "{of}: time of auto over that with trials, {MEANS}; above 1 trials gain: {}\n\n",
+            cell(ratios)
+        )
+    };
+    ratios.iter().map(line).collect()
 }
 
 /// A line for each algorithm that ran on a device and on a later one of the report. Several as one, which have the caller's time alone,
 /// are compared with one of them in their rows.
 fn devices(report: &Report) -> String {
     let mut ways: Vec<&Row> = Vec::new();
-    let single = || report.rows.iter().filter(|row| row.over_one.is_none());
+    let single = || report.rows.iter().filter(|row| row.over_one.is_none() && !row.tuned);
     for row in single() {
         if !ways.iter().any(|way| is_same_way(row, way)) {
             ways.push(row);

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use spmv::plan::Algorithm;
 
 use super::report::{Cache, Cell, ComparisonRow, HeteroRow, Outcome, RegularRow, Report, Row, Spread};
-use super::text::{name, number};
+use super::text::{name, number, tuned};
 
 /// Where results are printed, and how many of each list of the report were.
 pub(crate) struct Live {
@@ -88,7 +88,8 @@ impl Widths {
     fn row(self, row: &Row) -> String {
         let start = self.start(&row.matrix, row.twin, &row.precision, row.cache);
         let way =
-            format!("{:on$}  {:algorithm$}", row.on, row.algorithm, on = self.on, algorithm = self.algorithm);
+            format!("{:on$}  {:algorithm$}", row.on, row.algorithm, on = self.on, algorithm = self.algorithm)
+                + tuned(row.tuned);
         let time = row.device_us.or(row.time_us);
         format!("{start}  {way}  {}\n", measured(row.ok, time, row.gflops, row.gbs))
     }

@@ -207,6 +207,7 @@ impl Bench<'_> {
                     targets: &able,
                     algorithms: self.algorithms,
                     tiling: args.tiling(),
+                    tune: args.tune.map(Into::into),
                     cache,
                     repeat: args.repeat(),
                     peers: args.peers && able.iter().any(|target| target.is_cores()),

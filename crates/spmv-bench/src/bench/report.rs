@@ -73,9 +73,12 @@ pub(crate) struct Row {
     pub(crate) device: String,
     pub(crate) algorithm: String,
     pub(crate) tiling: String,
-    /// Whether `auto` takes this algorithm and tiling here.
+    /// Whether `auto` takes this algorithm and tiling here, with trials if it is [`tuned`](Self::tuned).
     #[serde(default)]
     pub(crate) auto: bool,
+    /// Whether trials on the matrix chose it.
+    #[serde(default)]
+    pub(crate) tuned: bool,
     pub(crate) precision: String,
     pub(crate) cache: Cache,
     /// Absent if the check failed: a wrong result has no speed.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use spmv::{
     Accum, Dtype, Options, Scalar, Vector, by_dtype, oracle,
-    plan::{Algorithm, Plan},
+    plan::{Algorithm, Plan, Tune},
 };
 
 use super::devices::Target;
@@ -27,6 +27,8 @@ pub(crate) struct Way<'a> {
     pub(crate) targets: &'a [&'a Target],
     pub(crate) algorithms: &'a [Algorithm],
     pub(crate) tiling: Option<tiling::Asked>,
+    /// What is measured with these trials, too.
+    pub(crate) tune: Option<Tune>,
     pub(crate) cache: Cache,
     pub(crate) repeat: Option<usize>,
     pub(crate) peers: bool,
@@ -111,13 +113,15 @@ where
             way.stop.check()?;
             let tiling =
                 way.tiling.and_then(|asked| asked.tiling(algorithm, target.context.caps(), T::DTYPE));
-            let options = Options { algorithm, tiling, ..Options::default() };
-            match Entrant::prepare(target, &options, &problem.a) {
-                Ok(entrant) => entrants.push((inputs.len(), target, algorithm, entrant)),
-                Err(spmv::Error::Layout(why)) => {
-                    report.leave_out(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, target.label));
+            for tune in std::iter::once(Tune::Off).chain(way.tune) {
+                let options = Options { algorithm, tiling, tune, ..Options::default() };
+                match Entrant::prepare(target, &options, &problem.a) {
+                    Ok(entrant) => entrants.push((inputs.len(), target, options, entrant)),
+                    Err(spmv::Error::Layout(why)) => {
+                        report.leave_out(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, target.label));
+                    }
+                    Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", target.label)),
                 }
-                Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", target.label)),
             }
         }
         // After the matrices, whose rows decide how vectors on several devices are cut.
@@ -147,25 +151,28 @@ where
         })
         .collect();
     let first = report.rows.len();
-    for ((input, target, algorithm, entrant), time) in entrants.iter().zip(ours) {
+    for ((input, target, options, entrant), time) in entrants.iter().zip(ours) {
         let finding = entrant.finding(&problem.reference, &inputs[*input], way.cache, *time)?;
         let is_as = |auto: &Plan| {
             let plan = entrant.matrix.plan();
             (auto.algorithm, auto.kernel) == (plan.algorithm, plan.kernel)
         };
-        let auto = autos[*input].as_ref().is_some_and(is_as);
-        report
-            .rows
-            .push(Row { auto, ..row(way, loaded, target, *algorithm, entrant, finding, peers.clone()) });
+        let tuned = options.tune != Tune::Off;
+        let auto = match tuned {
+            true => options.algorithm == Algorithm::Auto,
+            false => autos[*input].as_ref().is_some_and(is_as),
+        };
+        let row = row(way, loaded, target, options.algorithm, entrant, finding, peers.clone());
+        report.rows.push(Row { auto, tuned, ..row });
     }
     let rows = &mut report.rows[first..];
     if targets.iter().any(Target::is_several) {
         let contestants: Vec<_> = entrants.iter().map(|(input, .., e)| (e, &inputs[*input])).collect();
         queued(&contestants, rows, way.stop)?;
     }
-    for (at, (_, target, algorithm, _)) in entrants.iter().enumerate().filter(|(_, e)| e.1.is_several()) {
+    for (at, (_, target, options, _)) in entrants.iter().enumerate().filter(|(_, e)| e.1.is_several()) {
         let is_one = |one: &Target| !one.is_several() && one.context.backend() == target.context.backend();
-        let ones = entrants.iter().zip(&*rows).filter(|((_, one, by, _), _)| is_one(one) && by == algorithm);
+        let ones = entrants.iter().zip(&*rows).filter(|((_, one, by, _), _)| is_one(one) && by == options);
         let us = ones.filter_map(|(_, row)| row.queued_us).min_by(f64::total_cmp);
         rows[at].over_one = us.zip(rows[at].queued_us).map(|(one, several)| one / several);
     }
@@ -229,6 +236,7 @@ fn row<T: Scalar>(
         algorithm,
         tiling: plan.kernel.tiling.to_string(),
         auto: false,
+        tuned: false,
         precision: T::DTYPE.to_string(),
         cache: way.cache,
         time_us,
@@ -267,6 +275,7 @@ pub(super) mod tests {
             targets,
             algorithms,
             tiling: None,
+            tune: None,
             cache: Cache::Warm,
             repeat: Some(1),
             peers: false,
@@ -275,6 +284,24 @@ pub(super) mod tests {
             stop: &Stop::new(),
             live: &Live::discarding(),
         });
+    }
+
+    #[test]
+    fn what_trials_take_is_measured_next_to_what_was_planned() {
+        let target = Target::new(Context::with(BackendKind::Cpu).unwrap(), "cpu");
+        let matrix = spmv_io::generate::laplacian_3d(8).unwrap();
+        let loaded = Loaded { name: "cube".into(), twin: false, matrix };
+        let mut report = super::super::html::tests::sample(&[]);
+        once(&[&target], &[Algorithm::Auto], |way| {
+            let way = Way { tune: Some(Tune::Quick), ..*way };
+            measure(&way, &loaded, Dtype::F64, &mut report).unwrap();
+        });
+        let rows: Vec<_> = report.rows.iter().map(|row| (row.tuned, row.auto, row.ok)).collect();
+        assert_eq!(rows, [(false, true, true), (true, true, true)]);
+        assert!(report.rows[1].plan_us > report.rows[0].plan_us);
+        let text = table::text(&report);
+        assert!(text.contains(&format!("cpu {} tuned |", report.rows[1].algorithm)), "{text}");
+        assert!(text.contains("f64 on cpu: time of auto over that with trials, geometric mean"), "{text}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use comfy_table::Table;
 
 use super::peers::{MKL, RUST_PEERS};
 use super::report::{Report, Row, geometric_mean, harmonic_mean};
-use super::text::{aligned, cold, name, number, tail};
+use super::text::{aligned, cold, name, number, tail, tuned};
 use super::{compare, comparison, sets};
 
 /// Columns before those of peers; those of [`DEVICE`] and [`OVER_ONE`] are left out where no row has such a number.
@@ -139,9 +139,14 @@ fn cells(row: &Row) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// Device, algorithm, and whether caches were emptied.
+/// Device, algorithm, and whether trials took it and caches were emptied.
 fn way(row: &Row) -> String {
-    format!("{} {}{}", row.on, row.algorithm, cold(row.cache))
+    format!("{} {}{}", row.on, row.algorithm, state(row))
+}
+
+/// Whether trials took it, and whether caches were emptied.
+fn state(row: &Row) -> String {
+    format!("{}{}", tuned(row.tuned), cold(row.cache))
 }
 
 fn ratio_cell(row: &Row, peer: &str) -> String {
@@ -159,7 +164,7 @@ fn means(text: &mut String, rows: &[&Row]) {
     let mut picks: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
     for &row in rows {
         ways.entry(way(row)).or_default().push(row);
-        let of_auto = picks.entry(format!("{} auto{}", row.on, cold(row.cache))).or_default();
+        let of_auto = picks.entry(format!("{} auto{}", row.on, state(row))).or_default();
         // Named twice, as by `--algorithm auto,ipcsr`, a pick counts once.
         if row.auto && of_auto.iter().all(|pick| pick.matrix != row.matrix) {
             of_auto.push(row);

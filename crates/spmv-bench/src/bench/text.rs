@@ -29,6 +29,11 @@ pub(crate) fn tail(report: &Report) -> String {
     text
 }
 
+/// What follows the name of an algorithm that trials chose.
+pub(crate) fn tuned(is_tuned: bool) -> &'static str {
+    if is_tuned { " tuned" } else { "" }
+}
+
 /// A table whose first column holds names and whose others hold numbers.
 pub(crate) fn aligned(header: Vec<String>, rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();

@@ -303,6 +303,7 @@ impl Scene<'_> {
             targets,
             algorithms,
             tiling: None,
+            tune: None,
             cache: Cache::Warm,
             repeat: self.repeat,
             peers: false,

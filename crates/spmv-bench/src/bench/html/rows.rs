@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::super::report::{Cache, Report, Row, geometric_mean, harmonic_mean};
 use super::super::sets;
+use super::super::text::tuned;
 use super::text::{escape, thousands};
 use super::views::{Series, View, peers, speed};
 
@@ -45,7 +46,7 @@ fn columns<'a>(peers: &[&'a str]) -> Vec<Column<'a>> {
     add("matrix", Box::new(name));
     add("precision", Box::new(|r| text(&r.precision)));
     add("on", Box::new(|r| text(&r.on)));
-    add("algorithm", Box::new(|r| text(&r.algorithm)));
+    add("algorithm", Box::new(|r| text(&format!("{}{}", r.algorithm, tuned(r.tuned)))));
     add("cache", Box::new(|r| text(if r.cache == Cache::Warm { "warm" } else { "cold" })));
     add("median µs", Box::new(|r| if r.ok { time(r, |t| t.median) } else { failed() }));
     add("device µs", Box::new(|r| number(r.device_us.filter(|_| r.ok).map(|t| t.median), 1)));

@@ -34,6 +34,7 @@ pub(crate) fn sample(names: &[&str]) -> Report {
                 device: "cpu".into(),
                 algorithm: "csr5".into(),
                 auto: false,
+                tuned: false,
                 tiling: "T=32,W=8,S=7,B=5".into(),
                 precision: precision.into(),
                 cache: Cache::Warm,

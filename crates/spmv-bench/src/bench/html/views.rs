@@ -1,6 +1,7 @@
 //! What the charts show: rows that may be compared, and the contenders among them.
 
 use super::super::report::{Cache, Report, Row};
+use super::super::text::tuned;
 
 /// The rows of one precision and one state of the caches.
 pub(super) struct View<'a> {
@@ -12,7 +13,7 @@ pub(super) struct View<'a> {
 /// One colour of the charts.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Series<'a> {
-    Ours { on: &'a str, algorithm: &'a str },
+    Ours { on: &'a str, algorithm: &'a str, is_tuned: bool },
     Peer(&'a str),
 }
 
@@ -102,12 +103,12 @@ impl View<'_> {
 
 impl<'a> Series<'a> {
     pub(super) fn of(row: &'a Row) -> Self {
-        Series::Ours { on: &row.on, algorithm: &row.algorithm }
+        Series::Ours { on: &row.on, algorithm: &row.algorithm, is_tuned: row.tuned }
     }
 
     pub(super) fn name(&self) -> String {
         match self {
-            Series::Ours { on, algorithm } => format!("spmv {on} {algorithm}"),
+            Series::Ours { on, algorithm, is_tuned } => format!("spmv {on} {algorithm}{}", tuned(*is_tuned)),
             Series::Peer(peer) => (*peer).to_owned(),
         }
     }
