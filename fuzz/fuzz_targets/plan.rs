@@ -5,8 +5,8 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use spmv_backend::{Built, DeviceCaps, DeviceKind, DtypeSet, KernelId, MemoryModel, SmLimits};
 use spmv_core::regular::{Band, Part};
-use spmv_core::{Dtype, HybShape, MatrixStats, RowStats, Tiling};
-use spmv_exec::{Algorithm, Fixup, Options, Profile, plan};
+use spmv_core::{Dtype, HybShape, MatrixStats, RowStats, Runs, Tiling};
+use spmv_exec::{Algorithm, Fixup, Layouts, Options, Profile, Tune, plan};
 
 /// Of a matrix in memory: a value and a column take 6 bytes at least.
 const MOST_ENTRIES: usize = (1 << 45) - 1;
@@ -39,6 +39,8 @@ struct Stats {
     /// Width and entries.
     slots: Option<(usize, usize)>,
     hyb: Option<(usize, usize)>,
+    /// Columns that runs are sampled from.
+    cols: Option<Vec<u32>>,
     scatter: f64,
 }
 
@@ -68,6 +70,9 @@ struct Asked {
     fixup: u8,
     max_blow_up: f64,
     regular_width: Option<usize>,
+    only_csr: bool,
+    expected_runs: Option<u64>,
+    tune: u8,
 }
 
 fuzz_target!(|input: Input| {
@@ -79,20 +84,28 @@ fuzz_target!(|input: Input| {
     // As text: two numbers that are none are not equal.
     let again = plan(stats, value, &caps, profile.as_ref(), &options);
     assert_eq!(format!("{planned:?}"), format!("{again:?}"));
-    let plan = match planned {
-        Ok(plan) => plan,
+    let planned = match planned {
+        Ok(planned) => planned,
         Err(e) => return assert!(!e.to_string().is_empty()),
     };
-    assert!(plan.explain().contains(plan.algorithm.name()));
-    assert_eq!(caps.check_kernel(&plan.kernel), Ok(()));
-    assert!(plan.kernel.tiling.group_lanes() <= caps.max_group);
-    assert!(plan.kernel.local_bytes() <= u64::from(caps.max_local_bytes));
+    assert!(planned.explain().contains(planned.algorithm.name()));
+    assert_eq!(caps.check_kernel(&planned.kernel), Ok(()));
+    assert!(planned.kernel.tiling.group_lanes() <= caps.max_group);
+    assert!(planned.kernel.local_bytes() <= u64::from(caps.max_local_bytes));
     // What a matrix is split by.
-    assert!(plan.max_entries > 0 && plan.max_rows > 0);
-    assert!(plan.algorithm != Algorithm::Auto);
-    assert!([Algorithm::Auto, plan.algorithm].contains(&options.algorithm));
-    assert!(options.tiling.is_none_or(|tiling| plan.kernel.tiling == tiling));
-    assert!(plan.candidates.is_sorted_by(|a, b| a.seconds.total_cmp(&b.seconds).is_le()));
+    assert!(planned.max_entries > 0 && planned.max_rows > 0);
+    assert!(planned.algorithm != Algorithm::Auto);
+    assert!([Algorithm::Auto, planned.algorithm].contains(&options.algorithm));
+    assert!(options.tiling.is_none_or(|tiling| planned.kernel.tiling == tiling));
+    assert!(planned.trials.is_empty(), "a plan is made without trials");
+    let given = options.with_choice(planned.choice());
+    let given = plan(stats, value, &caps, profile.as_ref(), &given).expect("what was planned can be given");
+    assert_eq!(
+        (given.choice(), given.kernel, given.repair),
+        (planned.choice(), planned.kernel, planned.repair)
+    );
+    assert_eq!((given.max_entries, given.max_rows), (planned.max_entries, planned.max_rows));
+    assert!(planned.candidates.is_sorted_by(|a, b| a.seconds.total_cmp(&b.seconds).is_le()));
 });
 
 fn pick<T: Copy>(all: &[T], which: u8) -> T {
@@ -114,6 +127,7 @@ impl Stats {
             band,
             slots,
             hyb,
+            ref cols,
             scatter,
         } = *self;
         // As far as a matrix in memory can have them.
@@ -123,7 +137,8 @@ impl Stats {
         let part = |(width, entries): (usize, usize)| Part { width, entries };
         let band = band.map(|(width, entries, diagonals)| Band { part: part((width, entries)), diagonals });
         let hyb = hyb.map(|(width, rest)| HybShape { width, rest });
-        MatrixStats { rows, diagonals, band, slots: slots.map(part), hyb, scatter }
+        let runs = cols.as_deref().map(Runs::of);
+        MatrixStats { rows, diagonals, band, slots: slots.map(part), hyb, runs, scatter }
     }
 }
 
@@ -168,8 +183,10 @@ impl Asked {
         };
         let fixup = pick(&[Fixup::Auto, Fixup::Host, Fixup::Device], self.fixup);
         let algorithm = pick(Algorithm::ALL, self.algorithm);
-        let Self { max_blow_up, regular_width, .. } = *self;
-        Some(Options { algorithm, tiling, fixup, max_blow_up, regular_width })
+        let Self { max_blow_up, regular_width, expected_runs, .. } = *self;
+        let layouts = if self.only_csr { Layouts::Csr } else { Layouts::Any };
+        let tune = pick(&[Tune::Off, Tune::Quick, Tune::Thorough], self.tune);
+        Some(Options { algorithm, tiling, fixup, max_blow_up, layouts, expected_runs, regular_width, tune })
     }
 }
 
