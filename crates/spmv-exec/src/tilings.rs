@@ -500,9 +500,9 @@ fn unevenness(rows: &RowStats) -> usize {
     [HARDLY, BY_HALF].iter().filter(|bound| rows.std_dev > **bound * rows.mean).count()
 }
 
-/// The greatest power of two that is not above `n`; at least 1.
+/// The greatest power of two that is not above `n`; at least 1, at most 2^31.
 fn power_of_two_in(n: f64) -> u64 {
-    1 << n.max(1.0).log2() as u32
+    1 << (n.max(1.0).log2() as u32).min(31)
 }
 
 /// The power of two nearest to `n`, between 1 and 2^16.

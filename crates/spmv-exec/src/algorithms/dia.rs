@@ -69,7 +69,7 @@ impl Method for Dia {
         let fills = match caps.tasks {
             true => stats.rows.nnz >= LARGE.is,
             // A lane takes all diagonals of a row: with many of them, few rows leave it waiting.
-            false => stats.rows.n_rows as u64 >= u64::from(caps.compute_units) * BUSY_LANES.is * eights,
+            false => stats.rows.n_rows as u64 >= (u64::from(caps.compute_units) * BUSY_LANES.is).saturating_mul(eights),
         };
         (saves && fills && (is_cuda || caps.kind == DeviceKind::Cpu && caps.tasks))
             .then_some("all entries lie on a few diagonals: no column is read")
