@@ -112,19 +112,21 @@ impl Method for Sell {
         Storage::Own(Cost { bytes, csr_bytes, slots, padding: slots.saturating_sub(nnz) })
     }
 
-    /// Sorted rows pad less than a slice of the longest row and an eighth besides; those of more lanes than T, and slices of one row, have
-    /// at least eight steps.
+    /// Each row takes a step of its lanes more than its entries, at most; sorted rows pad less than a slice of the longest row and an
+    /// eighth besides. Slices of long rows have at least eight steps of all lanes.
     fn limits(&self, launch: &Launch<'_>) -> (u64, u64) {
         let (tiling, slots) = (launch.tiling(), launch.entries().clamp(1, HALF));
         let (lanes, width) = (u64::from(tiling.lanes()), u64::from(tiling.width()));
-        let of_a_step = u64::from(Tiling::SLICE_LANES) * width;
-        let of_longest = of_a_step.saturating_mul((launch.rows.max as u64).div_ceil(lanes));
-        // Either bound holds: no row of a part is longer than the longest, nor than all of its entries.
-        let entries = (slots.saturating_sub(of_longest) / (2 * width)).max(slots / (of_a_step + 2 * width));
+        let slice_lanes = u64::from(Tiling::SLICE_LANES);
+        let of_longest = (slice_lanes * width).saturating_mul((launch.rows.max as u64).div_ceil(lanes));
+        // Entries, and steps of rows, have four elevenths of the slots each, without what the longest slice takes: the rest is for padding,
+        // and for the words of slices that have a part of a row.
+        let share = slots.saturating_sub(of_longest) / 11 * 4 / width;
+        // Or no slice is longer than all entries of a part.
+        let entries = share.max(slots / (slice_lanes + 4) / width);
         let slices = launch.groups() * u64::from(tiling.slices(0, u32::MAX).end) / 2;
-        let sums = slices.min(launch.sums()).min(launch.entries() / 4 / lanes.div_ceil(4)).max(1);
-        let of_slices = sums.saturating_mul(4 * u64::from(Tiling::SLICE_LANES));
-        (entries.min(of_slices).max(1), slices.saturating_mul(u64::from(Tiling::SLICE_LANES) / lanes).max(1))
+        let rows = share.max(entries).min(slices.saturating_mul(slice_lanes)) / lanes;
+        (entries.min(slices.saturating_mul(4 * slice_lanes)).max(1), rows.max(1))
     }
 
     fn loop_rows(&self, tiling: &Tiling, steps: u64) -> u64 {
@@ -317,7 +319,7 @@ impl<B: Backend, V: Value> Runner<B, V> for Parts<B> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use spmv_backend::MemoryModel;
+    use spmv_backend::{Lanes, MemoryModel};
     use spmv_core::{Csr, RowStats};
 
     use super::*;
@@ -382,6 +384,35 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_part_fits_the_buffers(
+            lens in prop::collection::vec(prop_oneof![8 => 0usize..6, 1 => 0usize..90, 1 => 0usize..900], 1..300),
+            log2_lanes in 0u32..=5,
+            width in 1u32..=4,
+            max_buffer_bytes in 2400u64..100_000,
+        ) {
+            let entries = |len: usize| (0..len as u32).map(move |i| (2 * i, 1.0f32));
+            let (lanes, rows) = (1 << log2_lanes, |lens: &[usize]| {
+                Csr::from_rows(2000, lens.iter().map(|len| entries(*len))).unwrap()
+            });
+            let tiling = Tiling::new(lanes, width, 1, 32 / lanes).unwrap();
+            let kernel = KernelSpec::new(KernelId::Sell, Dtype::F32, Lanes::Workgroup, tiling);
+            let mut caps = h200();
+            caps.max_buffer_bytes = max_buffer_bytes;
+            let launch = Launch { kernel: &kernel, rows: &RowStats::of(rows(&lens).view()), caps: &caps };
+            let (most_entries, most_rows) = Sell.limits(&launch);
+            let cut = |left: &mut usize, len: &usize| {
+                let len = (*len).min(*left);
+                *left -= len;
+                Some(len)
+            };
+            let part: Vec<usize> = lens.iter().take(most_rows as usize).scan(most_entries as usize, cut).collect();
+            let slices = Slices::new(rows(&part).view(), Shape::of(&tiling, 132)).unwrap();
+            let most = max_buffer_bytes as usize / 4;
+            let held = [slices.n_slots(), slices.n_words(), slices.perm.len(), slices.numbers().len()];
+            prop_assert!(held.iter().all(|n| *n <= most), "{held:?} of {most}: {part:?}");
+        }
+
         #[test]
         fn a_layout_takes_about_what_was_said(
             lens in prop::collection::vec(prop_oneof![8 => 0usize..6, 1 => 0usize..90], 1..300),
