@@ -6,7 +6,7 @@ use std::time::Instant;
 use spmv::{Csr, Matrix, Options, RunStats, Scalar, Value, Vector, Workspace, oracle};
 
 use super::devices::Target;
-use super::measure::{Phase, Run, spread};
+use super::measure::{Phase, Run, spread, timed};
 use super::report::{Cache, Spread};
 
 /// A matrix and a vector in the precision of the measurement, and what their product must be.
@@ -80,7 +80,7 @@ where
     /// One multiplication at a time, for the stopwatch.
     pub(crate) fn run<'a>(&'a self, x: &'a Vector<T>) -> Run<'a> {
         let one = <T::Accum as Value>::from_f64(1.0);
-        Box::new(move |phase| {
+        timed(move |phase| {
             let State { y, runs } = &mut *self.state.borrow_mut();
             let stats = self.matrix.apply(one, x, T::Accum::default(), y)?;
             if phase == Phase::Timed {
@@ -202,7 +202,7 @@ mod tests {
         let x = target.context.upload(&problem.x).unwrap();
         let mut run = entrant.run(&x);
         for phase in [Phase::Untimed, Phase::Timed, Phase::Untimed, Phase::Timed] {
-            run(phase).unwrap();
+            run(1, phase).unwrap();
         }
         drop(run);
         assert_eq!(entrant.state.borrow().runs.len(), 2);

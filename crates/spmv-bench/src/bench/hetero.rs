@@ -50,7 +50,7 @@ where
 
     fn run<'a>(&'a self, x: &'a [T]) -> Run<'a> {
         let one = <T::Accum as Value>::from_f64(1.0);
-        Box::new(move |phase| {
+        measure::timed(move |phase| {
             let stats = self.matrix.apply_slices(one, x, T::Accum::default(), &mut self.y.borrow_mut())?;
             if let (Phase::Timed, Some(all), Some(shares)) = (phase, &self.shares, stats.shares_s) {
                 all.borrow_mut().iter_mut().zip(shares).for_each(|(all, seconds)| all.push(seconds));

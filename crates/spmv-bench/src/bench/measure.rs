@@ -27,8 +27,19 @@ pub(crate) enum Phase {
     Timed,
 }
 
-/// A run to be timed. It gets the phase, so that it keeps statistics of timed runs alone.
-pub(crate) type Run<'a> = Box<dyn FnMut(Phase) -> anyhow::Result<()> + 'a>;
+/// Makes so many runs and returns the seconds of one. It gets the phase, so that it keeps statistics of timed runs alone.
+pub(crate) type Run<'a> = Box<dyn FnMut(usize, Phase) -> anyhow::Result<f64> + 'a>;
+
+/// A run in this process, which is timed here. One elsewhere times itself.
+pub(crate) fn timed<'a>(mut run: impl FnMut(Phase) -> anyhow::Result<()> + 'a) -> Run<'a> {
+    Box::new(move |batch, phase| {
+        let start = Instant::now();
+        for _ in 0..batch {
+            run(phase)?;
+        }
+        Ok(start.elapsed().as_secs_f64() / batch as f64)
+    })
+}
 
 /// Times contestants turn by turn in one go, so that noise hits all alike.
 ///
@@ -49,7 +60,7 @@ pub(crate) fn interleave(
     for (run, estimate) in contestants.iter_mut().zip(&mut estimates) {
         for _ in 0..2 {
             stop.check()?;
-            *estimate = time(run, 1, Phase::Untimed)?;
+            *estimate = run(1, Phase::Untimed)?;
         }
     }
     for turn in 0..*TURNS.end() {
@@ -61,15 +72,15 @@ pub(crate) fn interleave(
             std::thread::sleep(PAUSE);
             if cache == Cache::Cold {
                 eviction.evict();
-                samples.push(time(run, 1, Phase::Timed)?);
+                samples.push(run(1, Phase::Timed)?);
                 continue;
             }
             let batch = (BATCH_S / estimate.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize;
             let runs = (TURN_S / (estimate * batch as f64)).ceil().clamp(1.0, 100.0) as usize;
-            time(run, runs * batch, Phase::Untimed)?;
+            run(runs * batch, Phase::Untimed)?;
             for _ in 0..runs {
                 stop.check()?;
-                samples.push(time(run, batch, Phase::Timed)?);
+                samples.push(run(batch, Phase::Timed)?);
             }
         }
         let timed = samples.iter().map(Vec::len).min().unwrap_or(0);
@@ -78,15 +89,6 @@ pub(crate) fn interleave(
         }
     }
     Ok(samples.into_iter().map(spread).collect())
-}
-
-/// Seconds of one run of a batch. Of untimed runs they are a guess for planning turns.
-fn time(run: &mut Run<'_>, batch: usize, phase: Phase) -> anyhow::Result<f64> {
-    let start = Instant::now();
-    for _ in 0..batch {
-        run(phase)?;
-    }
-    Ok(start.elapsed().as_secs_f64() / batch as f64)
 }
 
 /// The middle one of several numbers.
@@ -179,7 +181,7 @@ mod tests {
         let log = std::cell::RefCell::new(String::new());
         let contestant = |name: char| -> Run<'_> {
             let log = &log;
-            Box::new(move |phase| {
+            timed(move |phase| {
                 let name = if phase == Phase::Timed { name.to_ascii_uppercase() } else { name };
                 log.borrow_mut().push(name);
                 std::thread::sleep(Duration::from_millis(20)); // longer than a turn
@@ -198,8 +200,17 @@ mod tests {
     }
 
     #[test]
+    fn a_run_elsewhere_counts_the_seconds_that_it_returns() {
+        for cache in [Cache::Warm, Cache::Cold] {
+            let mut one: [Run<'_>; 1] = [Box::new(|_, _| Ok(2.0))];
+            let spreads = interleave(&mut one, cache, Some(1), &Eviction::none(), &Stop::new()).unwrap();
+            assert_eq!(spreads, [Spread { median: 2e6, min: 2e6, max: 2e6 }]);
+        }
+    }
+
+    #[test]
     fn a_failing_contestant_ends_the_race() {
-        let mut one: [Run<'_>; 1] = [Box::new(|_| anyhow::bail!("broken"))];
+        let mut one: [Run<'_>; 1] = [timed(|_| anyhow::bail!("broken"))];
         assert!(interleave(&mut one, Cache::Cold, None, &Eviction::none(), &Stop::new()).is_err());
     }
 
@@ -207,7 +218,7 @@ mod tests {
     fn a_race_that_is_stopped_ends_before_the_next_run() {
         for cache in [Cache::Warm, Cache::Cold] {
             let (stop, runs) = (Stop::new(), std::cell::Cell::new(0));
-            let mut one: [Run<'_>; 1] = [Box::new(|_| {
+            let mut one: [Run<'_>; 1] = [timed(|_| {
                 runs.set(runs.get() + 1);
                 if runs.get() == 4 {
                     stop.request();

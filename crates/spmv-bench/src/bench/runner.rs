@@ -96,7 +96,7 @@ fn contender<'a, T: PeerValue + Accum>(
     let mut y = arrays.y(peer.y_before());
     // The first product is checked. Those that are timed leave `y` as it is, so one that adds to it adds again.
     let is_right = peer.run(x, &mut y).is_ok() && reference.error_over_bound(&y) <= 1.0;
-    Contender { name, prepare_s, run: Box::new(move |_| peer.run(x, &mut y)), is_right }
+    Contender { name, prepare_s, run: measure::timed(move |_| peer.run(x, &mut y)), is_right }
 }
 
 fn of_type<T: Scalar>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()>

@@ -82,7 +82,7 @@ where
     // A tiling that cannot be launched must not end the race of the others.
     for (_, attempt) in &mut attempts {
         way.stop.check()?;
-        let first = attempt.as_ref().ok().map(|entrant| entrant.run(&x)(Phase::Untimed));
+        let first = attempt.as_ref().ok().map(|entrant| entrant.run(&x)(1, Phase::Untimed));
         if let Some(Err(e)) = first {
             *attempt = Err((Outcome::Failed, format!("{e:#}")));
         }

@@ -8,7 +8,7 @@ use spmv::oracle::Reference;
 use spmv::{Scalar, Value};
 
 use crate::bench::entrant::Problem;
-use crate::bench::measure::Run;
+use crate::bench::measure::{Run, timed};
 
 /// A loop over rows in CSR form: "OpenMP-accelerated basic row block method" and "single-threaded naive implementation" of Liu
 /// & Vinter 2015, section 4.3. Each thread gets as many rows, whatever their lengths.
@@ -34,7 +34,7 @@ where
 
     /// One multiplication at a time.
     pub(crate) fn run<'a>(&'a self, problem: &'a Problem<T>) -> Run<'a> {
-        Box::new(move |_| {
+        timed(move |_| {
             let y = &mut *self.y.borrow_mut();
             match &self.pool {
                 None => rows(problem, 0, y),

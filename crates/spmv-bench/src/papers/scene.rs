@@ -326,7 +326,7 @@ where
     T::Accum: Scalar,
 {
     let entrant = Entrant::prepare(target, options, &problem.a)?;
-    entrant.run(x)(Phase::Untimed)?;
+    entrant.run(x)(1, Phase::Untimed)?;
     Ok(entrant)
 }
 

@@ -5,7 +5,7 @@ use spmv::{Context, Csr, DeviceKind, DeviceScalar, Matrix, Queue, Vector, plan::
 use spmv_partition::PartTraffic;
 use spmv_partition::scale::{Arrangement, Machine, product_bytes, staged_bytes, vector_bytes};
 
-use super::super::measure::{Eviction, Run, interleave};
+use super::super::measure::{Eviction, Run, interleave, timed};
 use super::super::report::Cache;
 use super::super::stop::Stop;
 
@@ -169,7 +169,7 @@ fn rates(a: &Csr<f64>, n_many: usize, seconds: Seconds) -> anyhow::Result<Machin
 
 /// So many operations of a queue, and a wait.
 fn repeated<'a>(mut queue: Queue, mut work: impl FnMut(&mut Queue) -> spmv::Result<()> + 'a) -> Run<'a> {
-    Box::new(move |_| {
+    timed(move |_| {
         (0..OPERATIONS).try_for_each(|_| work(&mut queue))?;
         Ok(queue.wait()?)
     })
