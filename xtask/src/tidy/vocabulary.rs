@@ -84,8 +84,11 @@ const LEFT_OUT: [&str; 7] = [
 ];
 
 /// Names and quotations with such a word: the file, and the phrase.
-const QUOTED: [(&str, &str); 2] =
-    [("docs/prediction.md", "the paper's strips"), ("docs/bench-schema.md", "renamed: `card`")];
+const QUOTED: [(&str, &str); 3] = [
+    ("docs/prediction.md", "the paper's strips"),
+    ("docs/bench-schema.md", "renamed: `card`"),
+    ("crates/spmv-bench/src/bench/peers/petsc.rs", "\"VecPlaceArray\""),
+];
 
 /// No word of [`TABLE`] where another is the field's.
 pub(crate) fn is_the_fields(w: &Workspace) -> Vec<String> {

@@ -60,8 +60,8 @@ pub(crate) struct Args {
     /// Timed runs; as many as a fraction of a second holds, without it (20 with --sweep).
     #[arg(long, value_name = "N")]
     pub(super) repeat: Option<usize>,
-    /// Times sprs, faer, nalgebra-sparse and MKL (if it is found) in the same run, if the cpu backend takes part; then ours against
-    /// cuSPARSE, if there is a CUDA device. SPMV_CUSPARSE may name several of its libraries: libcusparse.so.12:/folder/of/another.
+    /// Times other libraries in the same run, if the cpu backend takes part: sprs, faer, nalgebra-sparse, and MKL, Eigen, PETSc and
+    /// SciPy where they are found (SPMV_MKL, SPMV_EIGEN, SPMV_PETSC and SPMV_PYTHON may say where). Then ours against cuSPARSE, if there is a CUDA device. SPMV_CUSPARSE may name several of its libraries: libcusparse.so.12:/folder/of/another.
     #[arg(long)]
     pub(super) peers: bool,
     /// Times spec_segsum under many tilings instead: W and S varied around the planned one, or that of --tiling.

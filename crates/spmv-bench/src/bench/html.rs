@@ -83,6 +83,9 @@ fn header(out: &mut String, report: &Report) {
     for line in &report.left_out {
         let _ = writeln!(out, "<li>{}</li>", escape(line));
     }
+    for (name, about) in &report.peers {
+        let _ = writeln!(out, "<li>{}: {}</li>", escape(name), escape(about));
+    }
     for (name, why) in &report.absent {
         let _ = writeln!(out, "<li>{} was not measured: {}</li>", escape(name), escape(why));
     }

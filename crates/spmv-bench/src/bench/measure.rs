@@ -1,6 +1,7 @@
 //! Times, taken side by side.
 
 use std::hint::black_box;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -17,6 +18,8 @@ const ENOUGH_S: f64 = 0.2;
 const TURN_S: f64 = 0.015;
 /// Pause before a turn, so that threads of the last contestant that spin for more work fall asleep.
 const PAUSE: Duration = Duration::from_millis(8);
+/// Time for which idle threads are watched: longer than the ticks at which the system counts their time.
+const WATCH: Duration = Duration::from_millis(20);
 /// Seconds below which runs are timed in batches.
 const BATCH_S: f64 = 20e-6;
 
@@ -89,6 +92,28 @@ pub(crate) fn interleave(
         }
     }
     Ok(samples.into_iter().map(spread).collect())
+}
+
+/// Whether other threads of this process are awake when the next contestant would begin: together they take a quarter of a core or
+/// more. Linux alone says so.
+pub(crate) fn are_others_awake() -> bool {
+    std::thread::sleep(PAUSE);
+    let before = seconds_of_others();
+    std::thread::sleep(WATCH);
+    let taken = before.zip(seconds_of_others()).map(|(before, after)| after - before);
+    taken.is_some_and(|seconds| seconds > 0.25 * WATCH.as_secs_f64())
+}
+
+/// Seconds that all threads of this process but this one have run.
+fn seconds_of_others() -> Option<f64> {
+    let of = |thread: &Path| {
+        let text = std::fs::read_to_string(thread.join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    // One that has just ended has no file.
+    let all: u64 = threads.filter_map(|thread| of(&thread.ok()?.path())).sum();
+    Some((all as f64 - of(Path::new("/proc/thread-self"))? as f64) / 1e9)
 }
 
 /// The middle one of several numbers.
@@ -174,6 +199,8 @@ fn last_level_cache_bytes() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -208,6 +235,23 @@ mod tests {
         }
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_that_spins_is_awake() {
+        let spins = AtomicBool::new(true);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while spins.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            // On a machine that is busy it may get no core for a while.
+            let seen = (0..100).any(|_| are_others_awake());
+            spins.store(false, Ordering::Relaxed);
+            assert!(seen);
+        });
+    }
+
     #[test]
     fn a_failing_contestant_ends_the_race() {
         let mut one: [Run<'_>; 1] = [timed(|_| anyhow::bail!("broken"))];
@@ -236,7 +280,6 @@ mod tests {
     #[test]
     fn emptying_caches_wakes_no_thread_of_ours() {
         use std::sync::Arc;
-        use std::sync::atomic::{AtomicBool, Ordering};
         let held = Arc::new(AtomicBool::new(true));
         let hold = Arc::clone(&held);
         rayon::spawn_broadcast(move |_| {

@@ -64,6 +64,9 @@ pub(crate) enum Ending {
 /// # Errors
 /// If nothing can be measured, or any result is wrong. What was measured before an error is printed and written.
 pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
+    if args.peers {
+        peers::environment::enter()?;
+    }
     let algorithms = args.algorithms()?;
     let dir = args.suite_dir.as_deref();
     let (mut inputs, left_out) = match args.millions {
@@ -116,6 +119,7 @@ fn empty(targets: &[Target], args: &Args, read_gbs: f64) -> Report {
         devices: targets.iter().map(Target::device).collect(),
         left_out: left_out(targets, &args.precision, args.caches()),
         absent: BTreeMap::new(),
+        peers: BTreeMap::new(),
         rows: vec![],
         sweep: vec![],
         comparison: None,

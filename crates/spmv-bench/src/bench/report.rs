@@ -28,6 +28,9 @@ pub(crate) struct Report {
     pub(crate) left_out: Vec<String>,
     /// Peers that were asked for and not found, and why.
     pub(crate) absent: BTreeMap<String, String>,
+    /// What each peer of `rows` is: library, version, function, threads.
+    #[serde(default)]
+    pub(crate) peers: BTreeMap<String, String>,
     pub(crate) rows: Vec<Row>,
     /// Empty but for `--sweep`, which leaves `rows` empty.
     pub(crate) sweep: Vec<Cell>,
@@ -210,7 +213,12 @@ pub(crate) struct Spread {
 /// Another library on the same matrix in the same run, microseconds; no time if its result was wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PeerTime {
+    /// Median.
     pub(crate) time_us: Option<f64>,
+    #[serde(default)]
+    pub(crate) min_us: Option<f64>,
+    #[serde(default)]
+    pub(crate) max_us: Option<f64>,
     pub(crate) prepare_us: f64,
 }
 
@@ -319,6 +327,18 @@ impl ComparisonRun {
     }
 }
 
+impl PeerTime {
+    /// No times where the result was wrong.
+    pub(crate) fn new(time_us: Option<Spread>, prepare_us: f64) -> Self {
+        Self {
+            time_us: time_us.map(|t| t.median),
+            min_us: time_us.map(|t| t.min),
+            max_us: time_us.map(|t| t.max),
+            prepare_us,
+        }
+    }
+}
+
 #[cfg(test)]
 impl ComparisonRun {
     pub(crate) fn sample() -> Self {
@@ -381,9 +401,9 @@ impl Row {
         Some(self.peers.get(peer)?.time_us? / self.time_us?.median)
     }
 
-    /// As [`ratio_to`](Self::ratio_to) for the fastest of several.
-    pub(crate) fn ratio_to_best(&self, peers: &[&str]) -> Option<f64> {
-        peers.iter().filter_map(|p| self.ratio_to(p)).min_by(f64::total_cmp)
+    /// As [`ratio_to`](Self::ratio_to) for the fastest of all peers.
+    pub(crate) fn ratio_to_best(&self) -> Option<f64> {
+        self.peers.keys().filter_map(|p| self.ratio_to(p)).min_by(f64::total_cmp)
     }
 }
 

@@ -57,9 +57,12 @@ struct Contenders<'a> {
 
 struct Contender<'a> {
     name: &'static str,
+    about: String,
     prepare_s: f64,
     run: Run<'a>,
     is_right: bool,
+    /// Whether its threads take time from whoever is timed next.
+    stays_awake: bool,
 }
 
 /// Peers that know the type of values, and those that are absent.
@@ -71,32 +74,63 @@ fn contenders<'a, T: Scalar>(arrays: &'a Arrays<T>, reference: &oracle::Referenc
     if let Some(arrays) = arrays.downcast_ref::<Arrays<f64>>() {
         return of_peers(arrays, reference);
     }
-    let names = peers::RUST_PEERS.into_iter().chain([peers::MKL]);
-    Contenders {
-        ready: vec![],
-        absent: names.map(|name| (name, format!("no {} values", T::DTYPE))).collect(),
-    }
+    let absent = peers::PEERS.map(|(name, _)| (name, format!("no {} values", T::DTYPE)));
+    Contenders { ready: vec![], absent: absent.to_vec() }
 }
 
 fn of_peers<'a, T: PeerValue + Accum>(
     arrays: &'a Arrays<T>,
     reference: &oracle::Reference,
 ) -> Contenders<'a> {
-    let (prepared, absent) = peers::prepare_all(arrays.view());
-    let ready = prepared.into_iter().map(|p| contender(p, arrays, reference)).collect();
+    let (prepared, mut absent) = peers::prepare_all(arrays.view());
+    let in_process = prepared.into_iter().map(|p| (p.name, contender(p, arrays, reference)));
+    let scipy = peers::Product::start(arrays.view(), arrays.x());
+    let scipy = scipy.and_then(|product| elsewhere::<T>(product, reference));
+    let mut ready = Vec::new();
+    for (name, contender) in in_process.chain([(peers::SCIPY, scipy)]) {
+        match contender {
+            Ok(contender) => ready.push(contender),
+            Err(e) => absent.push((name, format!("{e:#}"))),
+        }
+    }
     Contenders { ready, absent }
 }
 
+/// A peer in this process, or why its first product ended with an error.
 fn contender<'a, T: PeerValue + Accum>(
     peers::Prepared { name, prepare_s, mut peer }: peers::Prepared<'a, T>,
     arrays: &'a Arrays<T>,
     reference: &oracle::Reference,
-) -> Contender<'a> {
+) -> anyhow::Result<Contender<'a>> {
     let x = arrays.x();
     let mut y = arrays.y(peer.y_before());
     // The first product is checked. Those that are timed leave `y` as it is, so one that adds to it adds again.
-    let is_right = peer.run(x, &mut y).is_ok() && reference.error_over_bound(&y) <= 1.0;
-    Contender { name, prepare_s, run: measure::timed(move |_| peer.run(x, &mut y)), is_right }
+    peer.run(x, &mut y)?;
+    Ok(Contender {
+        name,
+        about: peer.about(),
+        prepare_s,
+        is_right: reference.error_over_bound(&y) <= 1.0,
+        run: measure::timed(move |_| peer.run(x, &mut y)),
+        stays_awake: measure::are_others_awake(),
+    })
+}
+
+/// SciPy, in a process of its own.
+fn elsewhere<'a, T: PeerValue + Accum>(
+    mut product: peers::Product,
+    reference: &oracle::Reference,
+) -> anyhow::Result<Contender<'a>> {
+    product.run(1)?;
+    let y = product.y::<T>()?;
+    Ok(Contender {
+        name: peers::SCIPY,
+        about: product.about(),
+        prepare_s: product.prepare_s(),
+        is_right: reference.error_over_bound(&y) <= 1.0,
+        run: Box::new(move |batch, _| product.run(batch)),
+        stays_awake: false,
+    })
 }
 
 fn of_type<T: Scalar>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()>
@@ -134,7 +168,13 @@ where
 
     let mut runs: Vec<Run<'_>> = entrants.iter().map(|(input, .., e)| e.run(&inputs[*input])).collect();
     let mut peers = Vec::new();
-    for Contender { name, prepare_s, run, is_right } in contenders.ready {
+    for Contender { name, about, prepare_s, run, is_right, stays_awake } in contenders.ready {
+        if stays_awake {
+            report.leave_out(format!(
+                "{name}: its threads stay awake after a product, and take time from whoever is timed next"
+            ));
+        }
+        report.peers.insert(name.to_owned(), about);
         peers.push((name, prepare_s, is_right));
         runs.push(run);
     }
@@ -146,8 +186,7 @@ where
         .into_iter()
         .zip(theirs)
         .map(|((name, prepare_s, is_right), time)| {
-            let time_us = is_right.then_some(time.median);
-            (name.to_owned(), PeerTime { time_us, prepare_us: prepare_s * 1e6 })
+            (name.to_owned(), PeerTime::new(is_right.then_some(*time), prepare_s * 1e6))
         })
         .collect();
     let first = report.rows.len();

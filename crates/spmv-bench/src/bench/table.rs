@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use comfy_table::Table;
 
-use super::peers::{MKL, RUST_PEERS};
-use super::report::{Report, Row, geometric_mean, harmonic_mean};
+use super::peers::PEERS;
+use super::report::{Cache, PeerTime, Report, Row, geometric_mean, harmonic_mean};
 use super::text::{aligned, cold, name, number, tail, tuned};
 use super::{compare, comparison, sets};
 
@@ -53,6 +53,9 @@ pub(crate) fn text(report: &Report) -> String {
     for precision in precisions {
         let rows: Vec<&Row> = report.rows.iter().filter(|r| r.precision == precision).collect();
         let _ = writeln!(text, "{precision}\n{}", table(&rows));
+        if let Some(peers) = peer_table(&rows) {
+            let _ = writeln!(text, "\n{peers}");
+        }
         means(&mut text, &rows);
     }
     text += &compare::text(report);
@@ -90,6 +93,31 @@ fn table(rows: &[&Row]) -> Table {
         columns().map(|c| cells[c].clone()).chain(peers.iter().map(|p| ratio_cell(row, p))).collect()
     });
     aligned(header.collect(), body.collect())
+}
+
+/// Medians of peers, with their spread: a line for each matrix and state of caches, whoever multiplied it of ours.
+fn peer_table(rows: &[&Row]) -> Option<Table> {
+    let peers = peers_of(rows);
+    let mut lines: Vec<(&str, Cache)> = Vec::new();
+    let mut body = Vec::new();
+    for row in rows.iter().filter(|row| !row.peers.is_empty()) {
+        if lines.contains(&(&row.matrix, row.cache)) {
+            continue;
+        }
+        lines.push((&row.matrix, row.cache));
+        let of_peers = peers.iter().map(|peer| match row.peers.get(*peer) {
+            Some(PeerTime { time_us: Some(us), min_us: Some(min), max_us: Some(max), .. }) => {
+                format!("{us:.1} {min:.0}-{max:.0}")
+            }
+            Some(PeerTime { time_us: Some(us), .. }) => format!("{us:.1}"),
+            Some(_) => "FAILED".into(),
+            None => "-".into(),
+        });
+        let name = name(&row.matrix, row.twin) + cold(row.cache);
+        body.push(std::iter::once(name).chain(of_peers).collect());
+    }
+    let header = std::iter::once("peers, us and spread").chain(peers.iter().copied()).map(str::to_owned);
+    (!body.is_empty()).then(|| aligned(header.collect(), body))
 }
 
 fn peers_of<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
@@ -202,18 +230,44 @@ fn mean(text: &mut String, label: &str, rows: &[&Row]) {
         let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         geometric_mean(&ratios).map(|mean| format!("; {mean:.2}x {name} (geometric mean, least {least:.2}x)"))
     };
-    let to_rust = ratio("the best of sprs, faer, nalgebra-sparse", &|r| r.ratio_to_best(&RUST_PEERS));
-    let to_mkl = ratio("MKL inspector-executor", &|r| r.ratio_to(MKL));
+    let to_best = ratio("the best of all others", &Row::ratio_to_best);
+    let to_each = PEERS.iter().map(|(peer, label)| ratio(label, &|r| r.ratio_to(peer)));
     let to_one = ratio("one device", &|r| r.over_one);
-    let ratios = [to_rust, to_mkl, to_one].map(Option::unwrap_or_default);
-    let _ = writeln!(text, "{}", ratios.concat());
+    let ratios = std::iter::once(to_best).chain(to_each).chain([to_one]).flatten();
+    let _ = writeln!(text, "{}", ratios.collect::<String>());
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::html::tests::sample;
-    use super::super::report::{Device, PeerTime, Spread};
+    use super::super::report::{Device, Spread};
     use super::*;
+
+    fn spread(median: f64) -> Spread {
+        Spread { median, min: median - 1.0, max: median + 2.0 }
+    }
+
+    #[test]
+    fn every_peer_has_a_ratio_and_the_best_of_each_matrix_too() {
+        let mut report = sample(&["a", "b"]);
+        report.rows.retain(|row| row.ok);
+        for (row, times) in report.rows.iter_mut().zip([[100.0, 400.0], [400.0, 200.0]]) {
+            let of = ["mkl", "petsc"].into_iter().zip(times);
+            row.peers =
+                of.map(|(name, us)| (name.to_owned(), PeerTime::new(Some(spread(us)), 1.0))).collect();
+        }
+        report.rows[1].peers.insert("scipy".into(), PeerTime::new(None, 1.0));
+        report.peers.insert("petsc".into(), "PETSc, 1 thread".into());
+        let text = text(&report);
+        let expected = "; 1.41x the best of all others (geometric mean, least 1.00x); \
+                        2.00x MKL inspector-executor (geometric mean, least 1.00x); \
+                        2.83x PETSc (geometric mean, least 2.00x)\n";
+        assert!(text.contains(expected), "{text}");
+        let line = text.lines().filter(|line| line.starts_with("| b ")).nth(1).unwrap();
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        assert_eq!(cells, ["", "b", "400.0 399-402", "200.0 199-202", "FAILED", ""]);
+        assert!(text.contains("petsc: PETSc, 1 thread"), "{text}");
+    }
 
     #[test]
     fn device_times_have_a_column_where_there_are_any() {
@@ -242,7 +296,7 @@ mod tests {
         report.rows.retain(|row| row.ok);
         report.rows[1].gbs = Some(10.0);
         for (row, us) in report.rows.iter_mut().zip([300.0, 50.0]) {
-            row.peers.insert(MKL.into(), PeerTime { time_us: Some(us), prepare_us: 1.0 });
+            row.peers.insert("mkl".into(), PeerTime::new(Some(spread(us)), 1.0));
         }
         let text = text(&report);
         for (set, gbs, mean, least) in [

@@ -16,6 +16,9 @@ pub(crate) fn tail(report: &Report) -> String {
     for line in &report.left_out {
         let _ = writeln!(text, "{line}");
     }
+    for (name, about) in &report.peers {
+        let _ = writeln!(text, "{name}: {about}");
+    }
     for (name, why) in &report.absent {
         let _ = writeln!(text, "{name} was not measured: {why}");
     }

@@ -148,7 +148,10 @@ pub(super) fn check(call: &str, status: c_int) -> anyhow::Result<()> {
 }
 
 /// A function of the library.
-pub(super) fn symbol<F: Copy + 'static>(library: &'static Library, name: &str) -> anyhow::Result<F> {
+pub(in super::super) fn symbol<F: Copy + 'static>(
+    library: &'static Library,
+    name: &str,
+) -> anyhow::Result<F> {
     // SAFETY: `F` is the function's type as the library's header declares it (the aliases of the caller), and the library is never
     // unloaded.
     let symbol: Symbol<'static, F> =
@@ -160,16 +163,15 @@ pub(super) fn symbol<F: Copy + 'static>(library: &'static Library, name: &str) -
 /// would share the names of their symbols.
 fn library() -> anyhow::Result<&'static Library> {
     static LIBRARY: Opened = Opened::new();
-    let library = LIBRARY.get_or_init(|| {
+    once(&LIBRARY, || {
         let given = variant::libraries(std::env::var_os(variant::LIBRARIES).as_deref()).swap_remove(0);
         let candidates = variant::candidates(&variant::CUSPARSE, given.as_deref());
-        load(&candidates, "libcusparse", variant::LIBRARIES).map_err(|e| format!("{e:#}"))
-    });
-    library.as_ref().map_err(|e| anyhow!("{e}"))
+        load(&candidates, "libcusparse", variant::LIBRARIES)
+    })
 }
 
 /// A library, or why there is none.
-pub(super) type Opened = OnceLock<Result<Library, String>>;
+pub(in super::super) type Opened = OnceLock<Result<Library, String>>;
 
 /// A library that is opened once and never closed: where the variable says, or else where the loader and toolkits have it.
 pub(super) fn opened(
@@ -178,12 +180,21 @@ pub(super) fn opened(
     name: &str,
     variable: &str,
 ) -> anyhow::Result<&'static Library> {
-    let library = library.get_or_init(|| {
-        let given = std::env::var_os(variable).filter(|value| !value.is_empty());
-        let candidates = variant::candidates(names, given.as_deref().map(Path::new));
-        load(&candidates, name, variable).map_err(|e| format!("{e:#}"))
-    });
-    library.as_ref().map_err(|e| anyhow!("{e}"))
+    once(library, || found(names, name, variable))
+}
+
+/// A library that is opened once and never closed, or why it was not.
+pub(in super::super) fn once(
+    library: &'static Opened,
+    open: impl FnOnce() -> anyhow::Result<Library>,
+) -> anyhow::Result<&'static Library> {
+    library.get_or_init(|| open().map_err(|e| format!("{e:#}"))).as_ref().map_err(|e| anyhow!("{e}"))
+}
+
+/// A library where the variable says, or else where the loader and toolkits have it.
+pub(in super::super) fn found(names: &[&str], name: &str, variable: &str) -> anyhow::Result<Library> {
+    let given = std::env::var_os(variable).filter(|value| !value.is_empty());
+    load(&variant::candidates(names, given.as_deref().map(Path::new)), name, variable)
 }
 
 /// The first that loads.

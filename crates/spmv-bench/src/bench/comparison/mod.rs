@@ -18,7 +18,7 @@ mod facade;
 mod flush;
 mod isolated;
 #[allow(unsafe_code)]
-mod library;
+pub(super) mod library;
 mod matrix_cache;
 mod measurement;
 #[allow(unsafe_code)]

@@ -19,7 +19,9 @@ pub(crate) fn sample(names: &[&str]) -> Report {
     for &name in names {
         for (precision, ok) in [("f32", true), ("f64", false)] {
             let median = if ok { 100.0 } else { WRONG_US };
-            let peer = |time_us| PeerTime { time_us, prepare_us: 5.0 };
+            let peer = |us: Option<f64>| {
+                PeerTime::new(us.map(|median| Spread { median, min: median - 10.0, max: median + 20.0 }), 5.0)
+            };
             rows.push(Row {
                 matrix: name.to_owned(),
                 twin: !ok,
@@ -73,6 +75,7 @@ pub(crate) fn sample(names: &[&str]) -> Report {
         }],
         left_out: vec![format!("{HOSTILE}left out")],
         absent: BTreeMap::from([(format!("{HOSTILE}absent"), format!("{HOSTILE}why"))]),
+        peers: BTreeMap::from([(format!("{HOSTILE}peer"), format!("{HOSTILE}about"))]),
         rows,
         sweep: vec![cell()],
         comparison: Some(ComparisonRun::sample()),

@@ -1,4 +1,4 @@
-//! Intel MKL's inspector-executor through `libmkl_rt`, found at run time; the one FFI of the bench.
+//! Intel MKL's inspector-executor through `libmkl_rt`, found at run time.
 
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -71,14 +71,7 @@ pub(super) struct InspectorExecutor<'a, T> {
 impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
     pub(super) fn new(a: CsrView<'a, T>) -> anyhow::Result<Self> {
         let library = library()?;
-        let limit = c_int::MAX as usize;
-        ensure!(
-            a.nnz() <= limit && a.n_rows() <= limit && a.n_cols() <= limit,
-            "{} x {} with {} entries exceeds the {limit} of 32-bit indices",
-            a.n_rows(),
-            a.n_cols(),
-            a.nnz()
-        );
+        super::fits_c_int(a)?;
         let create: CreateCsr<T> = symbol(library, T::CREATE)?;
         let hint: SetHint = symbol(library, b"mkl_sparse_set_mv_hint\0")?;
         let optimize: Optimize = symbol(library, b"mkl_sparse_optimize\0")?;
@@ -116,6 +109,11 @@ impl<T: PeerValue> Peer<T> for InspectorExecutor<'_, T> {
 
     fn y_before(&self) -> T {
         <T as ::spmv::Value>::from_f64(f64::NAN)
+    }
+
+    fn about(&self) -> String {
+        let threads = super::threads(rayon::current_num_threads());
+        format!("MKL's inspector-executor, told to expect {EXPECTED_CALLS} calls; {threads}")
     }
 }
 

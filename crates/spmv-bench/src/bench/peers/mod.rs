@@ -5,22 +5,41 @@
 
 mod arrays;
 #[allow(unsafe_code)]
+mod eigen;
+pub(super) mod environment;
+#[allow(unsafe_code)]
 mod mkl;
+#[allow(unsafe_code)]
+mod petsc;
+mod python;
 #[cfg_attr(not(feature = "peers"), path = "without_rust.rs")]
 mod rust;
 mod scipy;
 
+use std::ffi::c_int;
 use std::time::Instant;
 
 use ::spmv::{CsrView, Scalar};
+use anyhow::ensure;
 
 pub(crate) use arrays::Arrays;
-pub(crate) use scipy::SciPy;
+pub(crate) use scipy::{Product, SciPy};
 
 /// Names of the peers written in Rust.
-pub(crate) const RUST_PEERS: [&str; 3] = ["sprs", "faer", "nalgebra"];
-/// Name of the vendor's library.
-pub(crate) const MKL: &str = "mkl";
+const RUST_PEERS: [&str; 3] = ["sprs", "faer", "nalgebra"];
+/// Name of SciPy, which multiplies in a process of its own.
+pub(crate) const SCIPY: &str = "scipy";
+
+/// Every peer: its name, and what sentences call it.
+pub(crate) const PEERS: [(&str, &str); 7] = [
+    ("mkl", "MKL inspector-executor"),
+    ("eigen", "Eigen"),
+    ("petsc", "PETSc"),
+    (SCIPY, "SciPy"),
+    ("sprs", "sprs"),
+    ("faer", "faer"),
+    ("nalgebra", "nalgebra-sparse"),
+];
 
 /// A library prepared for one matrix.
 pub(crate) trait Peer<T> {
@@ -33,6 +52,9 @@ pub(crate) trait Peer<T> {
     /// What every value of `y` must be before the first product, so that it is `A*x`. NaN, which would show in rows that are
     /// not written, where the library does not read `y`.
     fn y_before(&self) -> T;
+
+    /// What it is, for readers of a report: the library, its version where it says one, the function, the number of threads.
+    fn about(&self) -> String;
 }
 
 /// Another library's solver: makes a number of iterations from what `x` holds on.
@@ -76,12 +98,64 @@ pub(crate) fn prepare_all<'a, T: PeerValue>(a: CsrView<'a, T>) -> All<'a, T> {
             Err(e) => absent.push((name, format!("{e:#}"))),
         }
     };
+    // Loading takes far longer than preparing a matrix and happens once per process, so it is not timed; a failure comes back
+    // below, as the reason. MKL is the last: its OpenMP runtime has the functions of others under their names.
+    let _ = (eigen::library().is_ok(), petsc::library().is_ok(), mkl::library().is_ok());
     for name in RUST_PEERS {
         add(name, &|| rust::prepare(name, a));
     }
-    // Loading takes far longer than preparing a matrix and happens once per process, so it is not timed; a
-    // failure comes back below, as the reason.
-    let _ = mkl::library();
-    add(MKL, &|| Ok(Box::new(mkl::InspectorExecutor::new(a)?)));
+    add("eigen", &|| Ok(Box::new(eigen::Mapped::new(a)?)));
+    add("petsc", &|| Ok(Box::new(petsc::SeqAij::new(a)?)));
+    add("mkl", &|| Ok(Box::new(mkl::InspectorExecutor::new(a)?)));
     (ready, absent)
+}
+
+/// # Errors
+/// A count that `c_int`, the index of libraries in C, cannot hold.
+fn fits_c_int<T: PeerValue>(a: CsrView<'_, T>) -> anyhow::Result<()> {
+    let limit = c_int::MAX as usize;
+    ensure!(
+        a.nnz() <= limit && a.n_rows() <= limit && a.n_cols() <= limit,
+        "{} x {} with {} entries exceeds the {limit} of 32-bit indices",
+        a.n_rows(),
+        a.n_cols(),
+        a.nnz()
+    );
+    Ok(())
+}
+
+/// A number of threads, in words.
+fn threads(n: usize) -> String {
+    if n == 1 { "1 thread".into() } else { format!("{n} threads") }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::spmv::{Csr, Value};
+
+    use super::*;
+
+    /// What a peer leaves after one product and then another, for a matrix with rows that sum to 6, 0 and 3.
+    pub(super) fn first_and_second_product<T: PeerValue>(
+        prepare: impl for<'a> Fn(CsrView<'a, T>) -> anyhow::Result<Box<dyn Peer<T> + 'a>>,
+    ) -> Vec<T> {
+        let [two, three, four] = [2.0, 3.0, 4.0].map(<T as Value>::from_f64);
+        let a = Csr::from_coo(3, 2, &[(0, 0, two), (0, 1, four), (2, 1, three)]).unwrap();
+        let arrays = Arrays::of(a.view(), &[<T as Value>::from_f64(1.0); 2]);
+        let mut peer = prepare(arrays.view()).unwrap();
+        let mut y = arrays.y(peer.y_before());
+        let mut products = Vec::new();
+        for _ in 0..2 {
+            peer.run(arrays.x(), &mut y).unwrap();
+            products.extend_from_slice(&y);
+        }
+        products
+    }
+
+    #[test]
+    fn every_peer_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<_> = PEERS.iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), PEERS.len());
+        assert!(RUST_PEERS.iter().all(|name| names.contains(name)));
+    }
 }

@@ -1,20 +1,13 @@
-//! SciPy's conjugate gradients, in a process of Python's.
+//! SciPy, in a process of Python's: conjugate gradients, and products. It times itself.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use ::spmv::{Csr, CsrView, Value};
+use anyhow::{Context as _, ensure};
 
-use ::spmv::Csr;
-use anyhow::{Context as _, bail};
-
-const SCRIPT: &str = include_str!("scipy.py");
+use super::python::Python;
 
 /// A Python with SciPy that has read a system.
 pub(crate) struct SciPy {
-    folder: tempfile::TempDir,
-    python: Child,
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
+    python: Python,
     version: String,
 }
 
@@ -24,27 +17,16 @@ impl SciPy {
     /// # Errors
     /// No such program, or one without NumPy and SciPy.
     pub(crate) fn start(a: &Csr<f64>, b: &[f64]) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes);
         let row_ptr: Vec<u32> = a.row_ptr().to_vec();
-        write("row_ptr", bytemuck::cast_slice(&row_ptr))?;
-        write("cols", bytemuck::cast_slice(a.cols()))?;
-        write("vals", bytemuck::cast_slice(a.vals()))?;
-        write("b", bytemuck::cast_slice(b))?;
-        let program = std::env::var_os("SPMV_PYTHON").unwrap_or_else(|| "python3".into());
-        let mut python = Command::new(&program)
-            .args(["-c", SCRIPT])
-            .arg(folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("{} does not start", program.display()))?;
-        let to = python.stdin.take().context("its input")?;
-        let from = BufReader::new(python.stdout.take().context("its output")?);
-        let mut scipy = Self { folder, python, to, from, version: String::new() };
-        scipy.version = scipy.line()?;
-        Ok(scipy)
+        let arrays: [(&str, &[u8]); 4] = [
+            ("row_ptr", bytemuck::cast_slice(&row_ptr)),
+            ("cols", bytemuck::cast_slice(a.cols())),
+            ("vals", bytemuck::cast_slice(a.vals())),
+            ("b", bytemuck::cast_slice(b)),
+        ];
+        let mut python = Python::start(include_str!("scipy_cg.py"), &[], &arrays)?;
+        let version = python.line()?;
+        Ok(Self { python, version })
     }
 
     pub(crate) fn version(&self) -> &str {
@@ -56,25 +38,85 @@ impl SciPy {
     /// # Errors
     /// What Python says.
     pub(crate) fn run(&mut self, n: usize) -> anyhow::Result<(f64, Vec<f64>)> {
-        writeln!(self.to, "{n}")?;
-        let seconds = self.line()?.parse()?;
-        let x = fs::read(self.folder.path().join("x"))?;
-        Ok((seconds, bytemuck::pod_collect_to_vec(&x)))
-    }
-
-    fn line(&mut self) -> anyhow::Result<String> {
-        let mut line = String::new();
-        self.from.read_line(&mut line)?;
-        if line.is_empty() {
-            bail!("Python has no SciPy (`pip install scipy`, and SPMV_PYTHON may name a Python that has it)");
-        }
-        Ok(line.trim().to_owned())
+        let seconds = self.python.ask(&n.to_string())?.parse()?;
+        Ok((seconds, self.python.read("x")?))
     }
 }
 
-impl Drop for SciPy {
-    fn drop(&mut self) {
-        let _ = self.python.kill();
-        let _ = self.python.wait();
+/// A Python with SciPy that has read a matrix and a vector.
+pub(crate) struct Product {
+    python: Python,
+    version: String,
+    prepare_s: f64,
+}
+
+impl Product {
+    /// Starts `SPMV_PYTHON`, or `python3`.
+    ///
+    /// # Errors
+    /// No such program, or one without NumPy and SciPy; a matrix that exceeds 32-bit signed indices.
+    pub(crate) fn start<T: Value>(a: CsrView<'_, T>, x: &[T]) -> anyhow::Result<Self> {
+        let limit = i32::MAX as usize;
+        ensure!(a.nnz() <= limit, "{} entries exceed the {limit} of 32-bit indices", a.nnz());
+        let arrays: [(&str, &[u8]); 4] = [
+            ("row_ptr", bytemuck::cast_slice(a.row_ptr())),
+            ("cols", bytemuck::cast_slice(a.cols())),
+            ("vals", bytemuck::cast_slice(a.vals())),
+            ("x", bytemuck::cast_slice(x)),
+        ];
+        let of_value = if size_of::<T>() == 4 { "float32" } else { "float64" };
+        let args = [a.n_rows().to_string(), a.n_cols().to_string(), of_value.into()];
+        let mut python = Python::start(include_str!("scipy_product.py"), &args, &arrays)?;
+        let first = python.line()?;
+        let (version, prepare_s) = first.split_once(' ').context("a version and seconds")?;
+        Ok(Self { version: version.into(), prepare_s: prepare_s.parse()?, python })
+    }
+
+    /// What it is.
+    pub(crate) fn about(&self) -> String {
+        format!("SciPy {}, `csr_matrix.dot` timed in its own process; 1 thread", self.version)
+    }
+
+    /// Seconds that SciPy took to make its matrix of the arrays.
+    pub(crate) fn prepare_s(&self) -> f64 {
+        self.prepare_s
+    }
+
+    /// Makes a number of products: seconds of one.
+    ///
+    /// # Errors
+    /// Python has ended.
+    pub(crate) fn run(&mut self, n: usize) -> anyhow::Result<f64> {
+        Ok(self.python.ask(&n.to_string())?.parse()?)
+    }
+
+    /// The last product.
+    ///
+    /// # Errors
+    /// Python has ended, or there was no product.
+    pub(crate) fn y<T: Value>(&mut self) -> anyhow::Result<Vec<T>> {
+        self.python.ask("y")?;
+        self.python.read("y")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::arrays::Arrays;
+    use super::*;
+
+    #[test]
+    fn a_product_is_that_of_matrix_and_vector_where_there_is_scipy() {
+        let a = Csr::from_coo(3, 2, &[(0, 0, 2.0), (0, 1, 4.0), (2, 1, 3.0)]).unwrap();
+        let arrays = Arrays::of(a.view(), &[1.0, 1.0]);
+        match Product::start(arrays.view(), arrays.x()) {
+            Ok(mut product) => {
+                assert!(product.run(2).unwrap() > 0.0);
+                assert_eq!(product.y::<f64>().unwrap(), [6.0, 0.0, 3.0]);
+            }
+            Err(e) => {
+                assert!(format!("{e:#}").contains("SPMV_PYTHON") || e.to_string().contains("start"), "{e:#}")
+            }
+        }
     }
 }

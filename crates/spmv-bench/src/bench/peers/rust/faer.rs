@@ -83,4 +83,8 @@ impl<T: PeerValue> Peer<T> for Faer<'_, T> {
     fn y_before(&self) -> T {
         <T as Value>::from_f64(f64::NAN)
     }
+
+    fn about(&self) -> String {
+        "faer, `sparse_dense_matmul`; 1 thread".into()
+    }
 }

@@ -39,4 +39,8 @@ impl<T: PeerValue> Peer<T> for Nalgebra<T> {
     fn y_before(&self) -> T {
         T::default()
     }
+
+    fn about(&self) -> String {
+        "nalgebra-sparse, `spmm_csr_dense`; 1 thread".into()
+    }
 }

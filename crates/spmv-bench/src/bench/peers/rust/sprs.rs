@@ -27,4 +27,8 @@ impl<T: PeerValue> Peer<T> for Sprs<'_, T> {
     fn y_before(&self) -> T {
         T::default()
     }
+
+    fn about(&self) -> String {
+        "sprs, `mul_acc_mat_vec_csr`; 1 thread".into()
+    }
 }
