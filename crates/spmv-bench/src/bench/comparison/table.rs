@@ -1,5 +1,6 @@
 //! The comparison as text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::super::report::{Cache, ComparisonRow, ComparisonRun, Report, geometric_mean};
@@ -83,6 +84,7 @@ pub(crate) fn text(report: &Report) -> String {
             .filter(|row| (row.precision.as_str(), row.cache) == (precision, cache))
             .collect();
         let title = format!("{precision}, {cache:?}").to_lowercase();
+        let mut of_opponents = Vec::new();
         for opponent in Opponent::all(&rows) {
             let rows: Vec<&ComparisonRow> = rows.iter().copied().filter(|row| opponent.has(row)).collect();
             let name = opponent.name();
@@ -93,6 +95,11 @@ pub(crate) fn text(report: &Report) -> String {
                 let _ = writeln!(text, "{}", aligned(COLUMNS.map(String::from).into(), lines));
             }
             means(&mut text, &title, &name, &pairs);
+            text.push('\n');
+            of_opponents.push(pairs);
+        }
+        if of_opponents.len() > 1 {
+            mean_over_all(&mut text, &title, &of_opponents);
             text.push('\n');
         }
     }
@@ -178,6 +185,21 @@ fn means(text: &mut String, title: &str, opponent: &str, pairs: &[Pair<'_>]) {
         };
         let ratios: Vec<(String, f64)> = of_matrices.filter_map(best).collect();
         mean_of_sets(text, (title, opponent), "the fastest of ours", &sets, &ratios);
+    }
+}
+
+/// The same for the least ratio of each matrix, whichever opponent it is to.
+fn mean_over_all(text: &mut String, title: &str, of_opponents: &[Vec<Pair<'_>>]) {
+    let mut least: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    for pair in of_opponents.iter().flatten() {
+        let Some(ratio) = pair.ratio() else { continue };
+        least.entry((pair.ours.name(), &pair.ours.matrix)).and_modify(|r| *r = ratio.min(*r)).or_insert(ratio);
+    }
+    let sets = sets::of(least.keys().map(|(_, matrix)| *matrix));
+    let of_names: Vec<_> = least.iter().collect();
+    for of_name in of_names.chunk_by(|a, b| a.0.0 == b.0.0) {
+        let ratios: Vec<_> = of_name.iter().map(|((_, matrix), ratio)| ((*matrix).to_owned(), **ratio)).collect();
+        mean_of_sets(text, (title, "every library"), of_name[0].0.0, &sets, &ratios);
     }
 }
 
@@ -358,6 +380,8 @@ mod tests {
             assert!(text.contains(&format!("auto: {ratio}x {library}'s best")), "{text}");
         }
         assert_eq!(text.matches("| a ").count(), 3, "{text}");
+        let of_all = "f32, warm, auto: 0.500x every library's best (geometric mean of 1, least 0.500x, a)";
+        assert_eq!(text.matches(of_all).count(), 1, "{text}");
     }
 
     #[test]
