@@ -133,6 +133,9 @@ fn elsewhere<'a, T: PeerValue + Accum>(
     })
 }
 
+/// What is said of a peer whose threads do not sleep.
+const STAYS_AWAKE: &str = "its threads stay awake after a product, and take time from whoever is timed next";
+
 fn of_type<T: Scalar>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()>
 where
     T::Accum: Scalar,
@@ -170,9 +173,7 @@ where
     let mut peers = Vec::new();
     for Contender { name, about, prepare_s, run, is_right, stays_awake } in contenders.ready {
         if stays_awake {
-            report.leave_out(format!(
-                "{name}: its threads stay awake after a product, and take time from whoever is timed next"
-            ));
+            report.leave_out(format!("{name}: {STAYS_AWAKE}"));
         }
         report.peers.insert(name.to_owned(), about);
         peers.push((name, prepare_s, is_right));
@@ -196,11 +197,8 @@ where
             let plan = entrant.matrix.plan();
             (auto.algorithm, auto.kernel) == (plan.algorithm, plan.kernel)
         };
-        let tuned = options.tune != Tune::Off;
-        let auto = match tuned {
-            true => options.algorithm == Algorithm::Auto,
-            false => autos[*input].as_ref().is_some_and(is_as),
-        };
+        let (tuned, asked) = (options.tune != Tune::Off, options.algorithm == Algorithm::Auto);
+        let auto = if tuned { asked } else { autos[*input].as_ref().is_some_and(is_as) };
         let row = row(way, loaded, target, options.algorithm, entrant, finding, peers.clone());
         report.rows.push(Row { auto, tuned, ..row });
     }

@@ -193,12 +193,16 @@ fn mean_over_all(text: &mut String, title: &str, of_opponents: &[Vec<Pair<'_>>])
     let mut least: BTreeMap<(&str, &str), f64> = BTreeMap::new();
     for pair in of_opponents.iter().flatten() {
         let Some(ratio) = pair.ratio() else { continue };
-        least.entry((pair.ours.name(), &pair.ours.matrix)).and_modify(|r| *r = ratio.min(*r)).or_insert(ratio);
+        least
+            .entry((pair.ours.name(), &pair.ours.matrix))
+            .and_modify(|r| *r = ratio.min(*r))
+            .or_insert(ratio);
     }
     let sets = sets::of(least.keys().map(|(_, matrix)| *matrix));
     let of_names: Vec<_> = least.iter().collect();
     for of_name in of_names.chunk_by(|a, b| a.0.0 == b.0.0) {
-        let ratios: Vec<_> = of_name.iter().map(|((_, matrix), ratio)| ((*matrix).to_owned(), **ratio)).collect();
+        let ratios: Vec<_> =
+            of_name.iter().map(|((_, matrix), ratio)| ((*matrix).to_owned(), **ratio)).collect();
         mean_of_sets(text, (title, "every library"), of_name[0].0.0, &sets, &ratios);
     }
 }
