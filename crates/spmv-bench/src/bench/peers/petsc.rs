@@ -169,7 +169,7 @@ pub(super) fn library() -> anyhow::Result<&'static Library> {
 }
 
 /// Starts PETSc, and MPI with it, so that neither takes signals nor prints; the rest is in the
-/// [environment](super::environment).
+/// [environment].
 fn start(library: &'static Library) -> anyhow::Result<()> {
     let set: SetOption = symbol(library, "PetscOptionsSetValue")?;
     let initialize: Start = symbol(library, "PetscInitializeNoArguments")?;
