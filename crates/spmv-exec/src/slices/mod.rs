@@ -130,6 +130,8 @@ struct Runs {
     is_ragged: bool,
 }
 
+const NO_RUNS: Runs = Runs { n: 0, least: u32::MAX, greatest: 0, is_ragged: false };
+
 /// A part of a row that goes over several slices.
 #[derive(Clone, Debug)]
 struct Part {
@@ -172,10 +174,14 @@ impl Slices {
             let steps = steps(row);
             steps > short_steps || shape.lanes == SLICE_LANES && steps > most_steps
         };
-        let (mut long, mut short): (Vec<u32>, Vec<u32>) = all.partition(is_long);
+        let mut long: Vec<u32> = all.clone().filter(is_long).collect();
+        let mut short: Vec<u32> = match long.len() {
+            0 => all.collect(),
+            _ => all.filter(|row| !is_long(row)).collect(),
+        };
         let mut slices = Self {
             shape,
-            perm: Vec::with_capacity(rows.len()),
+            perm: Vec::new(),
             is_sorted: false,
             parts: Vec::new(),
             n_long: 0,
@@ -198,27 +204,26 @@ impl Slices {
             let filling = SLICE_LANES / rest.len().next_power_of_two();
             let lanes = fewest.max(filling).clamp(shape.lanes, SLICE_LANES);
             let (of_slice, others) = rest.split_at(rest.len().min(SLICE_LANES / lanes));
-            slices.push(of_slice, lanes, &rows)?;
+            slices.perm.extend(of_slice);
+            slices.push(joined(of_slice, &rows), lanes, false)?;
             slices.perm.resize(slices.headers.len() * shape.rows(), NONE);
             rest = others;
         }
         slices.n_long = slices.headers.len();
         slices.is_sorted = order(&mut short, &shape, &steps) || slices.n_long > 0;
         slices.headers.reserve_exact(short.len().div_ceil(shape.rows()));
-        for of_slice in short.chunks(shape.rows()) {
-            slices.push(of_slice, shape.lanes, &rows)?;
+        let of_slices = on_threads(&short, shape.rows(), |of_slice| joined(of_slice, &rows));
+        for runs in of_slices.iter().flatten() {
+            slices.push(*runs, shape.lanes, false)?;
+        }
+        match slices.n_long {
+            0 => slices.perm = short,
+            _ => slices.perm.extend(short),
         }
         if slices.is_sorted {
             slices.perm.resize(slices.headers.len() * shape.rows(), NONE);
         }
         Some(slices)
-    }
-
-    /// A slice of some rows.
-    fn push(&mut self, of_slice: &[u32], lanes: usize, rows: &[Runs]) -> Option<()> {
-        self.perm.extend(of_slice);
-        let held = of_slice.iter().map(|row| &rows[*row as usize]);
-        self.push_header(held, lanes, false)
     }
 
     /// `n` slices of a row of so many runs.
@@ -240,30 +245,24 @@ impl Slices {
             let runs = runs_of_row(&a.cols()[of_part.clone()], self.shape.width, &mut begins);
             self.parts.push(Part { entries: of_part, first: first as u32, n: starts.len() as u32 });
             self.perm.push(if at == 0 { row } else { NONE });
-            self.push_header(std::iter::once(&runs), SLICE_LANES, true)?;
+            self.push(runs, SLICE_LANES, true)?;
             self.perm.resize(self.headers.len() * self.shape.rows(), NONE);
         }
         Some(())
     }
 
-    fn push_header<'a>(
-        &mut self,
-        held: impl Iterator<Item = &'a Runs> + Clone,
-        lanes: usize,
-        is_part: bool,
-    ) -> Option<()> {
-        let held = held.filter(|runs| runs.n > 0);
-        let least = held.clone().map(|runs| runs.least).min().unwrap_or(0);
-        let greatest = held.clone().map(|runs| runs.greatest).max().unwrap_or(0);
+    /// A slice of rows of those runs, of which the longest has so many.
+    fn push(&mut self, runs: Runs, lanes: usize, is_part: bool) -> Option<()> {
+        let (least, greatest) = if runs.n > 0 { (runs.least, runs.greatest) } else { (0, 0) };
         let is_narrow = greatest - least < NARROW_NONE;
         let header = Header {
             first_slot: u32::try_from(self.n_slots).ok()?,
             first_word: u32::try_from(self.n_words).ok()?,
             base: if is_narrow { least } else { 0 },
-            n_steps: held.clone().map(|runs| runs.n.div_ceil(lanes as u32)).max().unwrap_or(0),
+            n_steps: runs.n.div_ceil(lanes as u32),
             lanes: lanes as u32,
             is_narrow,
-            is_ragged: held.clone().any(|runs| runs.is_ragged),
+            is_ragged: runs.is_ragged,
             is_part,
         };
         self.n_slots += header.n_steps as usize * self.shape.step();
@@ -424,20 +423,21 @@ fn runs<V: Value>(a: CsrView<'_, V, u32>, width: usize) -> (Vec<bool>, Vec<Runs>
     let of_threads: Vec<_> = parts::cut(a.n_rows(), threads).collect();
     let n_entries = |rows: &Range<usize>| (a.row_ptr()[rows.end] - a.row_ptr()[rows.start]) as usize;
     let begins_of = parts::split(&mut begins, of_threads.iter().map(n_entries));
-    let rows = parts::map(of_threads.into_iter().zip(begins_of), |(rows, mut begins)| {
-        let row = |row: usize| {
+    let mut all = vec![NO_RUNS; a.n_rows()];
+    let all_of = parts::split(&mut all, of_threads.iter().map(Range::len));
+    parts::map(of_threads.into_iter().zip(begins_of).zip(all_of), |((rows, mut begins), all)| {
+        for (row, runs) in rows.zip(all) {
             let cols = &a.cols()[a.row_range(row)];
             let (of_row, rest) = std::mem::take(&mut begins).split_at_mut(cols.len());
             begins = rest;
-            runs_of_row(cols, width, of_row)
-        };
-        rows.map(row).collect::<Vec<_>>()
+            *runs = runs_of_row(cols, width, of_row);
+        }
     });
-    (begins, rows.concat())
+    (begins, all)
 }
 
 fn runs_of_row(cols: &[u32], width: usize, begins: &mut [bool]) -> Runs {
-    let mut row = Runs { n: 0, least: u32::MAX, greatest: 0, is_ragged: false };
+    let mut row = NO_RUNS;
     let mut len = width;
     for (at, col) in cols.iter().enumerate() {
         let follows = at > 0 && Some(*col) == cols[at - 1].checked_add(1);
@@ -455,13 +455,39 @@ fn runs_of_row(cols: &[u32], width: usize, begins: &mut [bool]) -> Runs {
     row
 }
 
+/// What some rows have together; of runs, as many as the longest.
+fn joined(of_slice: &[u32], rows: &[Runs]) -> Runs {
+    of_slice.iter().map(|row| &rows[*row as usize]).fold(NO_RUNS, |all, row| Runs {
+        n: all.n.max(row.n),
+        least: all.least.min(row.least),
+        greatest: all.greatest.max(row.greatest),
+        is_ragged: all.is_ragged || row.is_ragged,
+    })
+}
+
+/// What `f` makes of every `n` rows, by thread.
+fn on_threads<R: Send>(rows: &[u32], n: usize, f: impl Fn(&[u32]) -> R + Sync) -> Vec<Vec<R>> {
+    let of_threads = parts::cut(rows.len().div_ceil(n), parts::threads(rows.len(), OF_A_THREAD));
+    parts::map(of_threads, |part| {
+        rows[part.start * n..rows.len().min(part.end * n)].chunks(n).map(&f).collect()
+    })
+}
+
 /// Sorts rows that are not long as far as that leaves less padding; whether it did.
 fn order(rows: &mut [u32], shape: &Shape, steps: &(impl Fn(&u32) -> usize + Sync)) -> bool {
-    let own: u64 = rows.iter().map(|row| steps(row) as u64).sum();
+    let of_slices = |rows: &[u32]| {
+        let of_slice = |rows: &[u32]| {
+            let (sum, most) = rows.iter().map(steps).fold((0, 0), |(sum, most), n| (sum + n, most.max(n)));
+            [sum as u64, (most * shape.rows()) as u64]
+        };
+        on_threads(rows, shape.rows(), of_slice)
+            .iter()
+            .flatten()
+            .fold([0; 2], |all, of| [all[0] + of[0], all[1] + of[1]])
+    };
     let mut window = shape.rows();
     loop {
-        let of_slice = |rows: &[u32]| (rows.iter().map(steps).max().unwrap_or(0) * shape.rows()) as u64;
-        let held: u64 = rows.chunks(shape.rows()).map(of_slice).sum();
+        let [own, held] = of_slices(rows);
         if window >= rows.len() || held <= own + own / PADDING {
             return window > shape.rows();
         }
