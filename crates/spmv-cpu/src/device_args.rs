@@ -4,6 +4,7 @@
 //! costs here.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
 use bytemuck::Pod;
@@ -237,6 +238,21 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
     pub(crate) fn split_before(self, position: usize) -> (Self, Self) {
         let (left, right) = self.perm.split_at(position - self.base);
         (Self { perm: left, ..self }, Self { base: position, perm: right, ..self })
+    }
+
+    /// The rows at some positions, if they follow each other in `y`.
+    pub(crate) fn consecutive(&mut self, positions: Range<usize>) -> Option<&mut [A]> {
+        let perm = &self.perm[positions.start - self.base..positions.end - self.base];
+        let first = *perm.first()?;
+        // Without a branch for each, so that it is one comparison.
+        let follow =
+            perm.iter().zip(0..).fold(true, |follow, (row, i)| follow & (*row == first.wrapping_add(i)));
+        let start = first as usize;
+        if !follow || start >= self.n_rows || perm.len() > self.n_rows - start {
+            return None;
+        }
+        // SAFETY: as in `update`: these rows are among the `n_rows`, and this value's alone.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.y.add(start), perm.len()) })
     }
 
     /// Writes the row at `position`, if there is one; whether there is.

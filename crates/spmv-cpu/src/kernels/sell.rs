@@ -5,47 +5,38 @@
 //         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
 
 use num_traits::Zero;
-use spmv_core::{Tiling, Value};
 
 use super::prelude::{for_groups, rows_of, store};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Sell;
 use crate::launch::Launch;
+use crate::simd::{Form, SLICE_LANES, SimdValue, Slice};
 
-const SLICE_LANES: usize = Tiling::SLICE_LANES as usize;
-/// The column of a run that is not there.
-const NONE: u32 = u32::MAX;
-const NARROW_NONE: u32 = 0xffff;
-
-/// A slice, as its four numbers say.
-struct Slice {
+/// The four numbers of a slice.
+struct Header {
     slot: usize,
-    /// Where words of lengths and of columns begin.
-    lengths: usize,
-    cols: usize,
+    /// Where words of lengths begin; those of columns come after.
+    word: usize,
     base: u32,
-    n_steps: usize,
+    form: Form,
     /// Of a row.
     lanes: usize,
-    is_narrow: bool,
-    is_ragged: bool,
     /// Whether its row goes over several slices.
     is_part: bool,
 }
 
-impl Slice {
-    fn of(numbers: &[u32]) -> Self {
+impl Header {
+    fn of(numbers: &[u32], width: usize) -> Self {
         let [slot, word, base, flags] = std::array::from_fn(|i| numbers[i]);
-        let (n_steps, is_narrow, is_ragged) = ((flags >> 6) as usize, flags & 1 != 0, flags & 2 != 0);
         let is_part = flags & 32 != 0;
-        let lengths = word as usize + if is_part { SLICE_LANES } else { 0 };
-        let cols = lengths + if is_ragged { n_steps.div_ceil(16) * SLICE_LANES } else { 0 };
-        let lanes = 1 << (flags >> 2 & 7);
-        Self { slot: slot as usize, lengths, cols, base, n_steps, lanes, is_narrow, is_ragged, is_part }
+        let word = word as usize + if is_part { SLICE_LANES } else { 0 };
+        let (is_narrow, is_ragged) = (flags & 1 != 0, flags & 2 != 0);
+        let form = Form { n_steps: (flags >> 6) as usize, width, is_narrow, is_ragged };
+        Self { slot: slot as usize, word, base, form, lanes: 1 << (flags >> 2 & 7), is_part }
     }
 }
 
-pub(crate) fn run<T: Value>(launch: Launch, args: Sell<'_, T>) {
+pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     let Sell {
         n_rows, row_base, n_slices, n_long, tiles, sorted, alpha, beta, perm, slices, words, vals, x, carries, y, ..
     } = args;
@@ -68,39 +59,26 @@ pub(crate) fn run<T: Value>(launch: Launch, args: Sell<'_, T>) {
             // STEP 1
             for at in tiling.slices(group, n_slices) {
                 let at = at as usize;
-                let slice = Slice::of(&slices[4 * at..4 * at + 4]);
-                let mut sums = [T::Accum::zero(); SLICE_LANES];
-                // STEP 2, STEP 3: lanes side by side.
-                for step in 0..slice.n_steps {
-                    for lane in 0..SLICE_LANES {
-                        let word = |first: usize, of_word: usize| words[first + step / of_word * SLICE_LANES + lane];
-                        let col = match slice.is_narrow {
-                            true => match word(slice.cols, 2) >> (step % 2 * 16) & NARROW_NONE {
-                                NARROW_NONE => NONE,
-                                col => col,
-                            },
-                            false => word(slice.cols, 1),
-                        };
-                        if col == NONE {
-                            continue;
-                        }
-                        let last = match slice.is_ragged {
-                            true => (word(slice.lengths, 16) >> (step % 16 * 2) & 3) as usize,
-                            false => width - 1,
-                        };
-                        for j in 0..=last {
-                            let val = vals[slice.slot + (step * width + j) * SLICE_LANES + lane];
-                            let x = x[(slice.base + col) as usize + j];
-                            sums[lane / slice.lanes] += val.to_accum() * x.to_accum();
-                        }
+                let Header { slot, word, base, form, lanes, is_part } = Header::of(&slices[4 * at..4 * at + 4], width);
+                // STEP 2
+                let mut sums = T::slice(launch.isa, &Slice::new(form, base, &words[word..], &vals[slot..], x));
+                // STEP 3
+                if lanes > 1 {
+                    for row in 0..SLICE_LANES / lanes {
+                        let of_row = &sums[row * lanes..(row + 1) * lanes];
+                        sums[row] = of_row.iter().fold(T::Accum::zero(), |sum, lane| sum + *lane);
                     }
                 }
                 let positions = at * slice_rows..n_positions.min((at + 1) * slice_rows);
-                for (position, sum) in positions.zip(&sums[..SLICE_LANES / slice.lanes]) {
-                    // STEP 4
+                // STEP 4
+                if let (Some(y), false) = (out.consecutive(positions.clone()), is_part) {
+                    y.iter_mut().zip(&sums).for_each(|(y, sum)| *y = store(alpha, *sum, beta, *y));
+                    continue;
+                }
+                for (position, sum) in positions.zip(&sums[..SLICE_LANES / lanes]) {
                     let is_first = out.update(position, |y| store(alpha, *sum, beta, y));
                     // STEP 5: `carry_apply` adds the sums of slices after a row's first.
-                    if slice.is_part {
+                    if is_part {
                         carries[at - first_carry] = if is_first { T::Accum::zero() } else { *sum };
                     }
                 }

@@ -6,18 +6,23 @@
 //! the length of a single short row.
 //!
 //! x is read by scalar loads put together in a vector: on Zen 5 that beats the gather instructions by 20 to
-//! 40 percent, and on Intel those are slow where the gather data sampling mitigation is on.
+//! 40 percent, and on Intel those are slow where the gather data sampling mitigation is on. Slices of `sell` are gathered by instructions all the same (slices.rs).
 
 mod arrays;
 mod diagonals;
 mod isa;
 mod loops;
 mod operand;
+mod slices;
 #[cfg(test)]
 mod tests;
 mod values;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+mod x86_gathers;
 
 pub use isa::Isa;
-pub(crate) use operand::{Columns, Operand, PaddedColumns, Piece, SimdValue, Slots};
+pub(crate) use operand::{
+    Columns, Form, Operand, PaddedColumns, Piece, SLICE_LANES, SimdValue, Slice, Slots,
+};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use spmv_core::Value;
+use spmv_core::{Tiling, Value};
 
 use super::isa::Isa;
 
@@ -119,6 +119,65 @@ impl<'a> PaddedColumns<'a> {
 /// Slots of a diagonal and the `x` of each, for some rows. A zero slot has no entry.
 pub(crate) type Piece<'a, T> = (&'a [T], &'a [T]);
 
+/// Lanes of a slice.
+pub(crate) const SLICE_LANES: usize = Tiling::SLICE_LANES as usize;
+/// The column of a run that is not there, in 32 and in 16 bits.
+pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NARROW_NONE: u32 = 0xffff;
+/// Columns of a word, where they have 16 bits, and lengths of runs.
+pub(super) const NARROW_COLS: usize = 2;
+pub(super) const LENGTHS: usize = 16;
+
+/// A slice: in step `i`, lane `k` has up to `width` entries in consecutive columns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slice<'a, T> {
+    pub(super) n_steps: usize,
+    pub(super) width: usize,
+    /// The entries of each run less one, where some have fewer than `width`.
+    pub(super) lengths: Option<&'a [u32]>,
+    /// The first column of each run, less `base`.
+    pub(super) cols: &'a [u32],
+    pub(super) is_narrow: bool,
+    pub(super) base: u32,
+    pub(super) vals: &'a [T],
+    pub(super) x: &'a [T],
+}
+
+/// Which words a slice has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) n_steps: usize,
+    /// Entries of a run at most.
+    pub(crate) width: usize,
+    pub(crate) is_narrow: bool,
+    /// Whether there are runs of fewer entries.
+    pub(crate) is_ragged: bool,
+}
+
+impl<'a, T> Slice<'a, T> {
+    /// Takes the first of the words and of the values.
+    ///
+    /// # Panics
+    ///
+    /// Unless there are enough.
+    pub(crate) fn new(form: Form, base: u32, words: &'a [u32], vals: &'a [T], x: &'a [T]) -> Self {
+        let Form { n_steps, width, is_narrow, is_ragged } = form;
+        let (lengths, words) =
+            words.split_at(if is_ragged { n_steps.div_ceil(LENGTHS) * SLICE_LANES } else { 0 });
+        let n_cols = if is_narrow { n_steps.div_ceil(NARROW_COLS) } else { n_steps };
+        Self {
+            n_steps,
+            width,
+            lengths: is_ragged.then_some(lengths),
+            cols: &words[..n_cols * SLICE_LANES],
+            is_narrow,
+            base,
+            vals: &vals[..n_steps * width * SLICE_LANES],
+            x,
+        }
+    }
+}
+
 /// A type of stored values, with its loops.
 pub(crate) trait SimdValue: Value {
     /// Sum of products over entries `range`: one row or a piece of one.
@@ -150,4 +209,9 @@ pub(crate) trait SimdValue: Value {
     ///
     /// Panics unless the pieces have as many slots as there are sums. An `isa` this CPU lacks counts as `Scalar`.
     fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [Self::Accum]);
+
+    /// Sums of the lanes of a slice.
+    ///
+    /// Panics if a column is beyond x. An `isa` this CPU lacks counts as `Scalar`.
+    fn slice(isa: Isa, a: &Slice<'_, Self>) -> [Self::Accum; SLICE_LANES];
 }

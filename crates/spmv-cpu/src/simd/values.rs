@@ -8,7 +8,8 @@ use super::arrays::Arrays;
 use super::diagonals::diagonals;
 use super::isa::Isa;
 use super::loops::{dot, rows, slots};
-use super::operand::{Operand, Piece, SimdValue, Slots};
+use super::operand::{Operand, Piece, SLICE_LANES, SimdValue, Slice, Slots};
+use super::slices::scalar;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 
@@ -32,7 +33,7 @@ macro_rules! dispatch {
 }
 
 macro_rules! values {
-    ($($t:ty, $accum:ty, $wide:ident;)*) => {$(
+    ($($t:ty, $accum:ty, $wide:ident, $slice:ident;)*) => {$(
         impl SimdValue for $t {
             fn dot(isa: Isa, a: &Operand<'_, Self>, range: Range<usize>) -> $accum {
                 dispatch!(isa, $t, $wide, dot, a, range)
@@ -49,16 +50,41 @@ macro_rules! values {
             fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [$accum]) {
                 dispatch!(isa, $t, $wide, diagonals, pieces, sums)
             }
+
+            fn slice(isa: Isa, a: &Slice<'_, Self>) -> [$accum; SLICE_LANES] {
+                $slice(isa, a)
+            }
         }
     )*};
 }
 
 // f32 sums gain nothing from 512 bits: the loads of x set the pace.
 values! {
-    f16, f32, avx2;
-    bf16, f32, avx2;
-    f32, f32, avx2;
-    f64, f64, avx512;
+    f16, f32, avx2, scalar;
+    bf16, f32, avx2, scalar;
+    f32, f32, avx2, gathered;
+    f64, f64, avx512, gathered;
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use scalar as gathered;
+
+/// Sums of the lanes, with gathers where the CPU has them.
+#[cfg(target_arch = "x86_64")]
+fn gathered<T: SimdValue>(isa: Isa, a: &Slice<'_, T>) -> [T::Accum; SLICE_LANES]
+where
+    x86::Avx512: super::slices::Gather<T>,
+    x86::Avx2: super::slices::Gather<T>,
+{
+    // Indices of gathers have a sign.
+    let fits = (1..=i32::MAX as usize).contains(&a.x.len()) && (1..=4).contains(&a.width);
+    match isa {
+        // SAFETY: `runs_here` found the features, and x and runs are no longer than may be.
+        Isa::Avx512 if fits && isa.runs_here() => unsafe { super::x86_gathers::avx512(a) },
+        // SAFETY: as above.
+        Isa::Avx2 if fits && isa.runs_here() => unsafe { super::x86_gathers::avx2(a) },
+        _ => scalar(isa, a),
+    }
 }
 
 /// Loads of values that are narrower than their sums; the others are `Lanes` already.

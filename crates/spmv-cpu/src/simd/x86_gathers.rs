@@ -1,0 +1,147 @@
+//! Gathers of x86-64, for slices.
+
+use std::arch::x86_64::*;
+
+use super::operand::{SLICE_LANES, SimdValue, Slice};
+use super::slices::{Gather, sums};
+use super::x86::{Avx2, Avx512, methods};
+
+/// [`sums`] with 512 bits.
+///
+/// # Safety
+///
+/// The CPU has the features; else as for [`sums`].
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt,avx512f,avx512vl")]
+pub(super) unsafe fn avx512<T: SimdValue>(a: &Slice<'_, T>) -> [T::Accum; SLICE_LANES]
+where
+    Avx512: Gather<T>,
+{
+    // SAFETY: the features are this function's; the rest by contract.
+    unsafe { sums::<T, Avx512>(a) }
+}
+
+/// [`sums`] with 256 bits.
+///
+/// # Safety
+///
+/// The CPU has the features; else as for [`sums`].
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt")]
+pub(super) unsafe fn avx2<T: SimdValue>(a: &Slice<'_, T>) -> [T::Accum; SLICE_LANES]
+where
+    Avx2: Gather<T>,
+{
+    // SAFETY: the features are this function's; the rest by contract.
+    unsafe { sums::<T, Avx2>(a) }
+}
+
+impl Gather<f32> for Avx512 {
+    const N: usize = 16;
+    type Sums = __m512;
+    type Words = __m512i;
+    type Mask = __mmask16;
+
+    methods! {
+        fn zero() -> __m512 { _mm512_setzero_ps() }
+        fn store(to: *mut f32, sums: __m512) -> () { _mm512_storeu_ps(to, sums) }
+        fn splat_word(word: u32) -> __m512i { _mm512_set1_epi32(word as i32) }
+        fn bits(from: *const u32, shift: u32, kept: __m512i) -> __m512i {
+            let words = _mm512_loadu_si512(from.cast());
+            _mm512_and_si512(_mm512_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
+        }
+        fn add(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi32(a, b) }
+        fn max(a: __m512i, b: __m512i) -> __m512i { _mm512_max_epu32(a, b) }
+        fn differ(a: __m512i, b: __m512i) -> __mmask16 { _mm512_cmpneq_epi32_mask(a, b) }
+        fn at_most(mask: __mmask16, a: __m512i, b: __m512i) -> __mmask16 { _mm512_mask_cmple_epu32_mask(mask, a, b) }
+        fn same(a: __mmask16, b: __mmask16) -> bool { _mm512_kxor(a, b) == 0 }
+        fn mul_add(mask: __mmask16, vals: *const f32, x: *const f32, cols: __m512i, sums: __m512) -> __m512 {
+            let x = _mm512_mask_i32gather_ps::<4>(_mm512_setzero_ps(), mask, cols, x);
+            _mm512_mask3_fmadd_ps(_mm512_loadu_ps(vals), x, sums, mask)
+        }
+    }
+}
+
+impl Gather<f64> for Avx512 {
+    const N: usize = 8;
+    type Sums = __m512d;
+    type Words = __m256i;
+    type Mask = __mmask8;
+
+    methods! {
+        fn zero() -> __m512d { _mm512_setzero_pd() }
+        fn store(to: *mut f64, sums: __m512d) -> () { _mm512_storeu_pd(to, sums) }
+        fn splat_word(word: u32) -> __m256i { _mm256_set1_epi32(word as i32) }
+        fn bits(from: *const u32, shift: u32, kept: __m256i) -> __m256i {
+            let words = _mm256_loadu_si256(from.cast());
+            _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
+        }
+        fn add(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi32(a, b) }
+        fn max(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epu32(a, b) }
+        fn differ(a: __m256i, b: __m256i) -> __mmask8 { _mm256_cmpneq_epi32_mask(a, b) }
+        fn at_most(mask: __mmask8, a: __m256i, b: __m256i) -> __mmask8 { _mm256_mask_cmple_epu32_mask(mask, a, b) }
+        fn same(a: __mmask8, b: __mmask8) -> bool { _mm512_kxor(a.into(), b.into()) == 0 }
+        fn mul_add(mask: __mmask8, vals: *const f64, x: *const f64, cols: __m256i, sums: __m512d) -> __m512d {
+            let x = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), mask, cols, x);
+            _mm512_mask3_fmadd_pd(_mm512_loadu_pd(vals), x, sums, mask)
+        }
+    }
+}
+
+impl Gather<f32> for Avx2 {
+    const N: usize = 8;
+    type Sums = __m256;
+    type Words = __m256i;
+    type Mask = __m256i;
+
+    methods! {
+        fn zero() -> __m256 { _mm256_setzero_ps() }
+        fn store(to: *mut f32, sums: __m256) -> () { _mm256_storeu_ps(to, sums) }
+        fn splat_word(word: u32) -> __m256i { _mm256_set1_epi32(word as i32) }
+        fn bits(from: *const u32, shift: u32, kept: __m256i) -> __m256i {
+            let words = _mm256_loadu_si256(from.cast());
+            _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
+        }
+        fn add(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi32(a, b) }
+        fn max(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epu32(a, b) }
+        fn differ(a: __m256i, b: __m256i) -> __m256i {
+            _mm256_andnot_si256(_mm256_cmpeq_epi32(a, b), _mm256_set1_epi32(-1))
+        }
+        fn at_most(mask: __m256i, a: __m256i, b: __m256i) -> __m256i {
+            _mm256_and_si256(mask, _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), b))
+        }
+        fn same(a: __m256i, b: __m256i) -> bool { _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, b)) == -1 }
+        fn mul_add(mask: __m256i, vals: *const f32, x: *const f32, cols: __m256i, sums: __m256) -> __m256 {
+            let mask = _mm256_castsi256_ps(mask);
+            let x = _mm256_mask_i32gather_ps::<4>(_mm256_setzero_ps(), x, cols, mask);
+            _mm256_blendv_ps(sums, _mm256_fmadd_ps(_mm256_loadu_ps(vals), x, sums), mask)
+        }
+    }
+}
+
+impl Gather<f64> for Avx2 {
+    const N: usize = 4;
+    type Sums = __m256d;
+    type Words = __m128i;
+    type Mask = __m128i;
+
+    methods! {
+        fn zero() -> __m256d { _mm256_setzero_pd() }
+        fn store(to: *mut f64, sums: __m256d) -> () { _mm256_storeu_pd(to, sums) }
+        fn splat_word(word: u32) -> __m128i { _mm_set1_epi32(word as i32) }
+        fn bits(from: *const u32, shift: u32, kept: __m128i) -> __m128i {
+            let words = _mm_loadu_si128(from.cast());
+            _mm_and_si128(_mm_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
+        }
+        fn add(a: __m128i, b: __m128i) -> __m128i { _mm_add_epi32(a, b) }
+        fn max(a: __m128i, b: __m128i) -> __m128i { _mm_max_epu32(a, b) }
+        fn differ(a: __m128i, b: __m128i) -> __m128i { _mm_andnot_si128(_mm_cmpeq_epi32(a, b), _mm_set1_epi32(-1)) }
+        fn at_most(mask: __m128i, a: __m128i, b: __m128i) -> __m128i {
+            _mm_and_si128(mask, _mm_cmpeq_epi32(_mm_max_epu32(a, b), b))
+        }
+        fn same(a: __m128i, b: __m128i) -> bool { _mm_movemask_epi8(_mm_cmpeq_epi32(a, b)) == 0xffff }
+        fn mul_add(mask: __m128i, vals: *const f64, x: *const f64, cols: __m128i, sums: __m256d) -> __m256d {
+            let mask = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(mask));
+            let x = _mm256_mask_i32gather_pd::<8>(_mm256_setzero_pd(), x, cols, mask);
+            _mm256_blendv_pd(sums, _mm256_fmadd_pd(_mm256_loadu_pd(vals), x, sums), mask)
+        }
+    }
+}
