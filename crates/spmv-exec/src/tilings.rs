@@ -15,7 +15,8 @@ const PARTS_PER_THREAD: u32 = 4;
 pub(crate) const RESIDENT_LANES: Bound<u64> = Bound { is: 56 * 32, by: SWEEP };
 /// Lanes that a compute unit should have work for where each has several loads on its way.
 const BUSY_LANES: Bound<u64> = Bound { is: 1024, by: BY_CLASS };
-/// Turns of a device with so many lanes from which two short ones are faster than one that is hardly begun.
+/// Rows over the lanes that a device keeps busy, from which a row gets two lanes: with one lane each, most of the device would wait for the
+/// last rows.
 const MORE_THAN_A_TURN: f64 = 1.3;
 /// Entries of a row that a lane of a bunch should have, where bunches may be small.
 const ENTRIES_PER_LANE: Bound<f64> = Bound { is: 5.5, by: TILINGS };
@@ -264,7 +265,7 @@ pub(crate) fn neighbours(table: &[Row], case: &Case<'_>, of: &Tiling, row_a_lane
 }
 
 impl B {
-    /// Groups of so many lanes, where they may have several bunches.
+    /// The same choice for groups of `lanes` lanes. A group that is one bunch stays one.
     fn with_lanes(self, lanes: u32) -> Self {
         match self {
             B::One => B::One,

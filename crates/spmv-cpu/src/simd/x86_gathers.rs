@@ -34,6 +34,21 @@ where
     unsafe { sums::<T, Avx2>(a) }
 }
 
+/// Words of eight lanes: those of `f64` in 512 bits and of `f32` in 256.
+macro_rules! eight_words {
+    () => {
+        methods! {
+            fn splat_word(word: u32) -> __m256i { _mm256_set1_epi32(word as i32) }
+            fn bits(from: *const u32, shift: u32, kept: __m256i) -> __m256i {
+                let words = _mm256_loadu_si256(from.cast());
+                _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
+            }
+            fn add(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi32(a, b) }
+            fn max(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epu32(a, b) }
+        }
+    };
+}
+
 impl Gather<f32> for Avx512 {
     const N: usize = 16;
     type Sums = __m512;
@@ -66,16 +81,11 @@ impl Gather<f64> for Avx512 {
     type Words = __m256i;
     type Mask = __mmask8;
 
+    eight_words! {}
+
     methods! {
         fn zero() -> __m512d { _mm512_setzero_pd() }
         fn store(to: *mut f64, sums: __m512d) -> () { _mm512_storeu_pd(to, sums) }
-        fn splat_word(word: u32) -> __m256i { _mm256_set1_epi32(word as i32) }
-        fn bits(from: *const u32, shift: u32, kept: __m256i) -> __m256i {
-            let words = _mm256_loadu_si256(from.cast());
-            _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
-        }
-        fn add(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi32(a, b) }
-        fn max(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epu32(a, b) }
         fn differ(a: __m256i, b: __m256i) -> __mmask8 { _mm256_cmpneq_epi32_mask(a, b) }
         fn at_most(mask: __mmask8, a: __m256i, b: __m256i) -> __mmask8 { _mm256_mask_cmple_epu32_mask(mask, a, b) }
         fn same(a: __mmask8, b: __mmask8) -> bool { _mm512_kxor(a.into(), b.into()) == 0 }
@@ -92,16 +102,11 @@ impl Gather<f32> for Avx2 {
     type Words = __m256i;
     type Mask = __m256i;
 
+    eight_words! {}
+
     methods! {
         fn zero() -> __m256 { _mm256_setzero_ps() }
         fn store(to: *mut f32, sums: __m256) -> () { _mm256_storeu_ps(to, sums) }
-        fn splat_word(word: u32) -> __m256i { _mm256_set1_epi32(word as i32) }
-        fn bits(from: *const u32, shift: u32, kept: __m256i) -> __m256i {
-            let words = _mm256_loadu_si256(from.cast());
-            _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
-        }
-        fn add(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi32(a, b) }
-        fn max(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epu32(a, b) }
         fn differ(a: __m256i, b: __m256i) -> __m256i {
             _mm256_andnot_si256(_mm256_cmpeq_epi32(a, b), _mm256_set1_epi32(-1))
         }
