@@ -4,9 +4,29 @@ use spmv_backend::arguments::CarryApply;
 use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Lanes, Memory};
 use spmv_core::{Tiling, Value};
 
+use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::part::Span;
+
+/// Scratch memory of a kernel whose groups sum pieces of rows: a sum for each piece, and a count of those that are done.
+#[derive(Debug)]
+pub(crate) struct Pieces<B: Backend> {
+    pub(crate) carries: B::Buffer,
+    /// Zero between launches.
+    pub(crate) arrivals: B::Buffer,
+    n: usize,
+}
+
+impl<B: Backend> Pieces<B> {
+    pub(crate) fn new<T: Value>(device: &Device<B>, n: usize) -> Result<Self> {
+        Ok(Self { carries: device.scratch::<T::Accum>(n)?, arrivals: device.scratch::<u32>(n)?, n })
+    }
+
+    pub(crate) fn reset(&mut self, backend: &B, stream: &B::Stream) -> Result<()> {
+        Ok(backend.zero(stream, &mut self.arrivals, self.n as u64 * size_of::<u32>() as u64)?)
+    }
+}
 
 /// The kernel that adds what another carries. One that talks over more lanes than run together leaves it the lanes
 /// that do.

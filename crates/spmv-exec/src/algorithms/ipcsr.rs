@@ -7,7 +7,7 @@ use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Memory};
 use spmv_core::tiling::RowBlocks;
 use spmv_core::{CsrView, MatrixStats, RowStats, Tiling, Value};
 
-use crate::carries;
+use crate::carries::{self, Pieces};
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
@@ -158,13 +158,11 @@ struct State<B: Backend> {
     n_blocks: u32,
 }
 
-/// With a sum, and a count of pieces that are done, for each block.
+/// With a piece for each block.
 #[derive(Debug)]
 struct Blocks<B: Backend> {
     state: Arc<State<B>>,
-    carries: B::Buffer,
-    /// Zero between launches.
-    arrivals: B::Buffer,
+    pieces: Pieces<B>,
 }
 
 impl Build for Ipcsr {
@@ -186,10 +184,8 @@ impl Build for Ipcsr {
 impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         let state = Arc::clone(self);
-        let n_blocks = state.n_blocks as usize;
-        let carries = device.scratch::<T::Accum>(n_blocks)?;
-        let arrivals = device.scratch::<u32>(n_blocks)?;
-        Ok(Box::new(Blocks { state, carries, arrivals }))
+        let pieces = Pieces::new::<T>(device, state.n_blocks as usize)?;
+        Ok(Box::new(Blocks { state, pieces }))
     }
 
     fn csr(&self) -> Option<&CsrArrays<B>> {
@@ -199,11 +195,11 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
 
 impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
     fn reset(&mut self, backend: &B, stream: &B::Stream) -> Result<()> {
-        Ok(backend.zero(stream, &mut self.arrivals, u64::from(self.state.n_blocks) * 4)?)
+        self.pieces.reset(backend, stream)
     }
 
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
-        let Self { state, carries, arrivals } = self;
+        let Self { state, pieces: Pieces { carries, arrivals, .. } } = self;
         let State { span, kernel, carry_apply, a, block_rows, block_entries, n_blocks } = &**state;
         let vals = a.vals.get();
         let args = Arguments {
@@ -230,7 +226,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
 
     #[cfg(test)]
     fn scratch(&mut self, name: &str) -> Option<&mut B::Buffer> {
-        (name == "arrivals").then_some(&mut self.arrivals)
+        (name == "arrivals").then_some(&mut self.pieces.arrivals)
     }
 }
 

@@ -9,7 +9,7 @@ use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
 
 use super::ipcsr::speculates;
-use crate::carries;
+use crate::carries::{self, Pieces};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::launch::{Compiled, Run, scalar};
@@ -179,13 +179,11 @@ struct State<B: Backend> {
     vals: Values<B>,
 }
 
-/// With a sum, and a count of slices that are done, for each slice that has a part of a row.
+/// With a piece for each slice that has a part of a row.
 #[derive(Debug)]
 struct Parts<B: Backend> {
     state: Arc<State<B>>,
-    carries: B::Buffer,
-    /// Zero between launches.
-    arrivals: B::Buffer,
+    pieces: Pieces<B>,
 }
 
 /// Slots that the host makes at a time: it need not find memory for all of a large layout, and pages that are new to a process cost more
@@ -263,9 +261,8 @@ fn filled<B: Backend, V: Value>(
 
 impl<B: Backend, V: Value> Layout<B, V> for Arc<State<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, V>>> {
-        let (state, n) = (Arc::clone(self), self.n_parts.max(1) as usize);
-        let (carries, arrivals) = (device.scratch::<V::Accum>(n)?, device.scratch::<u32>(n)?);
-        Ok(Box::new(Parts { state, carries, arrivals }))
+        let pieces = Pieces::new::<V>(device, self.n_parts.max(1) as usize)?;
+        Ok(Box::new(Parts { state: Arc::clone(self), pieces }))
     }
 
     fn values(&self) -> [Option<&Values<B>>; 2] {
@@ -275,11 +272,11 @@ impl<B: Backend, V: Value> Layout<B, V> for Arc<State<B>> {
 
 impl<B: Backend, V: Value> Runner<B, V> for Parts<B> {
     fn reset(&mut self, backend: &B, stream: &B::Stream) -> Result<()> {
-        Ok(backend.zero(stream, &mut self.arrivals, u64::from(self.state.n_parts.max(1)) * 4)?)
+        self.pieces.reset(backend, stream)
     }
 
     fn stage1(&self, run: &Run<'_, B, V>) -> Result<()> {
-        let Self { state, carries, arrivals } = self;
+        let Self { state, pieces: Pieces { carries, arrivals, .. } } = self;
         let State { span, kernel, carry_apply, perm, slices, words, vals, .. } = &**state;
         let tiling = &kernel.spec.tiling;
         let groups = Tiling::n_row_groups(&tiling.slices(0, state.n_slices), state.n_slices);
@@ -312,7 +309,7 @@ impl<B: Backend, V: Value> Runner<B, V> for Parts<B> {
 
     #[cfg(test)]
     fn scratch(&mut self, name: &str) -> Option<&mut B::Buffer> {
-        (name == "arrivals").then_some(&mut self.arrivals)
+        (name == "arrivals").then_some(&mut self.pieces.arrivals)
     }
 }
 
