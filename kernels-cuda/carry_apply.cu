@@ -4,8 +4,7 @@
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
 KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alpha,
-                   const uint *__restrict__ bunch_rows, const accum_t *__restrict__ carries,
-                   accum_t *__restrict__ y)
+                   const uint *__restrict__ bunch_rows, const accum_t *carries, accum_t *y)
 {
     const uint lane = lane_id<LANES>();
     // STEP 1
@@ -13,6 +12,7 @@ KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alpha,
     const uint bunch = blockIdx.x * bunches<LANES>() + bunch_id<LANES>();
     const uint row = bunch < n_bunches ? bunch_rows[bunch + 1] : n_rows;
     const bool adds = row < n_rows && (bunch == 0 || bunch_rows[bunch] != row);
+    after_others();
     accum_t sum = 0;
     if (adds)
     {

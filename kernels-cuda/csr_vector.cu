@@ -13,7 +13,7 @@
 KERNEL_OF(512, 2) csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
                              const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
                              const value_t *__restrict__ vals, const value_t *__restrict__ x,
-                             accum_t *__restrict__ y)
+                             accum_t *y)
 {
     const uint lane = lane_id<LANES>();
     // Entries in chunks that the arrays hold all of.
@@ -43,12 +43,13 @@ KERNEL_OF(512, 2) csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alp
                     for (uint i = 0; i < AHEAD; i++)
                         if (e + i * NEXT == whole) chunk[i] = load_last_chunk(cols, vals, whole, stop);
                 }
+                after_others();
                 value_t of_x[AHEAD][CHUNK] = {};
 #pragma unroll
                 for (uint i = 0; i < AHEAD; i++)
 #pragma unroll
                     for (uint k = 0; k < CHUNK; k++)
-                        if (e + i * NEXT + k - start < n_own) of_x[i][k] = load_narrow(x, chunk[i].cols[k]);
+                        if (e + i * NEXT + k - start < n_own) of_x[i][k] = load_written(x + chunk[i].cols[k]);
 #pragma unroll
                 for (uint i = 0; i < AHEAD; i++)
 #pragma unroll
@@ -60,6 +61,8 @@ KERNEL_OF(512, 2) csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alp
                     }
             }
         }
+        // A row without entries has not waited.
+        after_others();
         // STEP 3
         sum = lane_sum<LANES>(sum);
         // STEP 4

@@ -6,8 +6,9 @@
 
 KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
            const uint *__restrict__ diags, const value_t *__restrict__ vals, const value_t *__restrict__ x,
-           accum_t *__restrict__ y)
+           accum_t *y)
 {
+    after_others();
     // STEP 1
     uint row = blockIdx.x * blockDim.x * tiles + threadIdx.x;
     for (uint s = 0; s < tiles && row < n_rows; s++, row += blockDim.x)
@@ -21,7 +22,7 @@ KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, ac
             const uint col = row + load_index(diags, 2 * d);
             const uint slot = row + load_index(diags, 2 * d + 1);
             const accum_t val = col < n_cols ? load_value(vals, slot) : 0;
-            const accum_t other = col < n_cols ? load_value(x, col) : 0;
+            const accum_t other = col < n_cols ? load_vector(x, col) : 0;
             if (val != 0) sum += val * other;
         }
         // STEP 3

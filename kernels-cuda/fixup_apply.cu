@@ -5,8 +5,8 @@
 //         to empty rows; 4 add the carries of each row; 5 reset the next run's counter
 
 KERNEL fixup_apply(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn, const uint *__restrict__ row_ptr,
-                   const uint *__restrict__ tile_rows, const accum_t *__restrict__ sync_sums, uint *dirty_count,
-                   const uint *__restrict__ speculator, accum_t *y)
+                   const uint *__restrict__ tile_rows, const accum_t *sync_sums, uint *dirty_count,
+                   const uint *speculator, accum_t *y)
 {
     accum_t *sums = (accum_t *)local_memory + bunch_id<LANES>() * TILE;
     const uint lane = lane_id<LANES>();
@@ -14,6 +14,7 @@ KERNEL fixup_apply(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn, 
     const uint n_tiles = (nnz + TILE - 1) / TILE;
     const uint n_bunches = (n_tiles + tiles - 1) / tiles;
 
+    after_others();
     // STEP 1
     const uint n_dirty = least(dirty_count[turn], n_tiles);
     for (uint i = bunch; i < n_dirty; i += gridDim.x * bunches<LANES>())

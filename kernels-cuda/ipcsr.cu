@@ -30,7 +30,7 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
              const uint *__restrict__ row_ptr, const uint *__restrict__ block_rows,
              const uint *__restrict__ block_entries, const uint *__restrict__ cols,
              const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *carries, uint *arrivals,
-             accum_t *__restrict__ y)
+             accum_t *y)
 {
     accum_t *products = (accum_t *)local_memory;
     accum_t *sums = products + TILE + TILE / 32;
@@ -59,9 +59,12 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
             col[i] = load_index(cols + start, at);
             product[i] = load_value(vals + start, at);
         }
+        after_others();
 #pragma unroll
-        for (uint i = 0; i < WIDTH; i++) product[i] *= load_value(x, col[i]);
+        for (uint i = 0; i < WIDTH; i++) product[i] *= load_vector(x, col[i]);
     }
+    // A block without entries has not waited.
+    after_others();
     accum_t *out = y + row_base + first_row;
     // STEP 3
     if (n_own <= 1)

@@ -78,6 +78,33 @@ template <class V> DEVICE V stream(const V *p) { return __ldg(p); }
 template <class V> DEVICE V stream(const V *p, policy_t) { return __ldg(p); }
 #endif
 
+// A launch may start while the one before it on the stream still runs (programmatic dependent launch), if its kernel
+// says `after_others`. Until then it reads nothing that launches write. Afterwards it reads that by pointers without
+// __restrict__, or by `load_vector`: what is const and __restrict__ the compiler takes for constant as long as the kernel
+// runs, and may read before. The launch after it may start from there on too, but no earlier: groups of a
+// third launch on the device would go wherever the first one's ended, and some multiprocessors had more than others.
+#if __CUDA_ARCH__ >= 900
+DEVICE void after_others()
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+#define LOAD_VECTOR(type, letter, bits)                                                                       \
+    DEVICE type load_written(const type *p)                                                                   \
+    {                                                                                                         \
+        type r;                                                                                               \
+        asm volatile("ld.global." bits " %0, [%1];" : letter(r) : "l"(p));                                    \
+        return r;                                                                                             \
+    }
+LOAD_VECTOR(ushort, "=h", "u16")
+LOAD_VECTOR(float, "=f", "f32")
+LOAD_VECTOR(double, "=d", "f64")
+#else
+DEVICE void after_others() {}
+template <class V> DEVICE V load_written(const V *p) { return __ldg(p); }
+#endif
+DEVICE accum_t load_vector(const value_t *p, uint i) { return widen(load_written(p + i)); }
+
 // Elements of the matrix, and of x.
 DEVICE uint stream_index(const uint *p, uint i) { return stream(p + i); }
 DEVICE accum_t stream_value(const value_t *p, uint i) { return widen(stream(p + i)); }
@@ -85,7 +112,6 @@ DEVICE uint stream_index(const uint *p, uint i, policy_t policy) { return stream
 DEVICE accum_t stream_value(const value_t *p, uint i, policy_t policy) { return widen(stream(p + i, policy)); }
 DEVICE uint load_index(const uint *p, uint i) { return __ldg(p + i); }
 DEVICE accum_t load_value(const value_t *p, uint i) { return widen(__ldg(p + i)); }
-DEVICE value_t load_narrow(const value_t *p, uint i) { return __ldg(p + i); }
 
 // Entries that follow each other, as one lane loads them: columns in 16 bytes, values in 8 to 32. Values are widened when
 // they are used, so that no load waits for another's value.

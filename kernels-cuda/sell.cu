@@ -54,6 +54,7 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
             for (uint j = 0; j < WIDTH; j++)
                 val[i][j] = step < n_steps ? stream_value(vals, (step * WIDTH + j) * SLICE_LANES, policy) : 0;
         }
+        if (first == 0) after_others();
         accum_t of_x[AHEAD][WIDTH];
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
@@ -62,7 +63,7 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
             const bool is_there = col[i] != (IS_NARROW ? NARROW_NONE : NONE);
 #pragma unroll
             for (uint j = 0; j < WIDTH; j++)
-                of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_value(x, col[i] + j) : 0;
+                of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_vector(x, col[i] + j) : 0;
         }
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
@@ -76,7 +77,7 @@ KERNEL_OF(512, 2)
 sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps,
      accum_t alpha, accum_t beta, const uint *__restrict__ perm, const uint *__restrict__ slices, const uint *__restrict__ words,
      const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *carries, uint *arrivals,
-     accum_t *__restrict__ y)
+     accum_t *y)
 {
     // STEP 1
     // A warp takes a slice at a time.
@@ -93,6 +94,8 @@ sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint so
         if (sorted) row = load_index(perm, row);
         accum_t sum = numbers.w & NARROW ? sum_of_runs<LANES, WIDTH, true>(numbers, at, words, vals, x, policy)
                                          : sum_of_runs<LANES, WIDTH, false>(numbers, at, words, vals, x, policy);
+        // A slice without steps has not waited.
+        after_others();
         // STEP 3
         sum = lane_sum<LANES>(sum);
         if (slice < n_long) sum = wider_sum<LANES>(sum, n_lanes);

@@ -29,7 +29,7 @@ DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, const ui
             val[i] = stream_value(vals + first, i * LANES);
         }
 #pragma unroll
-        for (uint i = 0; i < WIDTH; i++) products[i] = val[i] * load_value(x, col[i]);
+        for (uint i = 0; i < WIDTH; i++) products[i] = val[i] * load_vector(x, col[i]);
         return;
     }
 #pragma unroll
@@ -39,7 +39,7 @@ DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, const ui
         products[i] = 0;
         if (has)
             products[i] = stream_value(vals + first, i * LANES) *
-                          load_value(x, stream_index(cols + first, i * LANES));
+                          load_vector(x, stream_index(cols + first, i * LANES));
     }
 }
 
@@ -47,9 +47,8 @@ DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, const ui
 KERNEL_UP_TO((WIDTH * sizeof(accum_t) >= 128 ? 11 * WARP_LANES : 512)) spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn,
                    const uint *__restrict__ row_ptr, const uint *__restrict__ tile_rows,
                    const uint *__restrict__ cols, const value_t *__restrict__ vals,
-                   const value_t *__restrict__ x, accum_t *__restrict__ y, uint *__restrict__ sync_rows,
-                   accum_t *__restrict__ sync_sums, uint *__restrict__ dirty_count,
-                   uint *__restrict__ speculator)
+                   const value_t *__restrict__ x, accum_t *y, uint *sync_rows, accum_t *sync_sums,
+                   uint *dirty_count, uint *speculator)
 {
     accum_t *group_sums = (accum_t *)local_memory;
     uint *group_starts = (uint *)(group_sums + bunches<LANES>() * (TILE + LANES));
@@ -65,6 +64,7 @@ KERNEL_UP_TO((WIDTH * sizeof(accum_t) >= 128 ? 11 * WARP_LANES : 512)) spec_segs
     const uint stop_tile = least(first_tile + tiles, n_tiles);
     const uint bunch_row = tile_rows[first_tile];
     uint stop_row = bunch_row;
+    after_others();
     // Rows before the first entry, and the row that the first synchronizer adds to: all lanes share the work.
     for (uint r = blockIdx.x * blockDim.x + threadIdx.x; r <= tile_rows[0]; r += gridDim.x * blockDim.x)
         y[row_base + r] = 0;

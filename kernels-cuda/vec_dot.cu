@@ -4,9 +4,9 @@
 // steps:  1 a group takes `chunk` entries; 2 sum the products of x and z, or find the greatest absolute value of x; 3 join
 //         what the lanes have by halves; 4 store what the group has
 
-KERNEL vec_dot(uint n, uint chunk, uint op, const accum_t *__restrict__ x, const accum_t *__restrict__ z,
-           accum_t *__restrict__ partials)
+KERNEL vec_dot(uint n, uint chunk, uint op, const accum_t *x, const accum_t *z, accum_t *partials)
 {
+    after_others();
     // STEP 1
     const uint start = blockIdx.x * chunk;
     const uint stop = n - start < chunk ? n : start + chunk;

@@ -4,8 +4,9 @@
 // steps:  1 a lane takes each partial result that many lanes further; 2 add them, or take the greatest; 3 join what the lanes
 //         have by halves; 4 store the scalar
 
-KERNEL vec_reduce(uint n, uint op, uint at, const accum_t *__restrict__ partials, accum_t *__restrict__ scalars)
+KERNEL vec_reduce(uint n, uint op, uint at, const accum_t *partials, accum_t *scalars)
 {
+    after_others();
     // STEP 1
     accum_t own = 0;
     for (uint i = threadIdx.x; i < n; i += blockDim.x)

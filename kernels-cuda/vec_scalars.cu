@@ -16,6 +16,7 @@
 
 KERNEL vec_scalars(uint n_steps, const uint *__restrict__ program, accum_t *scalars)
 {
+    after_others();
     // STEP 1
     if (threadIdx.x != 0) return;
     for (uint i = 0; i < 4 * n_steps; i += 4)

@@ -3,9 +3,9 @@
 // built:  T=32
 // steps:  1 a group takes `chunk` entries; 2 y[at[i]] <- y[at[i]] + x[i]
 
-KERNEL vec_scatter_add(uint n, uint chunk, const uint *__restrict__ at, const accum_t *__restrict__ x,
-                       accum_t *__restrict__ y)
+KERNEL vec_scatter_add(uint n, uint chunk, const uint *__restrict__ at, const accum_t *x, accum_t *y)
 {
+    after_others();
     // STEP 1
     const uint start = blockIdx.x * chunk;
     const uint stop = n - start < chunk ? n : start + chunk;

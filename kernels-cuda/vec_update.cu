@@ -12,29 +12,47 @@
 #define DOTS_Y 1
 #define DOTS_Z 2
 
+// Entries of a lane that are read before the first is written.
+#define AHEAD 4
+
 KERNEL vec_update(uint n, uint chunk, uint source, uint dots, accum_t alpha, uint alpha_num, uint alpha_den, accum_t beta,
-              uint beta_num, uint beta_den, const accum_t *__restrict__ scalars, const accum_t *__restrict__ d,
-              const accum_t *__restrict__ x, const accum_t *__restrict__ z, accum_t *__restrict__ y,
-              accum_t *__restrict__ partials)
+              uint beta_num, uint beta_den, const accum_t *scalars, const accum_t *d, const accum_t *x,
+              const accum_t *z, accum_t *y, accum_t *partials)
 {
+    after_others();
     const accum_t a = factor(alpha, scalars[alpha_num], scalars[alpha_den]);
     const accum_t b = factor(beta, scalars[beta_num], scalars[beta_den]);
     // STEP 1
     const uint start = blockIdx.x * chunk;
     const uint stop = n - start < chunk ? n : start + chunk;
     accum_t sum = 0;
-#pragma unroll 4
-    for (uint i = start + threadIdx.x; i < stop; i += blockDim.x)
+    for (uint first = start + threadIdx.x; first < stop; first += AHEAD * blockDim.x)
     {
         // STEP 2
-        accum_t u = 1;
-        if (source != SOURCE_ONE && a != 0) u = source == SOURCE_WEIGHTED ? d[i] * x[i] : x[i];
-        const accum_t old = b == 0 ? 0 : b * y[i];
-        const accum_t now = a == 0 ? old : a * u + old;
-        y[i] = now;
-        // STEP 3
-        if (dots == DOTS_Y) sum += now * now;
-        if (dots == DOTS_Z) sum += now * z[i];
+        accum_t u[AHEAD];
+        accum_t old[AHEAD];
+        accum_t with[AHEAD];
+#pragma unroll
+        for (uint k = 0; k < AHEAD; k++)
+        {
+            const uint i = first + k * blockDim.x;
+            const bool is_there = i < stop;
+            u[k] = 1;
+            if (is_there && source != SOURCE_ONE && a != 0) u[k] = source == SOURCE_WEIGHTED ? d[i] * x[i] : x[i];
+            old[k] = is_there && b != 0 ? b * y[i] : 0;
+            with[k] = is_there && dots == DOTS_Z ? z[i] : 0;
+        }
+#pragma unroll
+        for (uint k = 0; k < AHEAD; k++)
+        {
+            const uint i = first + k * blockDim.x;
+            if (i >= stop) break;
+            const accum_t now = a == 0 ? old[k] : a * u[k] + old[k];
+            y[i] = now;
+            // STEP 3
+            if (dots == DOTS_Y) sum += now * now;
+            if (dots == DOTS_Z) sum += now * with[k];
+        }
     }
     if (dots == 0) return;
     // STEP 4

@@ -63,7 +63,7 @@ impl Cuda {
         let shared = Shared::new(found.device, &found.info.name, memory, concurrent, callers)?;
         let oldest = spmv_kernels_cuda::TARGETS[0].compute;
         let compute = if options.mask.baseline { oldest } else { found.info.compute };
-        let modules = Modules::new(shared, compute, found.driver, options.kernels.clone());
+        let modules = Modules::new(shared, compute, found.driver, options);
         Ok(Self { caps, modules })
     }
 
@@ -354,8 +354,9 @@ impl Backend for Cuda {
                 Arg::Memory(Argument::Host(_)) => panic!("host memory, which `caps` deny"),
             };
         }
-        let Kernel { function, label, group_lanes, local_bytes, .. } = *kernel;
-        let command = Command::Launch { function, label, groups, group_lanes, local_bytes, args: values };
+        let Kernel { function, label, group_lanes, local_bytes, is_early, .. } = *kernel;
+        let command =
+            Command::Launch { function, label, groups, group_lanes, local_bytes, is_early, args: values };
         // SAFETY: the caller's promise: `args` follow the kernel's parameter table.
         unsafe { self.give(stream, &command, &buffers) }
     }

@@ -49,6 +49,32 @@ macro_rules! handles {
 
 handles! { CUcontext CUstream CUevent CUmodule CUfunction CUgraph CUgraphExec }
 
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub(crate) struct LaunchConfig {
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) local_bytes: c_uint,
+    pub(crate) stream: CUstream,
+    pub(crate) attributes: *const LaunchAttribute,
+    pub(crate) n_attributes: c_uint,
+}
+
+/// `CUlaunchAttribute`, of those whose value begins with an integer.
+#[repr(C, align(8))]
+pub(crate) struct LaunchAttribute {
+    id: c_int,
+    _pad: c_int,
+    value: c_int,
+    _rest: [c_int; 15],
+}
+
+impl LaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, allowed: the launch may start before those before it on the stream are
+    /// done.
+    pub(crate) const EARLY: Self = Self { id: 6, _pad: 0, value: 1, _rest: [0; 15] };
+}
+
 /// Page-locked host memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
@@ -324,6 +350,10 @@ functions! {
     fn cuLaunchKernel(
         function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
         block_z: c_uint, local_bytes: c_uint, stream: CUstream, params: *mut *mut c_void, extra: *mut *mut c_void,
+    );
+
+    fn cuLaunchKernelEx(
+        config: *const LaunchConfig, function: CUfunction, params: *mut *mut c_void, extra: *mut *mut c_void,
     );
 
     fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_int);

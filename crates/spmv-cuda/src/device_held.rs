@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use spmv_backend::MAX_PARAMS;
 
-use crate::device_driver::{self as sys, Answer, CUdeviceptr, CUfunction, CUstream};
+use crate::device_driver::{
+    self as sys, Answer, CUdeviceptr, CUfunction, CUstream, LaunchAttribute, LaunchConfig,
+};
 use crate::device_memory::Buffer;
 use crate::device_owned::Owned;
 use crate::error::During;
@@ -21,6 +23,8 @@ pub(crate) enum Command {
         groups: u32,
         group_lanes: u32,
         local_bytes: u32,
+        /// Whether it may start while what is before it on the stream still runs.
+        is_early: bool,
         /// Each in eight bytes of its own, of which the driver reads as many as the parameter has.
         args: [u64; MAX_PARAMS],
     },
@@ -43,26 +47,35 @@ impl Command {
     /// `Backend::launch` asks for holds.
     pub(crate) unsafe fn start(&self, stream: CUstream) -> Answer {
         match self {
-            Self::Launch { function, label: _, groups, group_lanes, local_bytes, args } => {
+            Self::Launch { function, label: _, groups, group_lanes, local_bytes, is_early, args } => {
                 let mut params = args.each_ref().map(|arg| ptr::from_ref(arg).cast_mut().cast::<c_void>());
-                // SAFETY: every parameter of the kernel has 4 or 8 bytes, the lower ones of an argument (devices and their hosts are
-                // little-endian); the driver copies as many as there are and writes none. The group and its local memory are as
-                // large as the kernel was made for.
-                unsafe {
-                    sys::cuLaunchKernel(
-                        *function,
-                        *groups,
-                        1,
-                        1,
-                        *group_lanes,
-                        1,
-                        1,
-                        *local_bytes,
-                        stream,
-                        params.as_mut_ptr(),
-                        ptr::null_mut(),
-                    )
+                let (params, extra) = (params.as_mut_ptr(), ptr::null_mut());
+                let (grid, block, local_bytes) = ([*groups, 1, 1], [*group_lanes, 1, 1], *local_bytes);
+                if !is_early {
+                    let ([x, y, z], [of_x, of_y, of_z]) = (grid, block);
+                    // SAFETY: every parameter of the kernel has 4 or 8 bytes, the lower ones of an argument (devices and their hosts
+                    // are little-endian); the driver copies as many as there are and writes none. The group and its local memory are
+                    // as large as the kernel was made for.
+                    return unsafe {
+                        sys::cuLaunchKernel(
+                            *function,
+                            x,
+                            y,
+                            z,
+                            of_x,
+                            of_y,
+                            of_z,
+                            local_bytes,
+                            stream,
+                            params,
+                            extra,
+                        )
+                    };
                 }
+                let (attributes, n_attributes) = (ptr::from_ref(&LaunchAttribute::EARLY), 1);
+                let config = LaunchConfig { grid, block, local_bytes, stream, attributes, n_attributes };
+                // SAFETY: as above. The kernel waits for what is before it (`Kernel::waits`).
+                unsafe { sys::cuLaunchKernelEx(&config, *function, params, extra) }
             }
             // SAFETY: the range lies in memory that lives (contract), which freeing keeps until the device's work is done.
             Self::Zero { start, bytes } => unsafe { sys::cuMemsetD8Async(*start, 0, *bytes, stream) },

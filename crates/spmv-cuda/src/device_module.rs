@@ -12,11 +12,18 @@ use spmv_core::Dtype;
 use crate::device_driver::{self as sys, CUfunction, CUmodule, Code, Refusal};
 use crate::device_owned::{Owned, Shared};
 use crate::error::During;
+use crate::options::Options;
 
 /// Bytes of the driver's compiler messages that are kept.
 const LOG_BYTES: usize = 4096;
 
 type Module = Arc<Owned<CUmodule>>;
+
+/// What a kernel says that may start while others before it still run: it waits for these by itself.
+const WAITS: &str = "griddepcontrol.wait";
+
+/// Drivers from CUDA 12.3 on start kernels early in graphs too.
+const STARTS_EARLY: (i32, i32) = (12, 3);
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -26,6 +33,8 @@ pub struct Kernel {
     pub(crate) function: CUfunction,
     pub(crate) group_lanes: u32,
     pub(crate) local_bytes: u32,
+    /// Whether it may start while what is before it on the stream still runs.
+    pub(crate) is_early: bool,
     /// The function is part of it.
     module: Module,
 }
@@ -45,17 +54,23 @@ pub(crate) struct Modules {
     /// Version of CUDA that the driver speaks.
     pub(crate) driver: (i32, i32),
     pub(crate) kernels: Option<PathBuf>,
-    loaded: Mutex<HashMap<(KernelId, Dtype), Module>>,
+    /// Whether no kernel starts early.
+    pub(crate) in_turn: bool,
+    loaded: Mutex<HashMap<(KernelId, Dtype), Loaded>>,
 }
+
+/// A module, and whether its kernels may start early.
+type Loaded = (Module, bool);
 
 impl Modules {
     pub(crate) fn new(
         shared: Arc<Shared>,
         compute: (u32, u32),
         driver: (i32, i32),
-        kernels: Option<PathBuf>,
+        options: &Options,
     ) -> Self {
-        Self { shared, compute, driver, kernels, loaded: Mutex::default() }
+        let in_turn = options.mask.in_turn || driver < STARTS_EARLY;
+        Self { shared, compute, driver, kernels: options.kernels.clone(), in_turn, loaded: Mutex::default() }
     }
 
     /// The kernel of a spec.
@@ -65,7 +80,7 @@ impl Modules {
             return Err(self.does_not_compile(spec, "no such tiling was built".into()));
         };
         let _current = self.shared.enter()?;
-        let module = self.module(spec)?;
+        let (module, is_early) = self.module(spec)?;
         let name = CString::new(entry).expect("names of entries are identifiers");
         let mut function = CUfunction::NULL;
         // SAFETY: the module lives; writes a handle that is good as long as it does.
@@ -88,23 +103,25 @@ impl Modules {
             function,
             group_lanes: lanes,
             local_bytes: u32::try_from(spec.local_bytes()).expect("checked by `plan`"),
+            is_early,
             module,
         })
     }
 
-    fn module(&self, spec: &KernelSpec) -> Result<Module> {
+    fn module(&self, spec: &KernelSpec) -> Result<Loaded> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (spec.id, spec.types.value);
-        if let Some(module) = loaded.get(&key) {
-            return Ok(Arc::clone(module));
+        if let Some(found) = loaded.get(&key) {
+            return Ok(found.clone());
         }
-        let module = Arc::new(self.load(spec)?);
-        loaded.insert(key, Arc::clone(&module));
-        Ok(module)
+        let ptx = self.ptx(spec)?;
+        let is_early = !self.in_turn && ptx.contains(WAITS);
+        let found = (Arc::new(self.load(spec, ptx)?), is_early);
+        loaded.insert(key, found.clone());
+        Ok(found)
     }
 
-    fn load(&self, spec: &KernelSpec) -> Result<Owned<CUmodule>> {
-        let ptx = self.ptx(spec)?;
+    fn load(&self, spec: &KernelSpec, ptx: String) -> Result<Owned<CUmodule>> {
         let version = ptx.lines().find_map(|line| line.strip_prefix(".version ")).unwrap_or("?").to_owned();
         let text = CString::new(ptx).map_err(|e| self.does_not_compile(spec, e.to_string()))?;
         let mut log = vec![0u8; LOG_BYTES];

@@ -63,14 +63,15 @@ pub struct Options {
 
 impl Options {
     /// The options that `SPMV_CUDA_DEVICE`, `SPMV_CUDA_MEMORY` and `SPMV_CUDA_KERNELS` give; the defaults where they
-    /// are unset or empty.
+    /// are unset or empty. `SPMV_CUDA_IN_TURN`, whatever it is set to, is [`Mask::in_turn`].
     ///
     /// # Errors
     /// [`Error::Unavailable`](spmv_backend::Error::Unavailable) for an unknown kind of memory.
     pub fn from_env() -> spmv_backend::Result<Self> {
         let memory = env::parsed("cuda", "SPMV_CUDA_MEMORY")?;
         let kernels = env::set("SPMV_CUDA_KERNELS").map(PathBuf::from);
-        Ok(Self { device: env::set("SPMV_CUDA_DEVICE"), memory, kernels, ..Self::default() })
+        let mask = Mask { in_turn: env::set("SPMV_CUDA_IN_TURN").is_some(), ..Mask::default() };
+        Ok(Self { device: env::set("SPMV_CUDA_DEVICE"), memory, kernels, mask })
     }
 }
 
@@ -87,6 +88,8 @@ pub struct Mask {
     pub no_concurrent_access: bool,
     /// The PTX for any device instead of the device's own.
     pub baseline: bool,
+    /// No kernel starts while the one before it on its stream still runs (programmatic dependent launch, compute capability 9.0).
+    pub in_turn: bool,
     /// Largest buffer, in bytes; larger matrices are split.
     pub max_buffer_bytes: Option<u64>,
 }

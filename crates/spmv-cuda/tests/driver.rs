@@ -106,10 +106,10 @@ fn verbs_call_the_driver_once_and_push_no_context_twice() -> Outcome {
     let folder = tempfile::tempdir()?;
     let library = fake(folder.path(), &["--cfg", "working"])?;
     let verbs: [(&str, &[&str]); 7] = [
-        ("enqueue", &["cuLaunchKernel"]),
+        ("enqueue", &["cuLaunchKernelEx"]),
         ("wait", &["cuStreamSynchronize"]),
-        ("apply", &["cuLaunchKernel", "cuStreamSynchronize"]),
-        ("queue", &["cuLaunchKernel"]),
+        ("apply", &["cuLaunchKernelEx", "cuStreamSynchronize"]),
+        ("queue", &["cuLaunchKernelEx"]),
         ("mark", &["cuEventRecord"]),
         ("after", &["cuStreamWaitEvent"]),
         ("copy", &["cuMemcpyPeerAsync"]),

@@ -55,6 +55,7 @@ accepted! {
         *mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void,
         *mut *mut c_void
     );
+    cuLaunchKernelEx(*const c_void, *mut c_void, *mut *mut c_void, *mut *mut c_void);
     cuMemsetD8Async(u64, u8, usize, *mut c_void);
     cuMemcpyHtoDAsync_v2(u64, *const c_void, usize, *mut c_void);
     cuMemcpyDtoHAsync_v2(*mut c_void, u64, usize, *mut c_void);
