@@ -1,7 +1,7 @@
 // What the kernels of this folder share, and the only file that names builtins. `spmv-wgpu` puts it before each kernel,
 // between the scalars `p` and the buffers that the parameter table gives it. `#if` keeps lines for a define of the spec
-// or a parameter of the kernel, `#each i N` repeats lines for i = 0 .. N-1 with `$i` replaced, and `$STEM` is the
-// kernel's name. Defines:
+// or a parameter of the kernel, `#each i N` repeats lines for i = 0 .. N-1 with `$i` replaced (N may be a quotient, A/B, of
+// which at least one is taken), and `$STEM` is the kernel's name. Defines:
 //   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64
 //   LANES_SUBGROUP or LANES_WORKGROUP
 //   LANES, WIDTH, BUNCHES: T, W and B of the tiling

@@ -80,52 +80,63 @@ fn declarations(spec: &KernelSpec) -> String {
     text
 }
 
+/// A directive whose `#end` is still to come.
+enum Open {
+    /// Whether lines are kept.
+    If(bool),
+    /// What is to be repeated: the variable, how often, the lines.
+    Each(String, u32, String),
+}
+
 /// A source with its directives carried out: `#if NAME`, `#else`, `#each i N`, `#end`, and `$NAME`.
 fn expanded(source: &str, spec: &KernelSpec) -> Result<String> {
     let defines = spec.defines();
     let value_of = |name: &str| defines.iter().find(|(define, _)| *define == name).map(|(_, value)| *value);
     let takes = |name: &str| spec.id.takes(name);
+    let number = |word: &str| word.parse().ok().or_else(|| value_of(word));
+    // A quotient is at least one.
+    let count = |word: &str| match word.split_once('/') {
+        Some((of, by)) => Some(number(of)?.checked_div(number(by)?)?.max(1)),
+        None => number(word),
+    };
     let wrong = |line: &str, what: &str| Error::Compile {
         device: "wgpu".into(),
         kernel: spec.to_string(),
         log: format!("{what}: {line}"),
     };
     let mut out = String::new();
-    // Whether lines are kept, of each `#if` that is open.
-    let mut kept = Vec::new();
-    // What is to be repeated: the variable, how often, the lines.
-    let mut repeated: Option<(String, u32, String)> = None;
+    let mut open = Vec::new();
     for line in source.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            ["#if", name] => kept.push(value_of(name).is_some() || takes(name)),
-            ["#else"] => match kept.last_mut() {
-                Some(keep) => *keep = !*keep,
-                None => return Err(wrong(line, "nothing to end")),
+            ["#if", name] => open.push(Open::If(value_of(name).is_some() || takes(name))),
+            ["#else"] => match open.last_mut() {
+                Some(Open::If(keep)) => *keep = !*keep,
+                _ => return Err(wrong(line, "nothing to end")),
             },
             ["#each", name, times] => {
-                let times = times.parse().ok().or_else(|| value_of(times));
-                let times = times.ok_or_else(|| wrong(line, "not a number"))?;
-                repeated = Some((format!("${name}"), times, String::new()));
+                let times = count(times).ok_or_else(|| wrong(line, "not a number"))?;
+                open.push(Open::Each(format!("${name}"), times, String::new()));
             }
-            ["#end"] => match repeated.take() {
-                Some((name, times, lines)) => {
+            ["#end"] => match open.pop() {
+                Some(Open::Each(name, times, lines)) => {
+                    let to = innermost(&mut open, &mut out);
                     for i in 0..times {
-                        out.push_str(&lines.replace(&name, &i.to_string()));
+                        to.push_str(&lines.replace(&name, &i.to_string()));
                     }
                 }
-                None if kept.pop().is_none() => return Err(wrong(line, "nothing to end")),
-                None => {}
+                Some(Open::If(_)) => {}
+                None => return Err(wrong(line, "nothing to end")),
             },
-            _ if !kept.iter().all(|keep| *keep) => {}
+            _ if open.iter().any(|open| matches!(open, Open::If(false))) => {}
             _ => {
-                let to = repeated.as_mut().map_or(&mut out, |(_, _, lines)| lines);
+                let to = innermost(&mut open, &mut out);
                 to.push_str(line);
                 to.push('\n');
             }
         }
     }
-    if !kept.is_empty() || repeated.is_some() {
+    if !open.is_empty() {
         return Err(wrong("end of file", "#end is missing"));
     }
     let mut out = out.replace("$STEM", spec.id.stem());
@@ -133,6 +144,14 @@ fn expanded(source: &str, spec: &KernelSpec) -> Result<String> {
         out = out.replace(&format!("${name}"), &value.to_string());
     }
     Ok(out)
+}
+
+/// Where lines go: to those of the last `#each` that is open, or out.
+fn innermost<'a>(open: &'a mut [Open], out: &'a mut String) -> &'a mut String {
+    open.iter_mut()
+        .rev()
+        .find_map(|open| if let Open::Each(_, _, lines) = open { Some(lines) } else { None })
+        .unwrap_or(out)
 }
 
 #[cfg(test)]
@@ -186,7 +205,18 @@ mod tests {
         let source = "#if VALUE_F64\n#if LANES_SUBGROUP\na\n#else\nb $LANES\n#end\n#end\n#if VALUE_F32\nc\n#end\n\
                       #each i WIDTH\n$i of $WIDTH\n#end\n$STEM\n";
         assert_eq!(expanded(source, &spec).unwrap(), "b 4\n0 of 3\n1 of 3\n2 of 3\naxpby\n");
-        for wrong in ["#end", "#else", "#if X", "#each i X\n#end", "#each i 3\n"] {
+        let nested = "#each i 8/WIDTH\n$i\n#if VALUE_F32\nno\n#end\n#each j 1/WIDTH\n$i $j\n#end\n#end\n";
+        assert_eq!(expanded(nested, &spec).unwrap(), "0\n0 0\n1\n1 0\n");
+        let wrong = [
+            "#end",
+            "#else",
+            "#if X",
+            "#each i X\n#end",
+            "#each i 3\n",
+            "#each i 3/0\n#end",
+            "#each i 3\n#else\n#end",
+        ];
+        for wrong in wrong {
             assert!(expanded(wrong, &spec).is_err(), "{wrong}");
         }
     }
