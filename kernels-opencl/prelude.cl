@@ -39,18 +39,32 @@ typedef ushort raw_t;
 #if defined(LANES_SUBGROUP)
 
 #if defined(SUBGROUP_NV)
-// Warps of 32 in the order of local ids; shuffles by the instruction itself.
+// Warps of 32 in the order of local ids; shuffles by the instruction itself. A bunch is a warp, or a part of one: then all lanes
+// of the warp must meet at barriers and shuffles, as they do where barriers are of the group. The mask names no lane that the
+// group lacks. Where it is no constant, because a group ends within its last warp, the compiler calls a function for each shuffle.
+#define WARP_LANES 32
 #define lane_id() ((uint)get_local_id(0) % LANES)
 #define bunch_id() ((uint)get_local_id(0) / LANES)
+#if LANES * BUNCHES % WARP_LANES == 0
+#define MEETING 0xffffffffu
+#elif LANES * BUNCHES < WARP_LANES
+#define MEETING ((1u << LANES * BUNCHES) - 1)
+#else
+#define MEETING (((1u << LANES) - 1) << (uint)get_local_id(0) % WARP_LANES / LANES * LANES)
+#endif
+// The bits of a lane's number that are the bunch's, and the greatest number within one: indices count from its first lane.
+#define WITHIN_BUNCH ((WARP_LANES - LANES) << 8 | 0x1f)
 static void bunch_barrier(void)
 {
     mem_fence(CLK_LOCAL_MEM_FENCE);
-    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+    __asm__ volatile("bar.warp.sync %0;" : : "r"(MEETING) : "memory");
 }
 static uint lane_read_word(uint v, uint from)
 {
     uint r;
-    __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(from));
+    __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, %3, %4;"
+                     : "=r"(r)
+                     : "r"(v), "r"(from), "r"(WITHIN_BUNCH), "r"(MEETING));
     return r;
 }
 #else
@@ -139,15 +153,15 @@ typedef struct
 // The sum over the bunch, for every lane. All lanes of the bunch must come here.
 static accum_t lane_sum(talk_t talk, accum_t v)
 {
+#if LANES == 1
+    return v;
+#elif defined(LANES_SUBGROUP)
+    // Subgroups and parts of them have powers of two.
     const uint lane = lane_id();
-#if defined(LANES_SUBGROUP)
-    for (uint d = LANES_POW2 / 2; d > 0; d /= 2)
-    {
-        const accum_t other = lane_read(v, min(lane + d, (uint)LANES - 1));
-        if (lane + d < LANES) v += other;
-    }
-    return lane_read(v, 0);
+    for (uint d = LANES / 2; d > 0; d /= 2) v += lane_read(v, lane ^ d);
+    return v;
 #else
+    const uint lane = lane_id();
     talk.sums[lane] = v;
     for (uint d = LANES_POW2 / 2; d > 0; d /= 2)
     {

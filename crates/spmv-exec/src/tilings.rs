@@ -42,7 +42,7 @@ pub(crate) struct Case<'a> {
 pub(crate) enum On {
     /// A group is a task of one thread.
     Tasks,
-    /// A bunch may be part of what runs together (CUDA, wgpu).
+    /// A bunch may be part of what runs together (CUDA, wgpu, OpenCL on NVIDIA).
     PartsOfSubgroups,
     /// A bunch is a subgroup.
     Subgroups,
@@ -73,8 +73,8 @@ pub(crate) enum T {
     Iterations(u32),
     /// As many as a row of mean length keeps busy ([`lanes_of_a_row`]).
     Row,
-    /// So many entries a lane where a bunch may be one lane: in CUDA alone, whose kernel loads four entries of a lane at
-    /// once; fewer, where rows are [uneven](unevenness). Elsewhere as [`T::Row`].
+    /// So many entries a lane where a bunch may be one lane: in CUDA, whose kernel loads four entries of a lane at once, and in
+    /// OpenCL on NVIDIA (not measured); fewer, where rows are [uneven](unevenness). Elsewhere as [`T::Row`].
     RowOfChunks(f64),
     /// As many as give each compute unit about [`BUSY_LANES`], more where rows are [uneven](unevenness); up to so many, and up to one for every
     /// three or four entries of a mean row.
@@ -476,8 +476,8 @@ fn is_serial(steps: usize, caps: &DeviceCaps) -> bool {
     (steps as u64).saturating_mul(2 * (threads - 1)) < (SERIAL_STEPS as u64).saturating_mul(threads)
 }
 
-/// Whether a bunch may be part of what runs together (CUDA, wgpu). The rules that ask for it were measured with CUDA:
-/// [`TILINGS`].
+/// Whether a bunch may be part of what runs together (CUDA, wgpu, OpenCL on NVIDIA). The rules that ask for it were measured with
+/// CUDA: [`TILINGS`].
 pub(crate) fn splits_subgroups(caps: &DeviceCaps) -> bool {
     !caps.tasks && caps.subgroup.is_some_and(|(least, most)| least < most)
 }

@@ -130,14 +130,14 @@ impl OpenCl {
         let mut opened = Self { caps, builder, options };
         // Lanes of a CPU are iterations of a loop: they have nothing to shuffle.
         if !opened.options.mask.no_subgroups && found.info.kind != DeviceKind::Cpu {
-            for (shuffle, size) in found.shuffles() {
-                match opened.shuffles(shuffle, size)? {
+            for (shuffle, [least, most]) in found.shuffles() {
+                match opened.shuffles(shuffle, [least, most])? {
                     None => {
                         opened.builder.shuffle = Some(shuffle);
-                        opened.caps.subgroup = Some((size, size));
+                        opened.caps.subgroup = Some((least, most));
                         break;
                     }
-                    Some(why) => opened.caps.notes.push(format!("no subgroups of {size} lanes: {why}")),
+                    Some(why) => opened.caps.notes.push(format!("no subgroups of {most} lanes: {why}")),
                 }
             }
         }
@@ -149,13 +149,13 @@ impl OpenCl {
         self.builder.shared.memory
     }
 
-    /// Why lanes of subgroups of this size do not shuffle in this way, by a trial kernel; `None` if they do. The trial has
-    /// a context of its own, so that whatever it does has no consequences.
+    /// Why lanes of subgroups of these sizes do not shuffle in this way, by a trial kernel; `None` if they do. Sizes are the
+    /// powers of two from the least to the most. The trial has a context of its own, so that whatever it does has no
+    /// consequences.
     ///
     /// # Errors
     /// What has nothing to do with subgroups, such as memory that is full.
-    fn shuffles(&self, shuffle: Shuffle, size: u16) -> Result<Option<String>> {
-        let lanes = u32::from(size);
+    fn shuffles(&self, shuffle: Shuffle, [least, most]: [u16; 2]) -> Result<Option<String>> {
         let trial = || -> Result<bool> {
             let builder = Builder {
                 shared: Shared::new(self.shared().device, &self.caps.name, Memory::Buffers)?,
@@ -164,25 +164,36 @@ impl OpenCl {
                 shuffle: Some(shuffle),
             };
             let device = Self { caps: self.caps.clone(), builder, options: self.options.clone() };
-            let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
-            // The id does not matter: `trial` is no kernel of the library.
-            let spec = KernelSpec::new(KernelId::Axpby, Dtype::F32, Lanes::Subgroup, tiling);
-            let source = source("prelude", self.options.kernels.as_deref())? + TRIAL;
-            let options = device.builder.options(&spec);
-            let kernel = device.builder.kernel("trial", "trial", &source, &options)?;
-            device.check_kernel(&spec, &kernel)?;
-            let (label, group_lanes) = ("trial", 2 * lanes as usize);
-            let kernel = Kernel { id: spec.id, label, group_lanes, kernel: Mutex::new(kernel) };
-            let (stream, mut buffer) = (device.open_stream(false)?, device.alloc(8 * u64::from(lanes))?);
-            device.zero(&stream, &mut buffer, 8 * u64::from(lanes))?;
-            // SAFETY: the trial takes one buffer and writes at most the two words that each lane has room for.
-            unsafe { device.start(&stream, &kernel, 1, &[Arg::Memory(Argument::Device(&buffer))])? };
-            let mut words = vec![0; 8 * lanes as usize];
-            device.read(&stream, &buffer, 0, &mut words)?;
-            let words = words.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word));
-            Ok(words.eq((0..2 * lanes).map(|i| 1000 * (i / lanes) + (i + 1) % lanes)))
+            let smaller = |lanes: &u32| (*lanes > u32::from(least)).then_some(lanes / 2);
+            for lanes in std::iter::successors(Some(u32::from(most)), smaller) {
+                if !device.shuffled(lanes)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         };
         why_not(trial())
+    }
+
+    /// Whether each lane of two bunches reads what the next one of its bunch has.
+    fn shuffled(&self, lanes: u32) -> Result<bool> {
+        let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
+        // The id does not matter: `trial` is no kernel of the library.
+        let spec = KernelSpec::new(KernelId::Axpby, Dtype::F32, Lanes::Subgroup, tiling);
+        let source = source("prelude", self.options.kernels.as_deref())? + TRIAL;
+        let options = self.builder.options(&spec);
+        let kernel = self.builder.kernel("trial", "trial", &source, &options)?;
+        self.check_kernel(&spec, &kernel)?;
+        let (label, group_lanes) = ("trial", 2 * lanes as usize);
+        let kernel = Kernel { id: spec.id, label, group_lanes, kernel: Mutex::new(kernel) };
+        let (stream, mut buffer) = (self.open_stream(false)?, self.alloc(8 * u64::from(lanes))?);
+        self.zero(&stream, &mut buffer, 8 * u64::from(lanes))?;
+        // SAFETY: the trial takes one buffer and writes at most the two words that each lane has room for.
+        unsafe { self.start(&stream, &kernel, 1, &[Arg::Memory(Argument::Device(&buffer))])? };
+        let mut words = vec![0; 8 * lanes as usize];
+        self.read(&stream, &buffer, 0, &mut words)?;
+        let words = words.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word));
+        Ok(words.eq((0..2 * lanes).map(|i| 1000 * (i / lanes) + (i + 1) % lanes)))
     }
 
     /// Starts a kernel.

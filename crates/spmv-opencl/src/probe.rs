@@ -202,20 +202,21 @@ impl Found {
         caps
     }
 
-    /// Subgroup sizes and ways to shuffle that are worth a try, best first.
-    pub(crate) fn shuffles(&self) -> Vec<(Shuffle, u16)> {
+    /// Ways to shuffle that are worth a try, each with the fewest and the most lanes that may, best first.
+    pub(crate) fn shuffles(&self) -> Vec<(Shuffle, [u16; 2])> {
         let has = |extension: &str| self.extensions.split_whitespace().any(|e| e == extension);
         if has("cl_nv_device_attribute_query") {
             let warp = get_device_info(self.device.id(), CL_DEVICE_WARP_SIZE_NV).map(|size| size.to_uint());
-            return if warp == Ok(32) { vec![(Shuffle::Nv, 32)] } else { vec![] };
+            return if warp == Ok(32) { vec![(Shuffle::Nv, [1, 32])] } else { vec![] };
         }
+        // Barriers of these are of whole subgroups, of which parts may take different turns.
         if has("cl_intel_subgroups") && has("cl_intel_required_subgroup_size") {
-            return [16, 32, 8].map(|size| (Shuffle::Intel, size)).to_vec();
+            return [16, 32, 8].map(|size| (Shuffle::Intel, [size; 2])).to_vec();
         }
         if has("cl_khr_subgroup_shuffle") {
             let wavefront = self.device.wavefront_width_amd().ok().and_then(|w| u16::try_from(w).ok());
             let sizes: Vec<u16> = wavefront.map_or_else(|| vec![64, 32, 16, 8], |w| vec![w]);
-            return sizes.into_iter().map(|size| (Shuffle::Khr, size)).collect();
+            return sizes.into_iter().map(|size| (Shuffle::Khr, [size; 2])).collect();
         }
         vec![]
     }
