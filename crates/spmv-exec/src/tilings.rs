@@ -76,8 +76,8 @@ pub(crate) enum T {
     /// So many entries a lane where a bunch may be one lane: in CUDA, whose kernel loads four entries of a lane at once, and in
     /// OpenCL on NVIDIA (not measured); fewer, where rows are [uneven](unevenness). Elsewhere as [`T::Row`].
     RowOfChunks(f64),
-    /// As many as give each compute unit about [`BUSY_LANES`], more where rows are [uneven](unevenness); up to so many, and up to one for every
-    /// three or four entries of a mean row.
+    /// As many as give each compute unit about [`BUSY_LANES`], more where rows are [uneven](unevenness); up to so many and to those of a group,
+    /// and up to one for every three or four entries of a mean row.
     Busy(u32),
     /// The first number; the second for [large](LARGE) matrices whose rows have more than a few entries.
     BlockBySize(u32, u32),
@@ -352,7 +352,7 @@ impl Row {
                 let of_turns = if (MORE_THAN_A_TURN..2.0).contains(&turns) { 2 } else { 1 };
                 let of_mean = |entries: f64| power_of_two_in(case.rows.mean / entries);
                 let lanes = of_few.max(of_turns).min(of_mean(3.0)).max(of_uneven.min(of_mean(4.0)));
-                lanes.min(u64::from(most)) as u32
+                lanes.min(power_of_two_in(f64::from(most.min(caps.max_group)))) as u32
             }
             T::BlockBySize(small, large) => {
                 let is_large = case.rows.nnz >= LARGE.is && case.rows.mean > 2.0 * SHORT_ROWS;

@@ -22,6 +22,7 @@ use crate::values::{Order, Rows, Values};
 /// Mean entries of a row above which speculative sums are faster.
 const LONG: Bound<f64> = Bound { is: 2048.0, by: BY_CLASS };
 const UNMEASURED: &str = "a lane a row; not measured";
+const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
 
 pub(crate) struct Sell;
 
@@ -60,8 +61,8 @@ impl Method for Sell {
                 b: B::Lanes(128),
                 by: BY_CLASS,
             },
-            Row { on: On::Subgroups, t: T::Is(1), w: W::Runs, s: S::One, b: B::Lanes(128), by: UNMEASURED },
-            Row { on: On::Workgroups, t: T::Is(1), w: W::Runs, s: S::One, b: B::Lanes(128), by: UNMEASURED },
+            Row { on: On::Subgroups, t: T::Busy(32), w: W::Runs, s: S::One, b: B::Lanes(128), by: AS_PARTS },
+            Row { on: On::Workgroups, t: T::Busy(32), w: W::Runs, s: S::One, b: B::Lanes(128), by: AS_PARTS },
         ]
     }
 
@@ -352,6 +353,20 @@ mod tests {
             tiling(Sell.tilings(), &case).lanes()
         };
         assert_eq!([uneven(26.0, 2.0), uneven(78.0, 15.0), uneven(16.0, 9.0), uneven(4.0, 2.0)], [1, 2, 4, 1]);
+    }
+
+    #[test]
+    fn rows_have_as_many_lanes_where_subgroups_are_whole_or_there_are_none() {
+        let planned = |subgroup, max_group| {
+            let mut caps = h200();
+            (caps.subgroup, caps.max_group) = (subgroup, max_group);
+            let rows = RowStats { n_rows: 4284, nnz: 11_279_748, mean: 2633.0, ..RowStats::default() };
+            let case = Case { kernel: KernelId::Sell, rows: &rows, runs: None, value: Dtype::F32, caps: &caps };
+            let tiling = tiling(Sell.tilings(), &case);
+            (tiling.lanes(), tiling.group_lanes())
+        };
+        assert_eq!([Some((2, 32)), Some((32, 32)), Some((16, 16)), None].map(|of| planned(of, 1024)), [(32, 128); 4]);
+        assert_eq!([64, 1].map(|most| planned(None, most)), [(32, 64), (1, 1)]);
     }
 
     #[test]
