@@ -85,15 +85,14 @@ static uint lane_read_word(uint v, uint from)
 #define bunch_barrier() sub_group_barrier(CLK_LOCAL_MEM_FENCE)
 #endif
 
-static accum_t lane_read(accum_t v, uint from)
-{
+// What another lane has, by a function that reads a word of it.
 #if defined(VALUE_F64)
-    const uint2 words = as_uint2(v);
-    return as_double((uint2)(lane_read_word(words.x, from), lane_read_word(words.y, from)));
+#define READ_BY(read_word, v, from)                                                                           \
+    as_double((uint2)(read_word(as_uint2(v).x, (from)), read_word(as_uint2(v).y, (from))))
 #else
-    return as_float(lane_read_word(as_uint(v), from));
+#define READ_BY(read_word, v, from) as_float(read_word(as_uint(v), (from)))
 #endif
-}
+static accum_t lane_read(accum_t v, uint from) { return READ_BY(lane_read_word, v, from); }
 
 // Declares a sum that each lane keeps over several tiles.
 #define LANE_KEPT(name)                                                                                       \
@@ -174,6 +173,41 @@ static accum_t lane_sum(talk_t talk, accum_t v)
     return total;
 #endif
 }
+
+// The sum over each `n` lanes of the group, for the first of them, where each LANES of these have theirs already; powers of
+// two up to 32. All lanes of the group must come here, and each 32 of them with the same `n`. Groups have whole 32.
+#define WIDER_LANES 32
+#if defined(SUBGROUP_NV)
+#define WIDER_TALK
+#define wider_talk() 0u
+static uint warp_read_word(uint v, uint flip)
+{
+    uint r;
+    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(flip));
+    return r;
+}
+static accum_t wider_sum(uint talk, accum_t v, uint n)
+{
+    for (uint d = LANES; d < n; d *= 2) v += READ_BY(warp_read_word, v, d);
+    return v;
+}
+#else
+// A sum for each lane of the group.
+#define WIDER_TALK LOCAL accum_t wider_sums[BUNCHES * LANES];
+#define wider_talk() wider_sums
+static accum_t wider_sum(LOCAL accum_t *talk, accum_t v, uint n)
+{
+    const uint own = bunch_id() * LANES + lane_id();
+    talk[own] = v;
+    for (uint d = WIDER_LANES / 2; d >= LANES; d /= 2)
+    {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (own % n < d && d < n) talk[own] += talk[own + d];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return talk[own];
+}
+#endif
 
 // Where a lane stands in a bunch whose lanes each begin `n` segments and leave the last one open with `sum`
 // (or, without a beginning, add `sum` to the one that is open).

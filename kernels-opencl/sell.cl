@@ -8,6 +8,8 @@
 // Lanes of a slice, and its rows at most.
 #define SLICE_LANES 32
 #define SLICE_ROWS (SLICE_LANES / LANES)
+// Steps whose loads are on their way before the first is used.
+#define AHEAD (WIDTH == 1 ? 8 : WIDTH == 2 ? 4 : 2)
 // The column of a run that is not there.
 #define NONE 0xffffffffu
 #define NARROW_NONE 0xffffu
@@ -19,11 +21,12 @@
 #define N_STEPS(flags) ((flags) >> 6)
 
 // The sum of the runs of lane `at` of a slice.
+#if GROUP == 1
 static accum_t sum_of_runs(const uint4 slice, uint at, GLOBAL const uint *words, GLOBAL const value_t *vals,
                            GLOBAL const value_t *x)
 {
     const uint n_steps = N_STEPS(slice.w);
-    const uint lengths = slice.y + at + (slice.w & PART ? SLICE_LANES : 0);
+    const uint lengths = slice.y + at;
     const uint cols = lengths + (slice.w & RAGGED ? (n_steps + 15) / 16 * SLICE_LANES : 0);
     accum_t sum = 0;
     for (uint step = 0; step < n_steps; step++)
@@ -40,11 +43,62 @@ static accum_t sum_of_runs(const uint4 slice, uint at, GLOBAL const uint *words,
     }
     return sum;
 }
+#else
+// Inlined where `is_narrow` is a constant, so that the loop does not test it.
+static __attribute__((always_inline)) accum_t
+sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint *restrict words,
+            GLOBAL const value_t *restrict vals, GLOBAL const value_t *restrict x)
+{
+    const uint n_steps = N_STEPS(slice.w);
+    const bool ragged = slice.w & RAGGED;
+    const uint lengths = slice.y + at + (slice.w & PART ? SLICE_LANES : 0);
+    const uint cols = lengths + (ragged ? (n_steps + 15) / 16 * SLICE_LANES : 0);
+    const uint vals_at = slice.x + at;
+    accum_t sum = 0;
+    for (uint first = 0; first < n_steps; first += AHEAD)
+    {
+        // Of two bits each; runs of WIDTH entries have no less than that.
+        const uint last = ragged ? words[lengths + first / 16 * SLICE_LANES] >> first % 16 * 2 : NONE;
+        uint col[AHEAD];
+        accum_t val[AHEAD][WIDTH];
+#pragma unroll
+        for (uint i = 0; i < AHEAD; i++)
+        {
+            const uint step = first + i;
+            if (!is_narrow)
+                col[i] = step < n_steps ? words[cols + step * SLICE_LANES] : NONE;
+            else if (i % 2 == 0)
+                col[i] = step < n_steps ? words[cols + step / 2 * SLICE_LANES] : NONE;
+            else
+                col[i] = col[i - 1] >> 16;
+#pragma unroll
+            for (uint j = 0; j < WIDTH; j++)
+                val[i][j] = step < n_steps ? load_value(vals, vals_at + (step * WIDTH + j) * SLICE_LANES) : 0;
+        }
+        accum_t of_x[AHEAD][WIDTH];
+#pragma unroll
+        for (uint i = 0; i < AHEAD; i++)
+        {
+            if (is_narrow) col[i] &= NARROW_NONE;
+            const bool is_there = col[i] != (is_narrow ? NARROW_NONE : NONE);
+#pragma unroll
+            for (uint j = 0; j < WIDTH; j++)
+                of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_value(x, slice.z + col[i] + j) : 0;
+        }
+#pragma unroll
+        for (uint i = 0; i < AHEAD; i++)
+#pragma unroll
+            for (uint j = 0; j < WIDTH; j++) sum += val[i][j] * of_x[i][j];
+    }
+    return sum;
+}
+#endif
 
 KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps,
-                 accum_t alpha, accum_t beta, GLOBAL const uint *perm, GLOBAL const uint *slices, GLOBAL const uint *words,
-                 GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *carries,
-                 GLOBAL uint *arrivals, GLOBAL accum_t *y)
+                 accum_t alpha, accum_t beta, GLOBAL const uint *restrict perm, GLOBAL const uint *restrict slices,
+                 GLOBAL const uint *restrict words, GLOBAL const value_t *restrict vals,
+                 GLOBAL const value_t *restrict x, GLOBAL accum_t *carries, GLOBAL uint *arrivals,
+                 GLOBAL accum_t *restrict y)
 {
 #if GROUP == 1
     // One lane takes whole slices, and no row goes over several.
@@ -70,7 +124,7 @@ KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint ti
     // STEP 5
 #else
     LANE_TALK
-    LOCAL accum_t sums[GROUP];
+    WIDER_TALK
     const talk_t talk = lane_talk();
     const uint own = bunch_id() * LANES + lane_id();
     const uint at = own % SLICE_LANES;
@@ -82,25 +136,20 @@ KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint ti
     {
         const uint slice = first + own / SLICE_LANES;
         const bool is_there = slice < n_slices;
-        const uint4 numbers = is_there ? vload4(slice, slices) : (uint4)(0);
+        const uint4 numbers = is_there ? ((GLOBAL const uint4 *)slices)[slice] : (uint4)(0);
         const uint n_lanes = is_there ? 1 << LOG2_LANES(numbers.w) : LANES;
+        // The row is on its way while its entries are summed.
+        uint row = slice * SLICE_ROWS + at / n_lanes;
+        if (is_there && sorted) row = perm[row];
         // STEP 2
-        accum_t sum = sum_of_runs(numbers, at, words, vals, x);
+        accum_t sum = numbers.w & NARROW ? sum_of_runs(true, numbers, at, words, vals, x)
+                                         : sum_of_runs(false, numbers, at, words, vals, x);
         // STEP 3
         sum = lane_sum(talk, sum);
-        if (first < n_long)
-        {
-            sums[own] = sum;
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (at % n_lanes == 0)
-                for (uint lane = LANES; lane < n_lanes; lane += LANES) sum += sums[own + lane];
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
+        if (first < n_long) sum = wider_sum(wider_talk(), sum, n_lanes);
         if (is_there && at % n_lanes == 0)
         {
             // STEP 4
-            const uint position = slice * SLICE_ROWS + at / n_lanes;
-            const uint row = sorted ? perm[position] : position;
             if (row < n_rows) store(y + row_base + row, alpha, sum, beta);
             // STEP 5
             // Groups do not join: carry_apply adds the sums of slices after a row's first.

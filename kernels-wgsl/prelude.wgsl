@@ -111,6 +111,7 @@ fn lane_sum(v: accum) -> accum
     for (var d = LANES / 2u; d > 0u; d /= 2u) { sum += subgroupShuffleXor(sum, d); }
     return sum;
 #else
+    if (LANES == 1u) { return v; }
     let first = bunch_of_group * LANES;
     talk_sums[local_id] = v;
     var reach = 1u;

@@ -7,9 +7,11 @@
 // Lanes of a slice, and its rows at most.
 const SLICE_LANES = 32u;
 const SLICE_ROWS = SLICE_LANES / LANES;
-// The column of a run that is not there.
-const NONE = 0xffffffffu;
-const NARROW_NONE = 0xffffu;
+// Steps whose loads are on their way before the first is used.
+const AHEAD = max(8u / WIDTH, 1u);
+// The column of a run that is not there: a whole word, or, where columns are narrow, half of one.
+const NONE_0 = 0xffffffffu;
+const NONE_1 = 0xffffu;
 // The last number of a slice: bits, the logarithm of a row's lanes, and steps.
 const NARROW = 1u;
 const RAGGED = 2u;
@@ -19,32 +21,47 @@ fn n_steps_of(flags: u32) -> u32 { return flags >> 6u; }
 
 var<workgroup> sums: array<accum, GROUP>;
 
-// The sum of the runs of lane `at` of a slice.
-fn sum_of_runs(slice: u32, at: u32) -> accum
+#each narrow 2
+// The sum of the runs of lane `at` of a slice, whose words have 1 + $narrow columns.
+fn sum_of_runs_$narrow(slice: vec4<u32>, at: u32) -> accum
 {
-    let flags = slices[slice * 4u + 3u];
-    let is_narrow = (flags & NARROW) != 0u;
-    let is_ragged = (flags & RAGGED) != 0u;
-    let n_steps = n_steps_of(flags);
-    let base = slices[slice * 4u + 2u];
-    let first_val = slices[slice * 4u] + at;
-    let lengths = slices[slice * 4u + 1u] + at + select(0u, SLICE_LANES, (flags & PART) != 0u);
+    let n_steps = n_steps_of(slice.w);
+    let is_ragged = (slice.w & RAGGED) != 0u;
+    let base = slice.z;
+    let vals_at = slice.x + at;
+    let lengths = slice.y + at + select(0u, SLICE_LANES, (slice.w & PART) != 0u);
     let cols = lengths + select(0u, (n_steps + 15u) / 16u * SLICE_LANES, is_ragged);
     var sum = accum(0.0);
-    for (var step = 0u; step < n_steps; step++)
+    for (var first = 0u; first < n_steps; first += AHEAD)
     {
-        var col = words[cols + select(step, step / 2u, is_narrow) * SLICE_LANES];
-        if (is_narrow) { col = (col >> (step % 2u * 16u)) & NARROW_NONE; }
-        if (col == select(NONE, NARROW_NONE, is_narrow)) { break; }
-        col += base;
-        var last = WIDTH - 1u;
-        if (is_ragged) { last = (words[lengths + step / 16u * SLICE_LANES] >> (step % 16u * 2u)) & 3u; }
-        let val = first_val + step * WIDTH * SLICE_LANES;
-        for (var j = 0u; j <= last; j++) { sum += load_vals(val + j * SLICE_LANES) * load_x(col + j); }
+        // Of two bits each; runs of WIDTH entries have no less than that.
+        var last = NONE_0;
+        if (is_ragged) { last = words[lengths + first / 16u * SLICE_LANES] >> (first % 16u * 2u); }
+        // The last step is read again where there is none, and its products are not used: no load waits for a condition.
+#each i 8/WIDTH
+        let step_$i = min(first + $iu, n_steps - 1u);
+        let word_$i = words[cols + min((first >> $narrowu) + ($iu >> $narrowu), (n_steps - 1u) >> $narrowu) * SLICE_LANES];
+#each j WIDTH
+        let val_$i_$j = load_vals(vals_at + (step_$i * WIDTH + $ju) * SLICE_LANES);
+#end
+#end
+#each i 8/WIDTH
+        let col_$i = (word_$i >> ($iu % (1u + $narrowu) * 16u)) & NONE_$narrow;
+        let n_$i = select(0u, 1u + ((last >> ($iu * 2u)) & 3u), first + $iu < n_steps && col_$i != NONE_$narrow);
+#each j WIDTH
+        let of_x_$i_$j = load_x(base + select(0u, col_$i + $ju, $ju < n_$i));
+#end
+#end
+#each i 8/WIDTH
+#each j WIDTH
+        sum += select(accum(0.0), val_$i_$j * of_x_$i_$j, $ju < n_$i);
+#end
+#end
     }
     return sum;
 }
 
+#end
 fn row_at(position: u32) -> u32
 {
     if (p.sorted == 0u) { return position; }
@@ -62,36 +79,39 @@ fn sell()
     {
         let slice = first + local_id / SLICE_LANES;
         let is_there = slice < p.n_slices;
-        var flags = 0u;
+        var numbers = vec4<u32>();
         var n_lanes = LANES;
+        var row = p.n_rows;
         // STEP 2
         var sum = accum(0.0);
         if (is_there)
         {
-            flags = slices[slice * 4u + 3u];
-            n_lanes = lanes_of_a_row(flags);
-            sum = sum_of_runs(slice, at);
+            numbers = vec4(slices[slice * 4u], slices[slice * 4u + 1u], slices[slice * 4u + 2u], slices[slice * 4u + 3u]);
+            n_lanes = lanes_of_a_row(numbers.w);
+            // The row is on its way while its entries are summed.
+            row = row_at(slice * SLICE_ROWS + at / n_lanes);
+            if ((numbers.w & NARROW) != 0u) { sum = sum_of_runs_1(numbers, at); } else { sum = sum_of_runs_0(numbers, at); }
         }
         // STEP 3
         sum = lane_sum(sum);
         if (first < p.n_long)
         {
             sums[local_id] = sum;
-            workgroupBarrier();
-            if (at % n_lanes == 0u)
+            for (var d = SLICE_LANES / 2u; d >= LANES; d /= 2u)
             {
-                for (var other = LANES; other < n_lanes; other += LANES) { sum += sums[local_id + other]; }
+                workgroupBarrier();
+                if (at % n_lanes < d && d < n_lanes) { sums[local_id] += sums[local_id + d]; }
             }
             workgroupBarrier();
+            sum = sums[local_id];
         }
         if (is_there && at % n_lanes == 0u)
         {
             // STEP 4
-            let row = row_at(slice * SLICE_ROWS + at / n_lanes);
             if (row < p.n_rows) { store(p.row_base + row, p.alpha, sum, p.beta); }
             // STEP 5
             // Groups do not join: carry_apply adds the sums of slices after a row's first.
-            if ((flags & PART) != 0u) { carries[slice] = select(sum, accum(0.0), row < p.n_rows); }
+            if ((numbers.w & PART) != 0u) { carries[slice] = select(sum, accum(0.0), row < p.n_rows); }
         }
         first += side_by_side;
     }

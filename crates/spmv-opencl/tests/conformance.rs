@@ -23,7 +23,7 @@ fn variants() -> Vec<Variant<Open>> {
     let tilings = vec![tiling(4, 2, 3, 1), tiling(6, 5, 2, 1)];
     vec![
         Variant {
-            tilings: [tilings.clone(), vec![tiling(4, 2, 3, 2)]].concat(),
+            tilings: [tilings.clone(), vec![tiling(4, 2, 3, 8)]].concat(),
             fixups: both.clone(),
             random: 60,
             ..Variant::new("fine", open(Some(Memory::Fine), all))

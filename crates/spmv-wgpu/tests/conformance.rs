@@ -21,7 +21,7 @@ fn variants() -> Vec<Variant<Open>> {
     let all = Mask::default();
     let both = vec![Fixup::Host, Fixup::Device];
     // Lanes of subgroups, of parts of them, and more than any has; bunches where they need no barrier.
-    let tilings = vec![tiling(8, 2, 3, 1), tiling(4, 3, 2, 2), tiling(6, 5, 2, 1)];
+    let tilings = vec![tiling(8, 2, 3, 1), tiling(4, 3, 2, 8), tiling(6, 5, 2, 1)];
     vec![
         Variant {
             tilings,

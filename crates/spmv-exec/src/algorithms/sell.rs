@@ -13,7 +13,7 @@ use crate::carries::{self, Pieces};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::launch::{Compiled, Run, scalar};
-use crate::method::{Effort, Facts, HALF, Launch, Method, Repair, Storage, Sums, rows_of_bunch_steps};
+use crate::method::{Effort, Facts, HALF, Launch, Method, Repair, Storage, Sums, bits, rows_of_bunch_steps};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
 use crate::slices::{Shape, Slices};
 use crate::tilings::{B, BY_CLASS, Bound, Of, On, Row, S, T, W};
@@ -130,12 +130,15 @@ impl Method for Sell {
         (entries.min(slices.saturating_mul(4 * slice_lanes)).max(1), rows.max(1))
     }
 
+    /// Lanes take several steps in an iteration, and a run has a step at most.
     fn loop_rows(&self, tiling: &Tiling, steps: u64) -> u64 {
-        rows_of_bunch_steps(tiling, steps / u64::from(tiling.width()))
+        rows_of_bunch_steps(tiling, steps)
     }
 
+    /// Sums over a row's lanes by halves: of a bunch, then of a slice.
     fn loop_steps(&self, tiling: &Tiling, _: u64) -> u64 {
-        4 + 2 * crate::method::bits(u64::from(tiling.lanes()))
+        let [lanes, slice_lanes] = [tiling.lanes(), Tiling::SLICE_LANES].map(u64::from);
+        4 + 2 * bits(lanes) + bits(slice_lanes / lanes)
     }
 
     fn effort(&self, launch: &Launch<'_>, stats: &MatrixStats) -> Effort {
