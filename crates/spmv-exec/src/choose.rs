@@ -160,8 +160,9 @@ mod tests {
     use super::*;
     use crate::{Plan, plan};
 
+    /// Not known to be a discrete GPU, for which the rules take `sell`.
     fn caps() -> DeviceCaps {
-        let mut caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        let mut caps = DeviceCaps::new("a GPU", DeviceKind::Other, MemoryModel::Discrete);
         caps.subgroup = Some((32, 32));
         caps
     }

@@ -66,10 +66,10 @@ impl Method for Sell {
         ]
     }
 
-    /// Measured with CUDA alone.
+    /// Bounds are those of CUDA; no integrated device was measured.
     fn suits(&self, stats: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
-        let is_cuda = caps.cross_block_reduction && caps.kind == DeviceKind::DiscreteGpu;
-        (is_cuda && stats.rows.nnz > 0 && !speculates(&stats.rows, caps, &LONG))
+        let is_discrete = caps.kind == DeviceKind::DiscreteGpu && !caps.tasks;
+        (is_discrete && stats.rows.nnz > 0 && !speculates(&stats.rows, caps, &LONG))
             .then_some("entries stand in the order in which lanes read them, runs have one column, and long rows are cut")
     }
 
@@ -381,6 +381,21 @@ mod tests {
         assert!(rows(1 << 20, 27, 27) && rows(1 << 20, 27, 300_000) && rows(1000, 27, 27));
         assert!(rows(1000, 3000, 3000), "too few entries for speculation");
         assert!(!rows(4000, 3000, 3000) && !rows(0, 0, 0));
+    }
+
+    #[test]
+    fn discrete_gpus_are_enough_and_other_devices_are_not() {
+        let rows = RowStats { n_rows: 1000, n_cols: 1000, nnz: 5000, mean: 5.0, max: 5, ..RowStats::default() };
+        let suits = |kind, subgroup, tasks| {
+            let mut caps = DeviceCaps::new("a device", kind, MemoryModel::Discrete);
+            (caps.subgroup, caps.tasks) = (subgroup, tasks);
+            Sell.suits(&MatrixStats::from(&rows), &caps).is_some()
+        };
+        let discrete = DeviceKind::DiscreteGpu;
+        assert!([None, Some((16, 16)), Some((1, 32))].iter().all(|of| suits(discrete, *of, false)));
+        assert!(!suits(discrete, None, true));
+        let others = [DeviceKind::Cpu, DeviceKind::IntegratedGpu, DeviceKind::Other];
+        assert!(others.iter().all(|kind| !suits(*kind, Some((1, 32)), false)));
     }
 
     #[test]
