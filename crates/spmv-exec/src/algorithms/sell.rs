@@ -214,13 +214,13 @@ impl Build for Sell {
             span: to.span,
             kernel: to.main()?,
             carry_apply: carry_apply.transpose()?,
-            is_sorted: slices.is_sorted,
+            is_sorted: slices.is_sorted(),
             is_kept: is_kept(caps, &slices, a),
             n_slices: slices.n_slices() as u32,
             n_long: slices.n_long() as u32,
             n_parts: n_parts as u32,
-            perm: to.copy(&slices.perm)?,
-            slices: to.copy(&slices.numbers())?,
+            perm: to.copy(&slices.perm())?,
+            slices: to.copy(slices.numbers())?,
             words,
             vals: Values::new(vals, Order::rows(a, Rows::Slices(slices))),
         })))
@@ -229,7 +229,7 @@ impl Build for Sell {
 
 /// Whether the cache of the device's compute units holds the matrix and both vectors, nine tenths of it.
 fn is_kept<V: Value>(caps: &DeviceCaps, slices: &Slices, a: CsrView<'_, V, u32>) -> bool {
-    let n_words = slices.n_words() + slices.perm.len() + 4 * slices.n_slices();
+    let n_words = slices.n_words() + slices.perm().len() + 4 * slices.n_slices();
     let n_values = slices.n_slots() + a.n_cols();
     let bytes = n_words * size_of::<u32>() + n_values * size_of::<V>() + a.n_rows() * size_of::<V::Accum>();
     caps.cache_bytes.is_some_and(|held| bytes as u64 <= held / 10 * 9)
@@ -439,7 +439,7 @@ mod tests {
             let part: Vec<usize> = lens.iter().take(most_rows as usize).scan(most_entries as usize, cut).collect();
             let slices = Slices::new(rows(&part).view(), Shape::of(&tiling, 132)).unwrap();
             let most = max_buffer_bytes as usize / 4;
-            let held = [slices.n_slots(), slices.n_words(), slices.perm.len(), slices.numbers().len()];
+            let held = [slices.n_slots(), slices.n_words(), slices.perm().len(), slices.numbers().len()];
             prop_assert!(held.iter().all(|n| *n <= most), "{held:?} of {most}: {part:?}");
         }
 
@@ -458,7 +458,7 @@ mod tests {
                 return Err(TestCaseError::fail("a layout of its own"));
             };
             let slices = Slices::new(a.view(), Shape::of(&tiling, 1)).unwrap();
-            let n_words = slices.n_words() + slices.perm.len() + slices.numbers().len();
+            let n_words = slices.n_words() + slices.perm().len() + slices.numbers().len();
             let bytes = (4 * n_words + 8 * slices.n_slots()) as f64;
             // Slices that are not full.
             let of_few = f64::from(6 * 32 * width * 16 * (8 + 4));

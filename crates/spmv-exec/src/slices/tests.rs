@@ -1,14 +1,14 @@
 use proptest::prelude::*;
-use spmv_core::Csr;
+use spmv_core::{Csr, Tiling};
 
 use super::*;
 
 /// Of groups that take whole slices, on a device of so few units that rows are cut where they can be.
-fn shape(lanes: u32, width: u32) -> Shape {
+pub(super) fn shape(lanes: u32, width: u32) -> Shape {
     Shape::of(&Tiling::new(lanes, width, 1, 32 / lanes).unwrap(), 1)
 }
 
-fn filled(a: &Csr<f64>, slices: &Slices) -> (Vec<u32>, Vec<f64>) {
+pub(super) fn filled(a: &Csr<f64>, slices: &Slices) -> (Vec<u32>, Vec<f64>) {
     let (mut words, mut vals) = (vec![7; slices.n_words()], vec![7.0; slices.n_slots()]);
     slices.fill(a.view(), 0..slices.n_slices(), &mut words, &mut vals);
     (words, vals)
@@ -17,7 +17,7 @@ fn filled(a: &Csr<f64>, slices: &Slices) -> (Vec<u32>, Vec<f64>) {
 /// `y` by what a kernel reads.
 fn multiplied(slices: &Slices, (words, vals): &(Vec<u32>, Vec<f64>), n_rows: usize, x: &[f64]) -> Vec<f64> {
     let (numbers, width, rows) = (slices.numbers(), slices.shape.width, slices.shape.rows());
-    let mut y = vec![0.0; n_rows];
+    let (perm, mut y) = (slices.perm(), vec![0.0; n_rows]);
     for (slice, of_slice) in numbers.chunks(4).enumerate() {
         let [slot, mut lengths, base, flags] = std::array::from_fn(|i| of_slice[i] as usize);
         let (n_steps, narrow, ragged) = (flags >> 6, flags & 1 != 0, flags & 2 != 0);
@@ -38,7 +38,7 @@ fn multiplied(slices: &Slices, (words, vals): &(Vec<u32>, Vec<f64>), n_rows: usi
                 true => (words[lengths + step / 16 * 32 + lane] >> (step % 16 * 2) & 3) as usize + 1,
                 false => width,
             };
-            let row = slices.perm[first * rows + lane / lanes] as usize;
+            let row = perm[first * rows + lane / lanes] as usize;
             for j in 0..len {
                 let val = vals[slot + (step * width + j) * 32 + lane];
                 y[row] += val * x[base + col as usize + j];
@@ -54,7 +54,7 @@ fn a_run_has_one_column_and_a_short_one_says_so() {
     let entries = |cols: &Vec<u32>| cols.iter().map(|col| (*col, f64::from(*col))).collect::<Vec<_>>();
     let a = Csr::from_rows(100_000, rows.iter().map(entries)).unwrap();
     let slices = Slices::new(a.view(), shape(1, 3)).unwrap();
-    assert!(!slices.is_sorted && slices.perm == [0, 1, 2], "three rows are one slice");
+    assert!(!slices.is_sorted() && *slices.perm() == [0, 1, 2], "three rows are one slice");
     // Two steps, columns of 32 bits, runs of fewer entries than three.
     assert_eq!(slices.numbers(), [0, 0, 0, 2 << 6 | 2]);
     let (words, vals) = filled(&a, &slices);
@@ -69,7 +69,7 @@ fn columns_take_16_bits_where_they_lie_close_together() {
     let of = |far: u32| {
         let a = Csr::from_rows(200_000, [[(1000, 1.0f64), (1000 + far, 2.0)]]).unwrap();
         let slices = Slices::new(a.view(), shape(1, 1)).unwrap();
-        (slices.numbers(), filled(&a, &slices).0)
+        (slices.numbers().to_vec(), filled(&a, &slices).0)
     };
     let (numbers, words) = of(65_534);
     assert_eq!((numbers, words[0], words.len()), (vec![0, 0, 1000, 2 << 6 | 1], 65_534 << 16, 32));
@@ -83,9 +83,9 @@ fn rows_with_as_many_steps_stay_in_their_order() {
     let entries = |len: u32| (0..len).map(|col| (col * 2, 1.0f64));
     let a = Csr::from_rows(100, lens(200).map(entries)).unwrap();
     let slices = Slices::new(a.view(), shape(1, 1)).unwrap();
-    assert!(slices.is_sorted);
+    assert!(slices.is_sorted());
     let of = |long| (0..200u32).filter(move |row| row.is_multiple_of(7) == long);
-    assert!(slices.perm[..200].iter().copied().eq(of(true).chain(of(false))));
+    assert!(slices.perm()[..200].iter().copied().eq(of(true).chain(of(false))));
 }
 
 #[test]
@@ -127,6 +127,25 @@ fn many_entries_are_filled_by_several_threads() {
     slices.fill(a.view(), 0..mid, &mut words[..word], &mut vals[..slot]);
     slices.fill(a.view(), mid..n_slices, &mut words[word..], &mut vals[slot..]);
     assert_eq!(multiplied(&slices, &(words, vals), n as usize, &x), y);
+}
+
+#[test]
+fn many_rows_are_ordered_by_several_threads() {
+    let n = 300_000u32;
+    let len = |row: u32| if row % 1009 == 7 { 300 } else { row % 5 };
+    let entries = |row: u32| (0..len(row)).map(move |i| ((row + i + i / 2) % n, f64::from(row % 97 + i)));
+    let a = Csr::from_rows(n as usize, (0..n).map(entries)).unwrap();
+    let x: Vec<f64> = (0..n).map(|col| f64::from(col % 13)).collect();
+    let expected = |row: u32| entries(row).map(|(col, val)| val * x[col as usize]).sum::<f64>();
+    for shape in [shape(1, 1), shape(4, 2)] {
+        let slices = Slices::new(a.view(), shape).unwrap();
+        assert!(slices.is_sorted() && slices.n_long() > 0);
+        let mut rows: Vec<u32> = slices.perm().iter().copied().filter(|row| *row != NONE).collect();
+        rows.sort_unstable();
+        assert!(rows.into_iter().eq(0..n));
+        let y = multiplied(&slices, &filled(&a, &slices), n as usize, &x);
+        assert!((0..n).all(|row| y[row as usize] == expected(row)));
+    }
 }
 
 proptest! {

@@ -1,0 +1,93 @@
+//! Slices of rows that would keep their T lanes longer than others.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use spmv_core::{CsrView, Value, parts};
+
+use super::header::SLICE_LANES;
+use super::shape::{Limits, Shape};
+
+/// Runs of a thread at least.
+const OF_A_THREAD: usize = 1 << 18;
+/// The number of a row that is not there.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A part of a row that goes over several slices.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) entries: Range<u32>,
+    /// The first slice of the row.
+    pub(super) first: u32,
+    /// Slices of the row.
+    pub(super) n: u32,
+}
+
+/// The slices of long rows, which come before all others.
+#[derive(Debug, Default)]
+pub(super) struct Long {
+    /// The row at each position, or [`NONE`].
+    pub(super) perm: Vec<u32>,
+    /// Of the first slices.
+    pub(super) parts: Vec<Part>,
+    /// Lanes of a row of each slice.
+    pub(super) lanes: Vec<u32>,
+}
+
+impl Long {
+    /// Of rows and how many runs they have.
+    pub(super) fn of<V: Value>(
+        a: CsrView<'_, V, u32>,
+        follows: &[bool],
+        shape: Shape,
+        limits: &Limits,
+        mut rows: Vec<(u32, u32)>,
+    ) -> Self {
+        rows.sort_by_key(|(_, n_runs)| Reverse(*n_runs));
+        let of_a_slice = |(_, n_runs): &(u32, u32)| (*n_runs as usize).div_ceil(SLICE_LANES);
+        let n_cut = rows.partition_point(|row| of_a_slice(row) > limits.most_steps);
+        let (cut, mut rest) = rows.split_at(n_cut);
+        let mut long = Self::default();
+        let n_runs = cut.iter().map(|(_, n_runs)| *n_runs as usize).sum();
+        let of_threads = parts::cut(n_cut, parts::threads(n_runs, OF_A_THREAD));
+        let of_row = |row: &(u32, u32)| {
+            let n = of_a_slice(row).div_ceil(limits.most_steps);
+            entries_of_parts(a.row_range(row.0 as usize), row.1 as usize, n, follows)
+        };
+        let of_rows = parts::map(of_threads, |part| cut[part].iter().map(of_row).collect::<Vec<_>>());
+        for ((row, _), of_parts) in cut.iter().zip(of_rows.into_iter().flatten()) {
+            let (first, n) = (long.parts.len() as u32, of_parts.len() as u32);
+            for (at, entries) in of_parts.into_iter().enumerate() {
+                long.parts.push(Part { entries, first, n });
+                long.push([if at == 0 { *row } else { NONE }], SLICE_LANES, shape);
+            }
+        }
+        while let Some((_, n_runs)) = rest.first() {
+            let fewest = (*n_runs as usize).div_ceil(limits.short_steps).next_power_of_two();
+            // The last fill their slice.
+            let filling = SLICE_LANES / rest.len().next_power_of_two();
+            let lanes = fewest.max(filling).clamp(shape.lanes, SLICE_LANES);
+            let (of_slice, others) = rest.split_at(rest.len().min(SLICE_LANES / lanes));
+            long.push(of_slice.iter().map(|(row, _)| *row), lanes, shape);
+            rest = others;
+        }
+        long
+    }
+
+    fn push(&mut self, rows: impl IntoIterator<Item = u32>, lanes: usize, shape: Shape) {
+        self.perm.extend(rows);
+        self.lanes.push(lanes as u32);
+        self.perm.resize(self.lanes.len() * shape.rows(), NONE);
+    }
+}
+
+/// The entries of a row's `n` parts at most, each of as many runs.
+fn entries_of_parts(entries: Range<usize>, n_runs: usize, n: usize, follows: &[bool]) -> Vec<Range<u32>> {
+    let of_a_part = n_runs.div_ceil(n * SLICE_LANES) * SLICE_LANES;
+    let starts: Vec<usize> = match follows {
+        [] => entries.clone().step_by(of_a_part).collect(),
+        _ => entries.clone().filter(|entry| !follows[*entry]).step_by(of_a_part).collect(),
+    };
+    let ends = starts.iter().skip(1).copied().chain([entries.end]);
+    starts.iter().zip(ends).map(|(start, end)| *start as u32..end as u32).collect()
+}

@@ -1,0 +1,204 @@
+//! The order of rows that are not long: their own, or by steps within windows.
+
+use std::ops::Range;
+
+use spmv_core::parts;
+
+/// Padding that is accepted before rows are sorted in larger windows, over the slots of the rows themselves: 1 / 8.
+const PADDING: u64 = 8;
+/// How many times larger the next window is that is tried.
+const WIDER: usize = 32;
+/// Rows of a thread at least.
+const OF_A_THREAD: usize = 1 << 17;
+
+/// That many steps of a row, or more, where a byte counts them.
+pub(super) const MANY: u8 = u8::MAX;
+
+/// Steps of each row: a byte, or else what counts them.
+pub(super) struct OfRows<'a, F> {
+    pub(super) few: &'a [u8],
+    pub(super) many: F,
+}
+
+impl<F: Fn(usize) -> usize> OfRows<'_, F> {
+    fn get(&self, row: u32) -> usize {
+        match self.few[row as usize] {
+            MANY => (self.many)(row as usize),
+            n => n.into(),
+        }
+    }
+
+    /// The sum and the greatest of some rows that follow each other.
+    fn sum_and_most(&self, rows: Range<u32>) -> (usize, usize) {
+        let few = &self.few[rows.start as usize..rows.end as usize];
+        match few.iter().copied().fold(0, u8::max) {
+            MANY => rows.map(|row| self.get(row)).fold((0, 0), |(sum, most), n| (sum + n, most.max(n))),
+            most => (few.iter().map(|n| usize::from(*n)).sum(), most.into()),
+        }
+    }
+}
+
+/// Steps of rows, and those that their slices make of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Steps {
+    pub(super) own: u64,
+    /// Of each slice, those of its longest row for as many rows as it may have.
+    pub(super) held: u64,
+}
+
+impl Steps {
+    pub(super) fn and(self, others: Self) -> Self {
+        Self { own: self.own + others.own, held: self.held + others.held }
+    }
+
+    fn pad_much(self) -> bool {
+        self.held > self.own + self.own / PADDING
+    }
+}
+
+/// The rows that are not long.
+#[derive(Debug)]
+pub(super) struct Short {
+    n: usize,
+    /// How many of them come before each long row.
+    before: Vec<u32>,
+}
+
+impl Short {
+    /// All but those, which ascend.
+    pub(super) fn without(long: impl ExactSizeIterator<Item = u32>, n_rows: usize) -> Self {
+        Self { n: n_rows - long.len(), before: (0..).zip(long).map(|(at, row)| row - at).collect() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.n
+    }
+
+    /// In their own order, as long as they follow each other.
+    fn ranges(&self, positions: Range<usize>) -> impl Iterator<Item = Range<u32>> + '_ {
+        let (mut first, end) = (positions.start as u32, positions.end as u32);
+        let mut n_long = self.before.partition_point(|before| *before <= first);
+        std::iter::from_fn(move || {
+            let next = self.before.get(n_long).map_or(end, |before| end.min(*before));
+            let rows = first + n_long as u32..next + n_long as u32;
+            let is_over = first == end;
+            n_long += 1;
+            first = next;
+            (!is_over).then_some(rows)
+        })
+    }
+
+    /// Writes them to `perm`, sorted as far as that leaves less padding in slices of `of_slice` rows; whether they are sorted. What they
+    /// take in their own order may be known: then `perm` is written only if they are.
+    pub(super) fn order(
+        &self,
+        perm: &mut [u32],
+        of_slice: usize,
+        known: Option<Steps>,
+        steps: &OfRows<'_, impl Fn(usize) -> usize + Sync>,
+    ) -> bool {
+        let mut window = of_slice;
+        let mut taken = known.unwrap_or_else(|| self.in_order(of_slice, steps));
+        while window < self.n && taken.pad_much() {
+            window = window.saturating_mul(WIDER);
+            taken = self.sort(perm, of_slice, window, steps);
+        }
+        let is_sorted = window > of_slice;
+        if !is_sorted && known.is_none() {
+            self.map(perm, 1, |perm, positions| {
+                perm.iter_mut().zip(self.ranges(positions).flatten()).for_each(|(to, row)| *to = row);
+            });
+        }
+        is_sorted
+    }
+
+    /// What they take in their own order.
+    fn in_order(&self, of_slice: usize, steps: &OfRows<'_, impl Fn(usize) -> usize + Sync>) -> Steps {
+        // Slices of one row pad nothing.
+        if of_slice == 1 {
+            return Steps::default();
+        }
+        let n_slices = self.n.div_ceil(of_slice);
+        let of_threads = parts::cut(n_slices, parts::threads(self.n, OF_A_THREAD));
+        let taken = parts::map(of_threads, |slices| {
+            let taken = slices.map(|slice| {
+                let ranges = self.ranges(slice * of_slice..self.n.min((slice + 1) * of_slice));
+                let of_ranges = ranges.map(|rows| steps.sum_and_most(rows));
+                let (own, most) = of_ranges.fold((0, 0), |(all, most), (sum, n)| (all + sum, most.max(n)));
+                Steps { own: own as u64, held: (most * of_slice) as u64 }
+            });
+            taken.fold(Steps::default(), Steps::and)
+        });
+        taken.into_iter().fold(Steps::default(), Steps::and)
+    }
+
+    /// Writes them sorted within windows.
+    fn sort(
+        &self,
+        perm: &mut [u32],
+        of_slice: usize,
+        window: usize,
+        steps: &OfRows<'_, impl Fn(usize) -> usize + Sync>,
+    ) -> Steps {
+        let taken = self.map(perm, window, |perm, positions| {
+            let mut counts = Vec::new();
+            let windows = perm.chunks_mut(window).zip(positions.step_by(window));
+            let taken = windows.map(|(perm, first)| {
+                let positions = first..first + perm.len();
+                let own = sort(perm, || self.ranges(positions.clone()), steps, &mut counts);
+                // The first row of a slice is the longest.
+                let longest = perm.iter().step_by(of_slice).map(|row| steps.get(*row)).sum::<usize>();
+                Steps { own, held: (longest * of_slice) as u64 }
+            });
+            taken.fold(Steps::default(), Steps::and)
+        });
+        taken.into_iter().fold(Steps::default(), Steps::and)
+    }
+
+    /// What `f` makes of each thread's positions, which are whole windows.
+    fn map<R: Send>(
+        &self,
+        perm: &mut [u32],
+        window: usize,
+        f: impl Fn(&mut [u32], Range<usize>) -> R + Sync,
+    ) -> Vec<R> {
+        let n_windows = self.n.div_ceil(window).max(1);
+        let threads = parts::threads(self.n, OF_A_THREAD).min(n_windows);
+        let of_thread = n_windows.div_ceil(threads).saturating_mul(window);
+        parts::map(perm.chunks_mut(of_thread).enumerate(), |(at, perm)| {
+            let first = at * of_thread;
+            let positions = first..first + perm.len();
+            f(perm, positions)
+        })
+    }
+}
+
+/// Writes rows to `perm` by counting, those of the most steps first; how many steps they have. Those that have as many stay in their order.
+fn sort<R: Iterator<Item = Range<u32>>>(
+    perm: &mut [u32],
+    rows: impl Fn() -> R,
+    steps: &OfRows<'_, impl Fn(usize) -> usize>,
+    counts: &mut Vec<usize>,
+) -> u64 {
+    counts.clear();
+    let mut own = 0;
+    for rows in rows() {
+        for row in rows {
+            let n = steps.get(row);
+            if n >= counts.len() {
+                counts.resize(n + 1, 0);
+            }
+            counts[n] += 1;
+            own += n as u64;
+        }
+    }
+    counts.iter_mut().rev().fold(0, |first, n| first + std::mem::replace(n, first));
+    for rows in rows() {
+        for row in rows {
+            let at = &mut counts[steps.get(row)];
+            perm[*at] = row;
+            *at += 1;
+        }
+    }
+    own
+}

@@ -1,0 +1,90 @@
+//! How slices are cut, by a tiling and the device.
+
+use spmv_core::Tiling;
+
+use super::header::SLICE_LANES;
+
+/// Steps of a row up to which it is not long, whatever the others have, and up to which no slice of a long row is shorter.
+const FEW_STEPS: usize = 16;
+/// Steps over those of the mean row up to which a row is not long.
+const LONG: usize = 4;
+/// Steps of a slice of a row that goes over several, at most.
+const MOST_STEPS: usize = 128;
+/// Slices that a compute unit should have before those of one row are longer than [`FEW_STEPS`].
+const BUSY_SLICES: usize = 64;
+
+/// What follows from a tiling and the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// T: lanes of a row.
+    pub(super) lanes: usize,
+    /// W: entries of a run.
+    pub(super) width: usize,
+    /// Compute units; `None` where one lane takes whole slices, which leaves rows whole.
+    pub(super) units: Option<usize>,
+}
+
+impl Shape {
+    pub(crate) fn of(tiling: &Tiling, units: u32) -> Self {
+        let cuts = tiling.group_lanes() > 1;
+        Self {
+            lanes: tiling.lanes() as usize,
+            width: tiling.width() as usize,
+            units: cuts.then_some((units as usize).max(1)),
+        }
+    }
+
+    /// Whether slices are laid out for such a tiling: groups take whole ones, or a lane does.
+    pub(crate) fn holds(tiling: &Tiling) -> bool {
+        let lanes = tiling.lanes();
+        let whole = lanes.is_power_of_two() && tiling.group_lanes().is_multiple_of(Tiling::SLICE_LANES);
+        tiling.group_lanes() == 1 || whole && lanes <= Tiling::SLICE_LANES
+    }
+
+    /// Rows of a slice at most.
+    pub(crate) fn rows(&self) -> usize {
+        SLICE_LANES / self.lanes
+    }
+
+    /// Steps that T lanes take for a row of so many runs.
+    pub(super) fn steps(&self, n_runs: usize) -> usize {
+        (n_runs + self.lanes - 1) >> self.lanes.ilog2()
+    }
+
+    /// Steps of T lanes that a row may take without being long, where all rows take so many.
+    pub(crate) fn short_steps(&self, steps: usize, n_rows: usize) -> usize {
+        (LONG * steps / n_rows.max(1)).max(FEW_STEPS)
+    }
+
+    /// Steps of a slice at most that has a part of a row, of that many runs of all rows.
+    pub(crate) fn steps_of_a_part(&self, n_runs: usize) -> usize {
+        let busy = |units: usize| n_runs / SLICE_LANES / (units * BUSY_SLICES);
+        self.units.map_or(usize::MAX, |units| busy(units).clamp(FEW_STEPS, MOST_STEPS))
+    }
+}
+
+/// What makes a row long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    shape: Shape,
+    /// Steps of T lanes that a row may take without being long.
+    pub(super) short_steps: usize,
+    /// Steps of all lanes that a slice may take which has a part of a row.
+    pub(super) most_steps: usize,
+}
+
+impl Limits {
+    /// Of rows that take so many steps and have so many runs; with fewer of both, no row is allowed more.
+    pub(super) fn of(shape: Shape, n_rows: usize, steps: usize, n_runs: usize) -> Self {
+        Self {
+            shape,
+            short_steps: shape.short_steps(steps, n_rows),
+            most_steps: shape.steps_of_a_part(n_runs),
+        }
+    }
+
+    /// Whether a row is long that takes so many steps of T lanes.
+    pub(super) fn are_long(&self, steps: usize) -> bool {
+        steps > self.short_steps || self.shape.lanes == SLICE_LANES && steps > self.most_steps
+    }
+}
