@@ -1,6 +1,7 @@
 //! Slices of rows in the order in which lanes read them, with one column for a run of entries: SELL-C-sigma with several lanes a row, more
 //! for long rows.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use spmv_backend::arguments::Sell as Arguments;
@@ -190,9 +191,9 @@ struct Parts<B: Backend> {
     pieces: Pieces<B>,
 }
 
-/// Slots that the host makes at a time: it need not find memory for all of a large layout, and pages that are new to a process cost more
-/// than what is written to them.
-const BATCH: usize = 1 << 23;
+/// Slots that the host makes at a time, in the same memory: pages that are new to a process cost more than what is written to them, and
+/// what a cache still holds is copied faster.
+const BATCH: usize = 1 << 20;
 
 impl Build for Sell {
     fn build<B: Backend, V: Value>(
@@ -207,6 +208,9 @@ impl Build for Sell {
         let [words, vals] = filled(to.device, &slices, a)?;
         let rows_of_parts = slices.rows_of_parts();
         let n_parts = rows_of_parts.len() - 1;
+        // Kernels read it where rows are sorted; that of CPUs finds by it which rows a group has, sorted or not.
+        let is_read = slices.is_sorted() || caps.kind == DeviceKind::Cpu;
+        let perm = if is_read { slices.perm() } else { Cow::Borrowed(&[0][..]) };
         let carries_over = n_parts > 0 && !caps.cross_block_reduction;
         let carry_apply =
             carries_over.then(|| Ok::<_, Error>((to.helper(KernelId::CarryApply)?, to.copy(&rows_of_parts)?)));
@@ -215,11 +219,11 @@ impl Build for Sell {
             kernel: to.main()?,
             carry_apply: carry_apply.transpose()?,
             is_sorted: slices.is_sorted(),
-            is_kept: is_kept(caps, &slices, a),
+            is_kept: is_kept(caps, &slices, &perm, a),
             n_slices: slices.n_slices() as u32,
             n_long: slices.n_long() as u32,
             n_parts: n_parts as u32,
-            perm: to.copy(&slices.perm())?,
+            perm: to.copy(&perm)?,
             slices: to.copy(slices.numbers())?,
             words,
             vals: Values::new(vals, Order::rows(a, Rows::Slices(slices))),
@@ -228,8 +232,8 @@ impl Build for Sell {
 }
 
 /// Whether the cache of the device's compute units holds the matrix and both vectors, nine tenths of it.
-fn is_kept<V: Value>(caps: &DeviceCaps, slices: &Slices, a: CsrView<'_, V, u32>) -> bool {
-    let n_words = slices.n_words() + slices.perm().len() + 4 * slices.n_slices();
+fn is_kept<V: Value>(caps: &DeviceCaps, slices: &Slices, perm: &[u32], a: CsrView<'_, V, u32>) -> bool {
+    let n_words = slices.n_words() + perm.len() + slices.numbers().len();
     let n_values = slices.n_slots() + a.n_cols();
     let bytes = n_words * size_of::<u32>() + n_values * size_of::<V>() + a.n_rows() * size_of::<V::Accum>();
     caps.cache_bytes.is_some_and(|held| bytes as u64 <= held / 10 * 9)
@@ -251,16 +255,26 @@ fn filled<B: Backend, V: Value>(
         let (slot, word) = slices.starts(first);
         let end = slices.first_beyond(first, slot + BATCH);
         let (slots_end, words_end) = slices.starts(end);
-        of_words.resize(words_end - word, 0);
-        of_vals.resize(slots_end - slot, V::from_f64(0.0));
-        slices.fill(a, first..end, &mut of_words, &mut of_vals);
+        let of_words = grown(&mut of_words, words_end - word, 0);
+        let of_vals = grown(&mut of_vals, slots_end - slot, V::from_f64(0.0));
+        slices.fill(a, first..end, of_words, of_vals);
         device.copies(|s| {
-            backend.write(s, &mut words, bytes(word, size_of::<u32>()), bytemuck::cast_slice(&of_words))?;
-            backend.write(s, &mut vals, bytes(slot, size_of::<V>()), bytemuck::cast_slice(&of_vals))
+            backend.write(s, &mut words, bytes(word, size_of::<u32>()), bytemuck::cast_slice(of_words))?;
+            backend.write(s, &mut vals, bytes(slot, size_of::<V>()), bytemuck::cast_slice(of_vals))
         })?;
         first = end;
     }
     Ok([words, vals])
+}
+
+/// Memory for so many elements, whatever is in it. It is not made longer but allocated anew: pages that nobody wrote cost nothing before
+/// threads do.
+fn grown<E: Copy>(held: &mut Vec<E>, n: usize, zero: E) -> &mut [E] {
+    if held.len() < n {
+        *held = Vec::new();
+        *held = vec![zero; n];
+    }
+    &mut held[..n]
 }
 
 impl<B: Backend, V: Value> Layout<B, V> for Arc<State<B>> {
