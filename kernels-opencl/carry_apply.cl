@@ -2,6 +2,9 @@
 // params: n_rows row_base n_bunches alpha bunch_rows carries y
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
+// Carries of a lane that are read before the first is added.
+#define AHEAD 8
+
 KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alpha,
                         GLOBAL const uint *bunch_rows, GLOBAL const accum_t *carries, GLOBAL accum_t *y)
 {
@@ -16,7 +19,18 @@ KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alph
     accum_t sum = 0;
     if (adds)
     {
-        for (uint b = bunch + lane; b < n_bunches && bunch_rows[b + 1] == row; b += LANES) sum += carries[b];
+        for (uint first = bunch + lane; first < n_bunches && bunch_rows[first + 1] == row; first += AHEAD * LANES)
+        {
+            accum_t carried[AHEAD];
+#pragma unroll
+            for (uint i = 0; i < AHEAD; i++)
+            {
+                const uint b = first + i * LANES;
+                carried[i] = b < n_bunches && bunch_rows[b + 1] == row ? carries[b] : 0;
+            }
+#pragma unroll
+            for (uint i = 0; i < AHEAD; i++) sum += carried[i];
+        }
     }
     // STEP 2
     sum = lane_sum(talk, sum);

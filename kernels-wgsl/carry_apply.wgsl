@@ -2,6 +2,9 @@
 // params: n_rows row_base n_bunches alpha bunch_rows carries y
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
+// Carries of a lane that are read before the first is added.
+const AHEAD = 8u;
+
 fn carry_apply()
 {
     // STEP 1
@@ -16,10 +19,17 @@ fn carry_apply()
     var sum = accum(0.0);
     if (adds)
     {
-        for (var b = bunch + lane; b < p.n_bunches; b += LANES)
+        for (var first = bunch + lane; first < p.n_bunches; first += AHEAD * LANES)
         {
-            if (bunch_rows[b + 1u] != row) { break; }
-            sum += carries[b];
+            if (bunch_rows[first + 1u] != row) { break; }
+#each i 8
+            let b_$i = min(first + $iu * LANES, p.n_bunches - 1u);
+            let is_carried_$i = first + $iu * LANES < p.n_bunches && bunch_rows[b_$i + 1u] == row;
+            let carried_$i = select(accum(0.0), carries[b_$i], is_carried_$i);
+#end
+#each i 8
+            sum += carried_$i;
+#end
         }
     }
     // STEP 2

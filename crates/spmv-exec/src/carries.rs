@@ -28,12 +28,17 @@ impl<B: Backend> Pieces<B> {
     }
 }
 
-/// The kernel that adds what another carries. One that talks over more lanes than run together leaves it the lanes
-/// that do.
+/// Lanes of a bunch that adds what is carried to a row, where lanes do not shuffle.
+const LANES_WITHOUT_SUBGROUPS: u32 = 32;
+
+/// The kernel that adds what another carries. One that talks over more lanes than run together leaves it the lanes that do. So does
+/// one whose bunches have fewer, since a row may get what hundreds of them carry; but not where lanes are iterations.
 pub(crate) fn kernel(kernel: &KernelSpec, caps: &DeviceCaps) -> KernelSpec {
-    let most = caps.subgroup.map_or(u32::MAX, |(_, most)| u32::from(most));
-    let is_wide = kernel.lanes == Lanes::Workgroup && kernel.tiling.lanes() > most;
-    let tiling = match is_wide {
+    let lanes_of_kernel = kernel.tiling.lanes();
+    let most = caps.subgroup.map_or(LANES_WITHOUT_SUBGROUPS.min(caps.max_group), |(_, most)| u32::from(most));
+    let is_wide = kernel.lanes == Lanes::Workgroup && caps.subgroup.is_some() && lanes_of_kernel > most;
+    let is_narrow = !caps.tasks && lanes_of_kernel < most;
+    let tiling = match is_wide || is_narrow {
         true => Tiling::new(most, 1, 1, 1).expect("a small tiling"),
         false => kernel.tiling,
     };
