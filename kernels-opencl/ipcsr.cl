@@ -65,11 +65,39 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
         if (has && own < d) sums[lane] += sums[lane + d];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
+#if defined(JOINS_NV)
+    // STEP 5
+    const uint row_start = n_own <= 1 && n_entries > 0 ? row_ptr[first_row] : 0;
+    const uint row_stop = n_own <= 1 && n_entries > 0 ? row_ptr[first_row + 1] : 0;
+    const uint n_pieces = (row_stop - row_start + HELD - 1) / HELD;
+    if (n_pieces > 1)
+    {
+        const uint first = block - (start - row_start) / HELD;
+        if (lane == 0)
+        {
+            carries[block] = sums[0];
+            ends[0] = join(arrivals + first);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (ends[0] + 1 < n_pieces) return;
+        sum = 0;
+        for (uint i = lane; i < n_pieces; i += GROUP) sum += joined(carries + first + i);
+        sum = group_total(sums, sum, OP_SUM);
+        if (lane == 0)
+        {
+            arrivals[first] = 0;
+            store(y + row_base + first_row, alpha, sum, beta);
+        }
+        return;
+    }
+#endif
     // STEP 4
     if (row < n_own && own == 0 && !is_long) store(y + row_base + first_row + row, alpha, sums[lane], beta);
+#if !defined(JOINS_NV)
     // STEP 5
     // Groups do not join: carry_apply adds the sums of pieces.
     if (lane == 0) carries[block] = n_own == 0 ? sums[0] : 0;
+#endif
     // STEP 3
     // Long rows share the group, so many lanes each.
     const uint team_lanes = min((uint)MOST_LANES, (uint)GROUP);

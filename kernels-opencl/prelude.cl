@@ -3,6 +3,7 @@
 //   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64
 //   LANES_SUBGROUP (and SUBGROUP_NV, SUBGROUP_INTEL or SUBGROUP_KHR) or LANES_WORKGROUP
 //   LANES, WIDTH, BUNCHES: T, W and B of the tiling
+//   JOINS_NV where groups can join (NVIDIA)
 
 #define TILE (LANES * WIDTH)
 #define KERNEL __kernel __attribute__((reqd_work_group_size(LANES * BUNCHES, 1, 1)))
@@ -186,6 +187,13 @@ static uint warp_read_word(uint v, uint flip)
     __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(flip));
     return r;
 }
+// What the first lane of the warp has.
+static uint warp_first(uint v)
+{
+    uint r;
+    __asm__ volatile("shfl.sync.idx.b32 %0, %1, 0, 0x1f, 0xffffffff;" : "=r"(r) : "r"(v));
+    return r;
+}
 static accum_t wider_sum(uint talk, accum_t v, uint n)
 {
     for (uint d = LANES; d < n; d *= 2) v += READ_BY(warp_read_word, v, d);
@@ -207,6 +215,22 @@ static accum_t wider_sum(LOCAL accum_t *talk, accum_t v, uint n)
     barrier(CLK_LOCAL_MEM_FENCE);
     return talk[own];
 }
+#endif
+
+#if defined(JOINS_NV)
+// Groups of a launch see what others wrote before they arrived: by the instructions themselves, since OpenCL C 1.2 has no fence
+// for that.
+
+// Counts an arrival; the lane that arrives last sees what the others wrote before theirs, by `joined`. The number of
+// those before it.
+static uint join(GLOBAL uint *arrivals)
+{
+    __asm__ volatile("membar.gl;" ::: "memory");
+    const uint n = atomic_inc(arrivals);
+    __asm__ volatile("membar.gl;" ::: "memory");
+    return n;
+}
+static accum_t joined(GLOBAL const accum_t *p) { return *(volatile GLOBAL const accum_t *)p; }
 #endif
 
 // Where a lane stands in a bunch whose lanes each begin `n` segments and leave the last one open with `sum`

@@ -10,6 +10,8 @@
 #define SLICE_ROWS (SLICE_LANES / LANES)
 // Steps whose loads are on their way before the first is used.
 #define AHEAD (WIDTH == 1 ? 8 : WIDTH == 2 ? 4 : 2)
+// Sums of a row's slices that a lane reads before it adds them.
+#define JOINED 8
 // The column of a run that is not there.
 #define NONE 0xffffffffu
 #define NARROW_NONE 0xffffu
@@ -147,14 +149,40 @@ KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint ti
         // STEP 3
         sum = lane_sum(talk, sum);
         if (first < n_long) sum = wider_sum(wider_talk(), sum, n_lanes);
-        if (is_there && at % n_lanes == 0)
+        // STEP 5
+#if defined(JOINS_NV)
+        if (numbers.w & PART)
         {
-            // STEP 4
-            if (row < n_rows) store(y + row_base + row, alpha, sum, beta);
-            // STEP 5
-            // Groups do not join: carry_apply adds the sums of slices after a row's first.
-            if (numbers.w & PART) carries[slice] = row < n_rows ? 0 : sum;
+            const uint first_part = words[numbers.y];
+            const uint n_parts = words[numbers.y + 1];
+            uint n_before = 0;
+            if (at == 0)
+            {
+                carries[slice] = sum;
+                n_before = join(arrivals + first_part);
+            }
+            if (warp_first(n_before) + 1 < n_parts) continue;
+            sum = 0;
+            for (uint i = at; i < n_parts; i += SLICE_LANES * JOINED)
+            {
+                accum_t of_parts[JOINED];
+#pragma unroll
+                for (uint j = 0; j < JOINED; j++)
+                    of_parts[j] =
+                        i + j * SLICE_LANES < n_parts ? joined(carries + first_part + i + j * SLICE_LANES) : 0;
+#pragma unroll
+                for (uint j = 0; j < JOINED; j++) sum += of_parts[j];
+            }
+            sum = wider_sum(wider_talk(), lane_sum(talk, sum), SLICE_LANES);
+            if (at == 0) arrivals[first_part] = 0;
+            row = perm[first_part * SLICE_ROWS];
         }
+#else
+        // Groups do not join: carry_apply adds the sums of slices after a row's first.
+        if (is_there && at % n_lanes == 0 && numbers.w & PART) carries[slice] = row < n_rows ? 0 : sum;
+#endif
+        // STEP 4
+        if (is_there && at % n_lanes == 0 && row < n_rows) store(y + row_base + row, alpha, sum, beta);
     }
 #endif
 }

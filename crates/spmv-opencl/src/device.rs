@@ -135,6 +135,7 @@ impl OpenCl {
                     None => {
                         opened.builder.shuffle = Some(shuffle);
                         opened.caps.subgroup = Some((least, most));
+                        opened.caps.cross_block_reduction = opened.builder.joins();
                         break;
                     }
                     Some(why) => opened.caps.notes.push(format!("no subgroups of {most} lanes: {why}")),

@@ -61,7 +61,15 @@ impl Builder {
             }
             _ => "-cl-std=CL1.2".to_owned(),
         });
+        if self.joins() {
+            options.push("-D JOINS_NV".to_owned());
+        }
         options.join(" ")
+    }
+
+    /// Whether groups can join: by instructions of NVIDIA, whose lanes then shuffle too.
+    pub(crate) fn joins(&self) -> bool {
+        self.shuffle == Some(Shuffle::Nv)
     }
 
     /// A kernel of a program; `label` names it in errors.
