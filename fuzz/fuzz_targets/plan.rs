@@ -52,6 +52,7 @@ struct Caps {
     arithmetic: u8,
     subgroup: Option<(u16, u16)>,
     flags: [bool; 5],
+    gathers: u8,
     max_loop_steps: Option<u32>,
     compute_units: u32,
     max_group: u32,
@@ -158,6 +159,7 @@ impl Caps {
         caps.subgroup = self.subgroup;
         [caps.host_pointers, caps.cross_block_reduction, caps.bunch_barriers, caps.timestamps, caps.tasks] =
             self.flags;
+        caps.gathers = types(self.gathers);
         caps.max_loop_steps = self.max_loop_steps;
         (caps.compute_units, caps.max_group, caps.max_groups) =
             (self.compute_units, self.max_group, self.max_groups);

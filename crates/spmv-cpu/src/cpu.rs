@@ -87,7 +87,7 @@ impl Cpu {
         if !Isa::available().contains(&isa) {
             return Err(Error::unsupported("this CPU", isa.name(), "leave the choice to Isa::detect"));
         }
-        Ok(Self { caps: caps(name, n_threads, mask), isa, pool })
+        Ok(Self { caps: caps(name, n_threads, isa, mask), isa, pool })
     }
 
     /// The instruction set in use.
@@ -117,7 +117,7 @@ fn processor() -> String {
     name.map_or_else(String::new, |(_, name)| name.trim().to_owned())
 }
 
-fn caps(name: String, n_threads: usize, mask: Mask) -> DeviceCaps {
+fn caps(name: String, n_threads: usize, isa: Isa, mask: Mask) -> DeviceCaps {
     let memory = if mask.discrete { MemoryModel::Discrete } else { MemoryModel::UnifiedCoherent };
     let mut caps = DeviceCaps::new(name, DeviceKind::Cpu, memory);
     caps.fingerprint = format!("cpu/{}/{}/{}", std::env::consts::ARCH, caps.name, processor());
@@ -125,10 +125,31 @@ fn caps(name: String, n_threads: usize, mask: Mask) -> DeviceCaps {
     caps.compute_units = n_threads as u32;
     caps.subgroup = if mask.no_subgroups { None } else { Some((1, 64)) };
     caps.arithmetic = if mask.no_f64 { DtypeSet::ALL.without(spmv_core::Dtype::F64) } else { DtypeSet::ALL };
+    // Loops over slices that gather are of these types.
+    let gathered = DtypeSet::NONE.with(spmv_core::Dtype::F32).with(spmv_core::Dtype::F64);
+    caps.gathers = if isa.gathers_fast() { gathered } else { DtypeSet::NONE };
     // A lane is an iteration: a group may have any number.
     caps.max_group = u32::MAX;
     caps.max_local_bytes = mask.local_bytes.unwrap_or(64 * 1024);
     caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(u64::MAX);
     caps.max_tile = (u32::MAX, MAX_TILE as u32);
     caps
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_backend::Backend;
+    use spmv_core::Dtype;
+
+    use super::*;
+
+    #[test]
+    fn only_the_widest_vectors_are_said_to_gather_and_only_what_loops_gather() {
+        for isa in Isa::available() {
+            let cpu = Cpu::open(Options { isa: Some(isa), ..Options::default() }).unwrap();
+            let gathers = cpu.caps().gathers;
+            assert!(isa == Isa::Avx512 || gathers == DtypeSet::NONE, "{isa:?}: {gathers:?}");
+            assert!(!gathers.contains(Dtype::F16) && !gathers.contains(Dtype::Bf16), "{isa:?}: {gathers:?}");
+        }
+    }
 }

@@ -34,6 +34,20 @@ impl Isa {
         }
     }
 
+    /// Whether gathers are known to be fast with this set on this CPU: measured on Intel's Sapphire Rapids alone, the first with
+    /// AVX-512 for `f16`.
+    ///
+    /// Not so before it, where AVX-512 was as well: cores of Intel's may gather slowly, because of what keeps data sampling from them, and
+    /// AMD's up to Zen 5 load faster than they gather. Nor with AVX2 alone, which was not measured: gathers of AMD's older cores are
+    /// slow.
+    pub(crate) fn gathers_fast(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => self.runs_here() && is_x86_feature_detected!("avx512fp16"),
+            _ => false,
+        }
+    }
+
     /// Whether this CPU has every feature that the set's functions are compiled with. The standard library
     /// caches the answer, so that this is a load and a test.
     pub(super) fn runs_here(self) -> bool {
