@@ -148,12 +148,12 @@ fn by_rule(stats: &MatrixStats, caps: &DeviceCaps, takes: impl Fn(Known) -> bool
         .iter()
         .filter(|known| takes(**known))
         .find_map(suits)
-        .unwrap_or((Known::ALL[0], "no other suits the matrix"))
+        .unwrap_or((Known::MergePath, "no other suits the matrix"))
 }
 
 #[cfg(test)]
 mod tests {
-    use spmv_backend::{DeviceKind, KernelId, MemoryModel};
+    use spmv_backend::{DeviceKind, DtypeSet, KernelId, MemoryModel};
     use spmv_core::{HybShape, RowStats};
     use spmv_model::{KernelRates, Rates};
 
@@ -243,6 +243,23 @@ mod tests {
         assert_eq!(names(&planned(long, &worth, Options::default())), ["csr_vector", "jad"]);
         let never = Options { max_blow_up: 0.5, ..Options::default() };
         assert_eq!(names(&planned(stats(), &worth, never)), ["csr_vector"]);
+    }
+
+    #[test]
+    fn cores_take_a_few_full_diagonals_as_such_without_a_profile_too() {
+        let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
+        let taken = |caps: &DeviceCaps, nnz: usize, diagonals| {
+            let n_rows = nnz / 5;
+            let rows = RowStats { n_rows, n_cols: n_rows, nnz, mean: 5.0, max: 5, ..Default::default() };
+            let stats = MatrixStats { diagonals: Some(diagonals), ..MatrixStats::from(&rows) };
+            plan(stats, Dtype::F64, caps, None, &Options::default()).unwrap().algorithm
+        };
+        for gathers in [DtypeSet::NONE, DtypeSet::ALL] {
+            caps.gathers = gathers;
+            assert_eq!(taken(&caps, 100_000, 5), Algorithm::Dia);
+            assert_ne!(taken(&caps, 100_000, 40), Algorithm::Dia);
+            assert_eq!(taken(&caps, 1000, 5), Algorithm::MergePath, "too small for a layout of its own");
+        }
     }
 
     #[test]

@@ -209,6 +209,7 @@ pub(crate) struct Bound<N> {
 pub(crate) const AUTO: &str = "cargo xtask bench --suite --matrix FILES --backend cuda --algorithm all: docs/results/2026-11-22-h200-cuda-auto.txt";
 pub(crate) const BY_CLASS: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-24-h200-cuda-tilings.txt";
+pub(crate) const ON_CORES: &str = "cargo xtask bench --suite classes --backend cpu --algorithm merge_path,sell,dia --precision f32,f64: docs/results/2026-11-25-cpu-classes.txt";
 pub(crate) const SERIAL: &str = "cargo run --release -p spmv-cpu --example serial";
 pub(crate) const TILINGS: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-21-h200-cuda-tilings.txt";

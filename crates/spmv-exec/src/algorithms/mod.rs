@@ -128,13 +128,13 @@ macro_rules! algorithms {
 
 // A row is the file's stem, the name in Rust, and its documentation. The heuristic takes the first that suits a matrix.
 algorithms! {
-    /// Rows and entries cut evenly (Merrill & Garland 2016).
-    merge_path MergePath;
     /// One lane a row of [`Dia`](spmv_core::format::Dia) (Bell & Garland 2009); refuses what has too many diagonals.
     dia Dia;
     /// Slices of rows in the order in which lanes read them, with one column for a run of entries (Kreutzer et al. 2014; Anzt, Tomov &
     /// Dongarra 2014); refuses what pads too much.
     sell Sell;
+    /// Rows and entries cut evenly (Merrill & Garland 2016).
+    merge_path MergePath;
     /// One bunch a row (Bell & Garland 2009).
     csr_vector CsrVector;
     /// Blocks of rows, products in local memory (Gao et al.).
@@ -190,7 +190,7 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use spmv_exec::Algorithm;
 /// let e = "fast".parse::<Algorithm>().unwrap_err();
-/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto merge_path dia sell csr_vector "));
+/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto dia sell merge_path csr_vector "));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{0}'; known: {known}", known = names())]
