@@ -123,12 +123,13 @@ pub fn work_of(
 /// What `Auto` stands for, and why: of the algorithms whose layout takes the matrix.
 pub(crate) fn choose(
     stats: &MatrixStats,
+    value: Dtype,
     caps: &DeviceCaps,
     profile: Option<&Profile>,
     candidates: &[Candidate],
     takes: impl Fn(Known) -> bool,
 ) -> (Known, &'static str) {
-    let (rule, reason) = by_rule(stats, caps, takes);
+    let (rule, reason) = by_rule(stats, value, caps, takes);
     let seconds_of = |known| candidates.iter().find(|c| c.algorithm == known).map(|c| c.seconds);
     let (Some(profile), Some(of_rule)) = (profile, seconds_of(rule.into())) else { return (rule, reason) };
     let worth = if profile.is_built_in() { WORTH_OF_ANOTHER } else { WORTH };
@@ -142,8 +143,13 @@ pub(crate) fn choose(
 }
 
 /// Without a prediction: what was found on the devices of `docs/performance.md`.
-fn by_rule(stats: &MatrixStats, caps: &DeviceCaps, takes: impl Fn(Known) -> bool) -> (Known, &'static str) {
-    let suits = |known: &Known| known.method().suits(stats, caps).map(|why| (*known, why));
+fn by_rule(
+    stats: &MatrixStats,
+    value: Dtype,
+    caps: &DeviceCaps,
+    takes: impl Fn(Known) -> bool,
+) -> (Known, &'static str) {
+    let suits = |known: &Known| known.method().suits(stats, value, caps).map(|why| (*known, why));
     Known::ALL
         .iter()
         .filter(|known| takes(**known))

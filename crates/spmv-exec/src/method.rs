@@ -166,7 +166,7 @@ pub(crate) trait Method: Sync {
 
     /// Why the heuristic takes it for such rows on such a device, if it does. Algorithms are asked in the order of their
     /// list.
-    fn suits(&self, _: &MatrixStats, _: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, _: &MatrixStats, _: Dtype, _: &DeviceCaps) -> Option<&'static str> {
         None
     }
 

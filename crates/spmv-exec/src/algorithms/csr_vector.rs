@@ -2,7 +2,7 @@
 
 use spmv_backend::arguments::CsrVector as Arguments;
 use spmv_backend::{Backend, DeviceCaps, KernelId, Memory};
-use spmv_core::{CsrView, MatrixStats, Tiling, Value};
+use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
@@ -62,7 +62,7 @@ impl Method for CsrVector {
     /// The bounds were measured with lanes that take an entry at a time and have four on their way, and count those. CUDA's
     /// lanes have eight on their way; a row has as many of them or half, so that it takes about as many round trips to
     /// memory, or fewer.
-    fn suits(&self, stats: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, _: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
         let rows = &stats.rows;
         let lanes = u64::from(lanes_of_a_row(rows, caps));
         let fills = (rows.n_rows as u64).saturating_mul(lanes) >= u64::from(caps.compute_units) * BUSY_LANES.is;

@@ -57,7 +57,7 @@ impl Method for Dia {
         ROW_A_LANE
     }
 
-    fn suits(&self, stats: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, _: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
         let cost = |value| Cost::dia(&stats.rows, stats.diagonals.unwrap_or(0), value);
         // The widest values save least.
         let is_few = stats.diagonals.is_some_and(|n| (1..=FEW.is).contains(&n));

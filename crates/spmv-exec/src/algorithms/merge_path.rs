@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spmv_backend::arguments::MergePath as Arguments;
 use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
 use spmv_core::tiling::merge_path;
-use spmv_core::{CsrView, MatrixStats, Tiling, Value};
+use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
 
 use crate::carries;
 use crate::device::Device;
@@ -44,7 +44,7 @@ impl Method for MergePath {
         &ROWS
     }
 
-    fn suits(&self, _: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, _: &MatrixStats, _: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
         caps.tasks.then_some("cuts rows and entries evenly over threads, whatever the row lengths")
     }
 

@@ -211,7 +211,7 @@ impl FromStr for Algorithm {
 #[cfg(test)]
 mod tests {
     use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
-    use spmv_core::{MatrixStats, RowStats};
+    use spmv_core::{Dtype, MatrixStats, RowStats};
 
     use super::*;
     use crate::tilings::On;
@@ -245,10 +245,9 @@ mod tests {
                         max,
                         ..Default::default()
                     };
-                    for known in Known::ALL
-                        .iter()
-                        .filter(|known| known.method().suits(&MatrixStats::from(&rows), &caps).is_some())
-                    {
+                    for known in Known::ALL.iter().filter(|known| {
+                        known.method().suits(&MatrixStats::from(&rows), Dtype::F32, &caps).is_some()
+                    }) {
                         assert!(
                             known.method().facts().by_heuristic,
                             "{known:?} on {kind:?}, {memory:?}, {subgroup:?}"

@@ -7,7 +7,7 @@ use num_traits::Zero;
 use spmv_backend::arguments::{Axpby, FixupApply, SpecSegsum as Arguments};
 use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory, MemoryModel};
 use spmv_core::tiling::tile_rows;
-use spmv_core::{Accum, CsrView, MatrixStats, Tiling, Value};
+use spmv_core::{Accum, CsrView, Dtype, MatrixStats, Tiling, Value};
 use spmv_fixup::{FixupError, carry, dirty};
 
 use crate::device::{Device, bytes_of};
@@ -50,7 +50,7 @@ impl Method for SpeculativeSegmentedSum {
 
     /// On integrated devices as the paper measured (figures 4 and 5, section 4.4): row blocks are as good where rows are
     /// even, which `csr_vector` says of a matrix first; everywhere else speculation is faster, by far where a few rows are long.
-    fn suits(&self, _: &MatrixStats, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, _: &MatrixStats, _: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
         Some(if caps.is_integrated() {
             "cuts entries evenly over lanes, whatever the row lengths; the host repairs in the memory that it shares"
         } else {
