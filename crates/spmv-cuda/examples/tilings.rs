@@ -36,9 +36,9 @@ fn tilings(algorithm: Algorithm) -> Vec<Tiling> {
             }
         }
         Algorithm::Sell => {
-            for t in [1, 2, 4, 8] {
+            for t in [1, 2, 4, 8, 16, 32] {
                 for w in [1, 2, 3, 4] {
-                    for lanes in [128, 256] {
+                    for lanes in [128, 256, 512] {
                         add(t, w, 1, lanes / t);
                     }
                 }

@@ -425,11 +425,8 @@ mod plans {
         let of_csr = Options { layouts: Layouts::Csr, ..Options::default() };
         let planned = |caps: &DeviceCaps, mean: f64, max: usize| {
             let rows = RowStats { n_rows: 100_000, mean, max, nnz: 4_000_000, ..rows() };
-            assert_eq!(
-                plan(&rows, Dtype::F32, caps, None, &Options::default()).unwrap().algorithm
-                    == Algorithm::Sell,
-                mean < 2048.0
-            );
+            let of_any = plan(&rows, Dtype::F32, caps, None, &Options::default()).unwrap();
+            assert_eq!(of_any.algorithm, Algorithm::Sell);
             let plan = plan(&rows, Dtype::F32, caps, None, &of_csr).unwrap();
             (plan.algorithm, plan.kernel.tiling.to_string())
         };

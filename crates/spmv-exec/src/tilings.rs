@@ -98,7 +98,8 @@ pub(crate) enum W {
     /// a compute unit. That differs from [`W::Equation3`] in that all local memory counts (padding, sums and row ends too),
     /// and that a group never has more entries, so that where memory suffices `f64` has as many as `f32`.
     Block(u32, u32),
-    /// Entries of a run: as many as leave the fewest bytes, if each run has a column of 16 bits.
+    /// Entries of a run: as many as leave the fewest bytes, if each run has a column of 16 bits; one where a row has all lanes of a slice and
+    /// x is [large](FIRST_CACHE).
     Runs,
     /// The greatest power of two within SHARED_SIZE (Gao et al., equation 3). Where the driver does not report a compute
     /// unit's limits, so many for sums of 4 bytes, and half as many for those of 8.
@@ -297,6 +298,7 @@ impl Row {
                     long
                 }
             }
+            W::Runs if lanes == Tiling::SLICE_LANES && !keeps_x(case) => 1,
             W::Runs => entries_of_a_run(case),
             W::Equation3(otherwise) => equation3(case, lanes * bunches, otherwise),
             W::Table1 => table1(lanes, case.value).width(),
@@ -407,6 +409,14 @@ fn equation3(case: &Case<'_>, lanes: u32, otherwise: u32) -> u32 {
         None => otherwise * Dtype::F32.bytes() as u32 / sum.bytes() as u32,
     };
     1 << width.max(1).ilog2()
+}
+
+/// Bytes of x that the first cache holds for certain, next to what streams through it. Beyond, lanes that take a row together read its runs
+/// as one request if each takes an entry, and as one for each lane if each takes a run.
+const FIRST_CACHE: Bound<usize> = Bound { is: 64 << 10, by: BY_CLASS };
+
+fn keeps_x(case: &Case<'_>) -> bool {
+    case.rows.n_cols.saturating_mul(case.value.bytes()) <= FIRST_CACHE.is
 }
 
 /// Entries of a run of which only the first has a column. Fewer, if bytes are equal.

@@ -9,7 +9,6 @@ use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, Kernel
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
 
-use super::ipcsr::speculates;
 use crate::carries::{self, Pieces};
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -20,8 +19,6 @@ use crate::slices::{Shape, Slices};
 use crate::tilings::{B, BY_CLASS, Bound, ON_CORES, Of, On, Row, S, T, W};
 use crate::values::{Order, Rows, Values};
 
-/// Mean entries of a row above which speculative sums are faster.
-const LONG: Bound<f64> = Bound { is: 2048.0, by: BY_CLASS };
 /// Entries from which cores that gather take it. The least that was measured are 100,000, which still gain a sixth in `f32`.
 const WORTH_A_LAYOUT: Bound<usize> = Bound { is: 1 << 16, by: ON_CORES };
 /// Mean entries of a row from which cores that gather take it. Rows of four are level or slower, in `f32` by up to a quarter: a vector then
@@ -80,7 +77,7 @@ impl Method for Sell {
             return (is_worth_it && caps.gathers.contains(value))
                 .then_some("entries stand in the order in which vectors read them, and a vector of x is gathered at once");
         }
-        (caps.kind == DeviceKind::DiscreteGpu && nnz > 0 && !speculates(&stats.rows, caps, &LONG))
+        (caps.kind == DeviceKind::DiscreteGpu && nnz > 0)
             .then_some("entries stand in the order in which lanes read them, runs have one column, and long rows are cut")
     }
 
@@ -383,6 +380,20 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_all_lanes_have_runs_of_one_entry_unless_x_is_small() {
+        let runs_of_three: Vec<u32> = (0..100).flat_map(|i| (0..3).map(move |j| 10 * i + j)).collect();
+        let width = |n_rows, n_cols| {
+            let rows = &RowStats { n_rows, n_cols, mean: 2634.0, ..RowStats::default() };
+            let (caps, runs) = (&h200(), Some(Runs::of(&runs_of_three)));
+            let case = Case { kernel: KernelId::Sell, rows, runs, value: Dtype::F32, caps };
+            let tiling = tiling(Sell.tilings(), &case);
+            (tiling.lanes(), tiling.width())
+        };
+        assert_eq!([width(4284, 2000), width(4284, 1_000_000)], [(32, 3), (32, 1)]);
+        assert_eq!(width(1 << 20, 1_000_000), (1, 3));
+    }
+
+    #[test]
     fn rows_have_as_many_lanes_where_subgroups_are_whole_or_there_are_none() {
         let planned = |subgroup, max_group| {
             let mut caps = h200();
@@ -397,14 +408,13 @@ mod tests {
     }
 
     #[test]
-    fn all_matrices_are_taken_but_those_of_many_long_rows() {
+    fn matrices_with_an_entry_are_taken_whatever_their_rows() {
         let rows = |n_rows, mean: usize, max| {
             let rows = RowStats { n_rows, n_cols: n_rows, nnz: n_rows * mean, mean: mean as f64, max, ..RowStats::default() };
             Sell.suits(&MatrixStats::from(&rows), Dtype::F32, &h200()).is_some()
         };
         assert!(rows(1 << 20, 27, 27) && rows(1 << 20, 27, 300_000) && rows(1000, 27, 27));
-        assert!(rows(1000, 3000, 3000), "too few entries for speculation");
-        assert!(!rows(4000, 3000, 3000) && !rows(0, 0, 0));
+        assert!(rows(1000, 3000, 3000) && rows(4000, 3000, 3000) && !rows(0, 0, 0));
     }
 
     #[test]
