@@ -74,7 +74,7 @@ impl Command {
                 }
                 let (attributes, n_attributes) = (ptr::from_ref(&LaunchAttribute::EARLY), 1);
                 let config = LaunchConfig { grid, block, local_bytes, stream, attributes, n_attributes };
-                // SAFETY: as above. The kernel waits for what is before it (`Kernel::waits`).
+                // SAFETY: as above. The kernel waits for what is before it (`Kernel::is_early`).
                 unsafe { sys::cuLaunchKernelEx(&config, *function, params, extra) }
             }
             // SAFETY: the range lies in memory that lives (contract), which freeing keeps until the device's work is done.
