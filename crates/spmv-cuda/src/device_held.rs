@@ -50,21 +50,20 @@ impl Command {
             Self::Launch { function, label: _, groups, group_lanes, local_bytes, is_early, args } => {
                 let mut params = args.each_ref().map(|arg| ptr::from_ref(arg).cast_mut().cast::<c_void>());
                 let (params, extra) = (params.as_mut_ptr(), ptr::null_mut());
-                let (grid, block, local_bytes) = ([*groups, 1, 1], [*group_lanes, 1, 1], *local_bytes);
+                let (groups, group_lanes, local_bytes) = (*groups, *group_lanes, *local_bytes);
                 if !is_early {
-                    let ([x, y, z], [of_x, of_y, of_z]) = (grid, block);
                     // SAFETY: every parameter of the kernel has 4 or 8 bytes, the lower ones of an argument (devices and their hosts
                     // are little-endian); the driver copies as many as there are and writes none. The group and its local memory are
                     // as large as the kernel was made for.
                     return unsafe {
                         sys::cuLaunchKernel(
                             *function,
-                            x,
-                            y,
-                            z,
-                            of_x,
-                            of_y,
-                            of_z,
+                            groups,
+                            1,
+                            1,
+                            group_lanes,
+                            1,
+                            1,
                             local_bytes,
                             stream,
                             params,
@@ -73,6 +72,7 @@ impl Command {
                     };
                 }
                 let (attributes, n_attributes) = (ptr::from_ref(&LaunchAttribute::EARLY), 1);
+                let (grid, block) = ([groups, 1, 1], [group_lanes, 1, 1]);
                 let config = LaunchConfig { grid, block, local_bytes, stream, attributes, n_attributes };
                 // SAFETY: as above. The kernel waits for what is before it (`Kernel::is_early`).
                 unsafe { sys::cuLaunchKernelEx(&config, *function, params, extra) }

@@ -55,7 +55,7 @@ pub(crate) struct Modules {
     pub(crate) driver: (i32, i32),
     pub(crate) kernels: Option<PathBuf>,
     /// Whether no kernel starts early.
-    pub(crate) in_turn: bool,
+    in_turn: bool,
     loaded: Mutex<HashMap<(KernelId, Dtype), Loaded>>,
 }
 

@@ -38,7 +38,7 @@ fn main() {
         return;
     }
     let arguments = Arguments::from_args();
-    let tests: [Test; 5] = [
+    let tests: [Test; 6] = [
         ("without_a_library_the_reason_is_given", without_a_library_the_reason_is_given),
         ("a_library_that_is_no_driver_is_none", a_library_that_is_no_driver_is_none),
         ("codes_are_errors_whether_known_or_not", codes_are_errors_whether_known_or_not),
@@ -50,6 +50,7 @@ fn main() {
             "verbs_call_the_driver_once_and_push_no_context_twice",
             verbs_call_the_driver_once_and_push_no_context_twice,
         ),
+        ("kernels_start_in_turn_where_that_is_asked_for", kernels_start_in_turn_where_that_is_asked_for),
     ];
     let trials = tests.into_iter().map(|(name, test)| Trial::test(name, test)).collect();
     libtest_mimic::run(&arguments, trials).exit();
@@ -133,6 +134,19 @@ fn verbs_call_the_driver_once_and_push_no_context_twice() -> Outcome {
     Ok(())
 }
 
+fn kernels_start_in_turn_where_that_is_asked_for() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let library = fake(folder.path(), &["--cfg", "working"])?;
+    let calls = folder.path().join("calls");
+    let variables =
+        [(CALLS, calls.as_os_str()), (CURRENT, "1".as_ref()), ("SPMV_CUDA_IN_TURN", "1".as_ref())];
+    let seen = seen_with(&library, &variables)?;
+    for verb in ["enqueue", "queue"] {
+        assert_eq!(seen[verb], "cuCtxGetCurrent cuLaunchKernel", "{verb}");
+    }
+    Ok(())
+}
+
 /// The library of `tests/fake/driver.rs`, built into `folder`.
 fn fake(folder: &Path, options: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -209,7 +223,7 @@ fn report() {
 
 /// Prints `what = functions` lines, of a second time: the first one takes memory, events and kernels.
 fn report_calls(calls: &Path) -> Result<(), Box<dyn Error>> {
-    let device = || -> Result<_, spmv_exec::Error> { Device::new(Cuda::open(Options::default())?) };
+    let device = || -> Result<_, spmv_exec::Error> { Device::new(Cuda::open(Options::from_env()?)?) };
     let (device, other) = (device()?, device()?);
     let so_far = || fs::read_to_string(calls).unwrap_or_default();
     let show = |what: &str, before: &str| {
