@@ -10,7 +10,7 @@ use super::order::{MANY, Steps};
 use super::runs::{NO_RUNS, Runs};
 use super::shape::{Limits, Shape};
 
-/// Entries, or rows, of a thread at least.
+/// Entries, runs or rows of a thread, at least.
 pub(super) const OF_A_THREAD: usize = 1 << 18;
 
 /// Writes the numbers of all slices, of which threads take those parts, each with a state of its own. The ends are `None` if 32 bits do not

@@ -6,10 +6,9 @@ use std::ops::Range;
 use spmv_core::{CsrView, Value, parts};
 
 use super::header::SLICE_LANES;
+use super::lay::OF_A_THREAD;
 use super::shape::{Limits, Shape};
 
-/// Runs of a thread at least.
-const OF_A_THREAD: usize = 1 << 18;
 /// The number of a row that is not there.
 pub(super) const NONE: u32 = u32::MAX;
 
