@@ -69,7 +69,7 @@ pub(super) fn measure(
     let named = |times: usize| Context::devices(&vec![context.clone(); times]);
     let (one, two) = (context.prepare_with(a, options)?, named(2)?);
     let n_many = exchanged(context.caps().kind);
-    let in_two = |a: Csr<f64>| anyhow::Ok(named(2)?.prepare(&a)?);
+    let in_two = |a: Csr<f64>| two.prepare(&a);
     let (few, many) = (in_two(shifted(1, 1)?)?, in_two(shifted(n_many, n_many)?)?);
     let (few_apart, many_apart) = (in_two(shifted(1, 0)?)?, in_two(shifted(n_many, 0)?)?);
     let in_turn = IN_TURN.map(|times| (Arrangement::InTurn, vec![context.clone(); times]));
