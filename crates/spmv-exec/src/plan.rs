@@ -177,7 +177,7 @@ const PAYS_AFTER: Bound<u64> = Bound {
 };
 const PAYS_AFTER_ON_CORES: Bound<u64> = Bound {
     is: 300,
-    by: "cargo xtask prepare --backend cpu: docs/results/2026-11-23-cpu-prepare.txt; plan/spmv and us in docs/results/2026-11-25-cpu-classes.txt, of which sell earns its layout by 143 products in the median",
+    by: "cargo xtask prepare --backend cpu: docs/results/2026-11-23-cpu-prepare.txt; for sell plan/spmv and us in docs/results/2026-11-25-cpu-classes.txt",
 };
 
 /// Whose the arrays of a matrix are.

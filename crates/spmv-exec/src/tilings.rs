@@ -413,7 +413,10 @@ fn equation3(case: &Case<'_>, lanes: u32, otherwise: u32) -> u32 {
 
 /// Bytes of x that the first cache holds for certain, next to what streams through it. Beyond, lanes that take a row together read its runs
 /// as one request if each takes an entry, and as one for each lane if each takes a run.
-const FIRST_CACHE: Bound<usize> = Bound { is: 64 << 10, by: BY_CLASS };
+const FIRST_CACHE: Bound<usize> = Bound {
+    is: 64 << 10,
+    by: "that it helps where x is large: docs/results/2026-11-25-h200-cuda-long-rows.txt; from where on was not measured",
+};
 
 fn keeps_x(case: &Case<'_>) -> bool {
     case.rows.n_cols.saturating_mul(case.value.bytes()) <= FIRST_CACHE.is
