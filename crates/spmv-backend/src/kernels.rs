@@ -116,6 +116,11 @@ macro_rules! for_each_kernel {
                 y: [mut accum],
             ) local |g| g.held;
 
+            /// Sums of what stripes of columns have of each row: `row_ptr` counts those.
+            StripeSums stripe_sums(
+                n_rows: u32, row_base: u32, alpha: accum, beta: accum, row_ptr: [u32], sums: [accum], y: [mut accum],
+            ) local |g| g.talk;
+
             /// One lane a row of the ELLPACK layout (Bell & Garland 2009).
             ///
             /// Slot k of row r at `k * n_rows + r`; the greatest number for a column that is none.

@@ -49,15 +49,11 @@ const EXPECTED_REFUSALS: &[Row] = &[
     ("barriers of less than a subgroup", |asked| asked.tiling(|t| t.bunches() > 1)),
     ("built for T=", |asked| asked.tiling(|t| asked.is_not_built(t))),
     ("slices of 32 lanes", |asked| {
-        asked.algorithm == Algorithm::Sell
-            && asked.tiling(|t| {
-                t.group_lanes() > 1
-                    && (!t.group_lanes().is_multiple_of(32) || !32u32.is_multiple_of(t.lanes()))
-            })
+        asked.tiling(|t| {
+            t.group_lanes() > 1 && (!t.group_lanes().is_multiple_of(32) || !32u32.is_multiple_of(t.lanes()))
+        })
     }),
-    ("runs of", |asked| {
-        asked.algorithm == Algorithm::Sell && asked.tiling(|t| t.width() as usize > Runs::MOST)
-    }),
+    ("runs of", |asked| asked.tiling(|t| t.width() as usize > Runs::MOST)),
     ("entries a lane", |asked| asked.tiling(|t| t.width() > asked.caps.max_tile.0)),
 ];
 

@@ -44,6 +44,15 @@ fn tilings(algorithm: Algorithm) -> Vec<Tiling> {
                 }
             }
         }
+        Algorithm::Stripes => {
+            for t in [1, 2, 4, 8] {
+                for w in [1, 2, 3] {
+                    for lanes in [128, 256, 512] {
+                        add(t, w, 1, lanes / t);
+                    }
+                }
+            }
+        }
         Algorithm::CsrScalar => [2, 4, 8].into_iter().for_each(|b| add(32, 1, 1, b)),
         _ => {
             for w in [4, 8, 16] {

@@ -69,7 +69,7 @@ pub(crate) fn launch<'s, B: Backend, K: Arguments<'s, B>>(
     // SAFETY: `args` are those of the kernel (above), each by its name. Of a run: `Prepare` copied the arrays of a validated
     // matrix, or an algorithm laid them out from one, and sized its scratch memory from the same counts;
     // `Prepared::check_lengths` saw x and y. Columns are below the length of x by `CsrView::new`, or a layout's
-    // padding; `perm` is a sorted list of all rows, where it is read. Written buffers are the workspace's or `y`, which is borrowed
+    // padding; `perm` is a list of all rows (or parts of rows, each with a sum), where it is read. Written buffers are the workspace's or `y`, which is borrowed
     // mutably; one run at a time borrows the workspace. Host memory is borrowed until `finish` has waited. Of a queue:
     // `Queue` compared the lengths of all vectors, and it alone has scalars, programs of its own scalars, and partial sums, one for
     // each group; `Uses` makes whoever touches a vector later wait; `Device::indices` saw that indices are below the length that the

@@ -6,6 +6,8 @@ use spmv_backend::{DeviceCaps, KernelId, KernelSpec, Lanes};
 use spmv_core::tiling::Preset;
 use spmv_core::{Dtype, RowStats, Runs, Tiling};
 
+use crate::slices::Columns;
+
 /// Rows and entries below which one thread beats two: waking the other from outside the pool costs some
 /// 13 us, as `cargo run --release -p spmv-cpu --example serial` measures.
 const SERIAL_STEPS: usize = 48 * 1024;
@@ -79,6 +81,8 @@ pub(crate) enum T {
     /// As many as give each compute unit about [`BUSY_LANES`], more where rows are [uneven](unevenness); up to so many and to those of a group,
     /// and up to one for every three or four entries of a mean row.
     Busy(u32),
+    /// The same of the parts that stripes of columns cut rows into: two to eight, and up to one for every four entries.
+    OfParts,
     /// The first number; the second for [large](LARGE) matrices whose rows have more than a few entries.
     BlockBySize(u32, u32),
     /// So many at most, fewer where a group of them does not fit local memory.
@@ -211,6 +215,8 @@ pub(crate) const AUTO: &str = "cargo xtask bench --suite --matrix FILES --backen
 pub(crate) const BY_CLASS: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-24-h200-cuda-tilings.txt";
 pub(crate) const ON_CORES: &str = "cargo xtask bench --suite classes --backend cpu --algorithm merge_path,sell,dia --precision f32,f64: docs/results/2026-11-25-cpu-classes.txt";
+pub(crate) const STRIPES: &str =
+    "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-25-h200-cuda-stripes.txt";
 pub(crate) const SERIAL: &str = "cargo run --release -p spmv-cpu --example serial";
 pub(crate) const TILINGS: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-21-h200-cuda-tilings.txt";
@@ -346,7 +352,7 @@ impl Row {
                 least.map_or(lanes, |(least, most)| lanes.clamp(u32::from(least), u32::from(most)))
             }
             T::Busy(most) => {
-                let resident = (u64::from(caps.compute_units) * BUSY_LANES.is) as f64;
+                let resident = busy_lanes(caps);
                 let n_rows = case.rows.n_rows.max(1) as f64;
                 let of_few = nearest_power_of_two(resident / n_rows);
                 let of_uneven = [1, 2, 4][unevenness(case.rows)];
@@ -356,6 +362,12 @@ impl Row {
                 let of_mean = |entries: f64| power_of_two_in(case.rows.mean / entries);
                 let lanes = of_few.max(of_turns).min(of_mean(3.0)).max(of_uneven.min(of_mean(4.0)));
                 lanes.min(power_of_two_in(f64::from(most.min(caps.max_group)))) as u32
+            }
+            T::OfParts => {
+                let n_parts = Columns::n_parts(case.rows).max(1) as f64;
+                let most = power_of_two_in(case.rows.nnz as f64 / n_parts / 4.0).clamp(2, 8);
+                nearest_power_of_two(busy_lanes(caps) / n_parts).clamp(2, most).min(caps.max_group.into())
+                    as u32
             }
             T::BlockBySize(small, large) => {
                 let is_large = case.rows.nnz >= LARGE.is && case.rows.mean > 2.0 * SHORT_ROWS;
@@ -399,6 +411,11 @@ impl Row {
         let fitting = widths().find(|width| fits(case, local_bytes, lanes, *width, bunches));
         fitting.unwrap_or(1)
     }
+}
+
+/// Lanes that keep a device busy.
+fn busy_lanes(caps: &DeviceCaps) -> f64 {
+    (u64::from(caps.compute_units) * BUSY_LANES.is) as f64
 }
 
 /// Entries of a lane by Gao et al., equation 3: a power of two, at least 1.

@@ -130,6 +130,9 @@ macro_rules! algorithms {
 algorithms! {
     /// One lane a row of [`Dia`](spmv_core::format::Dia) (Bell & Garland 2009); refuses what has too many diagonals.
     dia Dia;
+    /// As [`Sell`](Algorithm::Sell), of rows that are cut where stripes of columns begin, stripe by stripe, so that caches hold the part of
+    /// `x` that is read; then the sums of each row's parts. For long rows over many columns.
+    stripes Stripes;
     /// Slices of rows in the order in which lanes read them, with one column for a run of entries (Kreutzer et al. 2014; Anzt, Tomov &
     /// Dongarra 2014); refuses what pads too much.
     sell Sell;
@@ -190,7 +193,7 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use spmv_exec::Algorithm;
 /// let e = "fast".parse::<Algorithm>().unwrap_err();
-/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto dia sell merge_path csr_vector "));
+/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto dia stripes sell merge_path csr_vector "));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{0}'; known: {known}", known = names())]

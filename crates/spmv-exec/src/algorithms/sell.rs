@@ -124,18 +124,8 @@ impl Method for Sell {
     /// Each row takes a step of its lanes more than its entries, at most; sorted rows pad less than a slice of the longest row and an
     /// eighth besides. Slices of long rows have at least eight steps of all lanes.
     fn limits(&self, launch: &Launch<'_>) -> (u64, u64) {
-        let (tiling, slots) = (launch.tiling(), launch.entries().clamp(1, HALF));
-        let (lanes, width) = (u64::from(tiling.lanes()), u64::from(tiling.width()));
-        let slice_lanes = u64::from(Tiling::SLICE_LANES);
-        let of_longest = (slice_lanes * width).saturating_mul((launch.rows.max as u64).div_ceil(lanes));
-        // Entries, and steps of rows, have four elevenths of the slots each, without what the longest slice takes: the rest is for padding,
-        // and for the words of slices that have a part of a row.
-        let share = slots.saturating_sub(of_longest) / 11 * 4 / width;
-        // Or no slice is longer than all entries of a part.
-        let entries = share.max(slots / (slice_lanes + 4) / width);
-        let slices = launch.groups() * u64::from(tiling.slices(0, u32::MAX).end) / 2;
-        let rows = share.max(entries).min(slices.saturating_mul(slice_lanes)) / lanes;
-        (entries.min(slices.saturating_mul(4 * slice_lanes)).max(1), rows.max(1))
+        let of_longest = (launch.rows.max as u64).div_ceil(u64::from(launch.tiling().lanes()));
+        limits(launch, of_longest)
     }
 
     /// Lanes take several steps in an iteration, and a run has a step at most.
@@ -161,6 +151,21 @@ impl Method for Sell {
     }
 }
 
+/// Entries and rows of a launch at most, if rows pad as many steps of a slice besides an eighth.
+pub(super) fn limits(launch: &Launch<'_>, padding: u64) -> (u64, u64) {
+    let (tiling, slots) = (launch.tiling(), launch.entries().clamp(1, HALF));
+    let (lanes, width) = (u64::from(tiling.lanes()), u64::from(tiling.width()));
+    let slice_lanes = u64::from(Tiling::SLICE_LANES);
+    // Entries, and steps of rows, have four elevenths of the slots each, without what is padded: the rest is for the eighth,
+    // and for the words of slices that have a part of a row.
+    let share = slots.saturating_sub((slice_lanes * width).saturating_mul(padding)) / 11 * 4 / width;
+    // Or no slice is longer than all entries of a part.
+    let entries = share.max(slots / (slice_lanes + 4) / width);
+    let slices = launch.groups() * u64::from(tiling.slices(0, u32::MAX).end) / 2;
+    let rows = share.max(entries).min(slices.saturating_mul(slice_lanes)) / lanes;
+    (entries.min(slices.saturating_mul(4 * slice_lanes)).max(1), rows.max(1))
+}
+
 /// Steps of a row at most that is not long, if each entry is a run.
 fn short_steps(rows: &RowStats, tiling: &Tiling) -> u64 {
     let steps = rows.nnz / tiling.lanes() as usize + rows.n_rows;
@@ -174,8 +179,9 @@ fn slots(stats: &MatrixStats, tiling: &Tiling) -> f64 {
     stats.rows.nnz as f64 * f64::from(width) / of_a_run
 }
 
+/// A matrix in slices, on the device.
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(super) struct Held<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     /// Where groups do not join the slices of a row themselves, and there are such; with the rows that they carry to.
@@ -188,13 +194,13 @@ struct State<B: Backend> {
     perm: B::Buffer,
     slices: B::Buffer,
     words: B::Buffer,
-    vals: Values<B>,
+    pub(super) vals: Values<B>,
 }
 
 /// With a piece for each slice that has a part of a row.
 #[derive(Debug)]
 struct Parts<B: Backend> {
-    state: Arc<State<B>>,
+    held: Arc<Held<B>>,
     pieces: Pieces<B>,
 }
 
@@ -207,8 +213,21 @@ impl Build for Sell {
         to: &Prepare<'_, B>,
         a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, V>>> {
+        let slices = Slices::new(a, Shape::of(&to.kernel.tiling, to.device.caps().compute_units));
+        Ok(Box::new(Arc::new(Held::copy(to, a, slices, to.span)?)))
+    }
+}
+
+impl<B: Backend> Held<B> {
+    /// Of a matrix whose rows go where the span says; there are no slices if 32 bits do not count the slots.
+    pub(super) fn copy<V: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, V, u32>,
+        slices: Option<Slices>,
+        span: Span,
+    ) -> Result<Self> {
         let caps = to.device.caps();
-        let Some(slices) = Slices::new(a, Shape::of(&to.kernel.tiling, caps.compute_units)) else {
+        let Some(slices) = slices else {
             let what = "indices for so much padding";
             return Err(DeviceError::unsupported(&*caps.name, what, "use another algorithm").into());
         };
@@ -221,8 +240,8 @@ impl Build for Sell {
         let carries_over = n_parts > 0 && !caps.cross_block_reduction;
         let carry_apply =
             carries_over.then(|| Ok::<_, Error>((to.helper(KernelId::CarryApply)?, to.copy(&rows_of_parts)?)));
-        Ok(Box::new(Arc::new(State {
-            span: to.span,
+        Ok(Self {
+            span,
             kernel: to.main()?,
             carry_apply: carry_apply.transpose()?,
             is_sorted: slices.is_sorted(),
@@ -234,7 +253,45 @@ impl Build for Sell {
             slices: to.copy(slices.numbers())?,
             words,
             vals: Values::new(vals, Order::rows(a, Rows::Slices(slices))),
-        })))
+        })
+    }
+
+    /// Scratch memory of its runs.
+    pub(super) fn pieces<V: Value>(&self, device: &Device<B>) -> Result<Pieces<B>> {
+        Pieces::new::<V>(device, self.n_parts.max(1) as usize)
+    }
+
+    /// Starts a product into `run.y`.
+    pub(super) fn launch<V: Value>(&self, run: &Run<'_, B, V>, pieces: &Pieces<B>) -> Result<()> {
+        let Self { span, kernel, carry_apply, perm, slices, words, vals, .. } = self;
+        let Pieces { carries, arrivals, .. } = pieces;
+        let tiling = &kernel.spec.tiling;
+        let groups = Tiling::n_row_groups(&tiling.slices(0, self.n_slices), self.n_slices);
+        let vals = vals.get();
+        let args = Arguments {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            n_slices: self.n_slices,
+            n_long: self.n_long,
+            tiles: tiling.tiles(),
+            sorted: u32::from(self.is_sorted),
+            keeps: u32::from(self.is_kept),
+            alpha: run.alpha(),
+            beta: scalar(span.beta(run)),
+            perm: Memory::Device(perm),
+            slices: Memory::Device(slices),
+            words: Memory::Device(words),
+            vals: Memory::Device(&*vals),
+            x: run.x,
+            carries: Memory::Device(carries),
+            arrivals: Memory::Device(arrivals),
+            y: run.y,
+        };
+        run.start(kernel, groups, args)?;
+        match carry_apply {
+            Some((carry_apply, rows)) => carries::add(run, carry_apply, span, self.n_parts, rows, carries),
+            None => Ok(()),
+        }
     }
 }
 
@@ -284,10 +341,9 @@ fn grown<E: Copy>(held: &mut Vec<E>, n: usize, zero: E) -> &mut [E] {
     &mut held[..n]
 }
 
-impl<B: Backend, V: Value> Layout<B, V> for Arc<State<B>> {
+impl<B: Backend, V: Value> Layout<B, V> for Arc<Held<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, V>>> {
-        let pieces = Pieces::new::<V>(device, self.n_parts.max(1) as usize)?;
-        Ok(Box::new(Parts { state: Arc::clone(self), pieces }))
+        Ok(Box::new(Parts { held: Arc::clone(self), pieces: self.pieces::<V>(device)? }))
     }
 
     fn values(&self) -> [Option<&Values<B>>; 2] {
@@ -301,35 +357,7 @@ impl<B: Backend, V: Value> Runner<B, V> for Parts<B> {
     }
 
     fn stage1(&self, run: &Run<'_, B, V>) -> Result<()> {
-        let Self { state, pieces: Pieces { carries, arrivals, .. } } = self;
-        let State { span, kernel, carry_apply, perm, slices, words, vals, .. } = &**state;
-        let tiling = &kernel.spec.tiling;
-        let groups = Tiling::n_row_groups(&tiling.slices(0, state.n_slices), state.n_slices);
-        let vals = vals.get();
-        let args = Arguments {
-            n_rows: span.n_rows,
-            row_base: span.row_base,
-            n_slices: state.n_slices,
-            n_long: state.n_long,
-            tiles: tiling.tiles(),
-            sorted: u32::from(state.is_sorted),
-            keeps: u32::from(state.is_kept),
-            alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
-            perm: Memory::Device(perm),
-            slices: Memory::Device(slices),
-            words: Memory::Device(words),
-            vals: Memory::Device(&*vals),
-            x: run.x,
-            carries: Memory::Device(carries),
-            arrivals: Memory::Device(arrivals),
-            y: run.y,
-        };
-        run.start(kernel, groups, args)?;
-        match carry_apply {
-            Some((carry_apply, rows)) => carries::add(run, carry_apply, span, state.n_parts, rows, carries),
-            None => Ok(()),
-        }
+        self.held.launch(run, &self.pieces)
     }
 
     #[cfg(test)]

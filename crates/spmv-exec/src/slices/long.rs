@@ -25,10 +25,16 @@ pub(super) struct Part {
 /// The slices of long rows, which come before all others.
 #[derive(Debug, Default)]
 pub(super) struct Long {
-    /// The row at each position, or [`NONE`].
-    pub(super) perm: Vec<u32>,
     /// Of the first slices.
     pub(super) parts: Vec<Part>,
+    pub(super) slices: Lanes,
+}
+
+/// Slices that follow each other, whose rows have as many lanes as their length wants.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    /// The row at each position, or [`NONE`].
+    pub(super) perm: Vec<u32>,
     /// Lanes of a row of each slice.
     pub(super) lanes: Vec<u32>,
 }
@@ -45,7 +51,7 @@ impl Long {
         rows.sort_by_key(|(_, n_runs)| Reverse(*n_runs));
         let of_a_slice = |(_, n_runs): &(u32, u32)| (*n_runs as usize).div_ceil(SLICE_LANES);
         let n_cut = rows.partition_point(|row| of_a_slice(row) > limits.most_steps);
-        let (cut, mut rest) = rows.split_at(n_cut);
+        let (cut, rest) = rows.split_at(n_cut);
         let mut long = Self::default();
         let n_runs = cut.iter().map(|(_, n_runs)| *n_runs as usize).sum();
         let of_threads = parts::cut(n_cut, parts::threads(n_runs, OF_A_THREAD));
@@ -58,19 +64,35 @@ impl Long {
             let (first, n) = (long.parts.len() as u32, of_parts.len() as u32);
             for (at, entries) in of_parts.into_iter().enumerate() {
                 long.parts.push(Part { entries, first, n });
-                long.push([if at == 0 { *row } else { NONE }], SLICE_LANES, shape);
+                long.slices.push([if at == 0 { *row } else { NONE }], SLICE_LANES, shape);
             }
         }
-        while let Some((_, n_runs)) = rest.first() {
-            let fewest = (*n_runs as usize).div_ceil(limits.short_steps).next_power_of_two();
-            // The last fill their slice.
-            let filling = SLICE_LANES / rest.len().next_power_of_two();
-            let lanes = fewest.max(filling).clamp(shape.lanes, SLICE_LANES);
-            let (of_slice, others) = rest.split_at(rest.len().min(SLICE_LANES / lanes));
-            long.push(of_slice.iter().map(|(row, _)| *row), lanes, shape);
-            rest = others;
-        }
+        let (rows, n_runs): (Vec<_>, Vec<_>) = rest.iter().copied().unzip();
+        long.slices.push_sorted(&rows, |at| n_runs[at] as usize, limits.short_steps, shape);
         long
+    }
+}
+
+impl Lanes {
+    /// Appends slices of rows, the longest of which come first; of so many runs each, by their position. A lane has so many steps at most, if
+    /// the row is no longer than that on all lanes.
+    pub(super) fn push_sorted(
+        &mut self,
+        rows: &[u32],
+        n_runs: impl Fn(usize) -> usize,
+        short_steps: usize,
+        shape: Shape,
+    ) {
+        let mut at = 0;
+        while at < rows.len() {
+            let fewest = n_runs(at).div_ceil(short_steps).next_power_of_two();
+            // The last fill their slice.
+            let filling = SLICE_LANES / (rows.len() - at).next_power_of_two();
+            let lanes = fewest.max(filling).clamp(shape.lanes, SLICE_LANES);
+            let end = rows.len().min(at + SLICE_LANES / lanes);
+            self.push(rows[at..end].iter().copied(), lanes, shape);
+            at = end;
+        }
     }
 
     fn push(&mut self, rows: impl IntoIterator<Item = u32>, lanes: usize, shape: Shape) {

@@ -4,6 +4,7 @@
 //! of which only the first is kept. Where the runs of a slice lie close together, a column takes 16 bits. Rows that would keep their T
 //! lanes longer than others get more, in slices before those of other rows, and the longest go over several slices.
 
+mod columns;
 mod fill;
 mod header;
 mod lay;
@@ -13,14 +14,16 @@ mod runs;
 mod shape;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use spmv_core::{CsrView, Value, parts};
 
+pub(crate) use columns::{Columns, Cut};
 use fill::{Step, fill, for_each_step};
 use header::{Ends, Header, SLICE_LANES, Slice};
 use lay::{InOrder, OF_A_THREAD, lay};
-use long::{Long, NONE, Part};
+use long::{Lanes, Long, NONE, Part};
 use order::{OfRows, Short};
 use runs::{NO_RUNS, Runs, marks};
 use shape::Limits;
@@ -58,7 +61,8 @@ impl Slices {
         rows.retain(|(_, n_runs)| limits.are_long(shape.steps(*n_runs as usize)));
         let short = Short::without(rows.iter().map(|(row, _)| *row), n_rows);
         let known = rows.is_empty().then_some(counted.steps);
-        let Long { perm: of_long, parts, lanes } = Long::of(a, &in_order.follows, shape, &limits, rows);
+        let Long { slices: Lanes { perm: of_long, lanes }, parts } =
+            Long::of(a, &in_order.follows, shape, &limits, rows);
         let n_slices = lanes.len() + short.len().div_ceil(of_slice);
         // Rows in their own order do not write it, and pages that are not written cost nothing.
         let mut perm = vec![0; n_slices * of_slice];
@@ -66,30 +70,80 @@ impl Slices {
         let (of_short, none) = others.split_at_mut(short.len());
         let many = |row: usize| shape.steps(runs::count(a.row_range(row), &in_order.follows));
         let is_sorted = short.order(of_short, of_slice, known, &OfRows { few: &in_order.steps, many });
-        let InOrder { mut headers, mut ends, follows, .. } = in_order;
-        if is_sorted || !lanes.is_empty() {
-            front.copy_from_slice(&of_long);
-            none.fill(NONE);
-            headers.resize(n_slices, [0; 4]);
-            let of_threads = parts::cut(n_slices, parts::threads(a.nnz().max(n_rows), OF_A_THREAD));
-            let of_threads = of_threads.map(|slices| (slices, ())).collect();
-            (ends, _) = lay(&mut headers, shape.width, of_threads, |(), slice| {
-                let runs = |entries: Range<usize>| {
-                    Runs::of(&a.cols()[entries.clone()], shape.width, marks(&follows, entries))
-                };
-                if let Some(Part { entries, .. }) = parts.get(slice) {
-                    let runs = runs(entries.start as usize..entries.end as usize);
-                    return Slice { runs, lanes: SLICE_LANES as u32, is_part: true };
-                }
-                let rows = perm[slice * of_slice..(slice + 1) * of_slice].iter().filter(|row| **row != NONE);
-                let runs = rows.map(|row| runs(a.row_range(*row as usize))).fold(NO_RUNS, Runs::and);
-                let lanes = lanes.get(slice).map_or(shape.lanes as u32, |lanes| *lanes);
-                Slice { runs, lanes, is_part: false }
-            });
-        } else {
-            perm = Vec::new();
+        let InOrder { headers, ends, follows, .. } = in_order;
+        if !is_sorted && lanes.is_empty() {
+            let (perm, parts) = (Vec::new(), Vec::new());
+            return Some(Self { shape, n_rows, perm, parts, n_long: 0, headers, follows, ends: ends? });
         }
-        Some(Self { shape, n_rows, perm, parts, n_long: lanes.len(), headers, follows, ends: ends? })
+        front.copy_from_slice(&of_long);
+        none.fill(NONE);
+        Self { shape, n_rows, perm, parts, n_long: lanes.len(), headers, follows, ends: Ends::default() }
+            .laid(a, &lanes)
+    }
+
+    /// Of rows stripe by stripe, of which they are told by their number; `None` as above. In a stripe, rows are sorted, and have as many
+    /// lanes as their length wants. O(rows log(rows of a stripe)), besides marking runs.
+    pub(crate) fn by_stripes<V: Value>(
+        a: CsrView<'_, V, u32>,
+        shape: Shape,
+        n_stripes: usize,
+        stripe: impl Fn(usize) -> usize + Sync,
+    ) -> Option<Self> {
+        let n_rows = a.n_rows();
+        let follows = if shape.width > 1 { InOrder::of(a, shape).follows } else { Vec::new() };
+        let short_steps = shape.short_steps(a.nnz() / shape.lanes, n_rows);
+        let mut ends = vec![0; n_stripes + 1];
+        (0..n_rows).for_each(|row| ends[stripe(row) + 1] += 1);
+        (0..n_stripes).for_each(|at| ends[at + 1] += ends[at]);
+        let (mut rows, mut next) = (vec![0; n_rows], ends.clone());
+        for row in 0..n_rows {
+            let at = &mut next[stripe(row)];
+            rows[*at] = row as u32;
+            *at += 1;
+        }
+        let of_stripes = parts::split(&mut rows, ends.windows(2).map(|ends| ends[1] - ends[0]));
+        let of_threads =
+            parts::cut(n_stripes, parts::threads(n_rows, OF_A_THREAD)).map(|stripes| stripes.len());
+        let mut of_stripes = of_stripes.into_iter();
+        let of_threads: Vec<Vec<_>> = of_threads.map(|n| of_stripes.by_ref().take(n).collect()).collect();
+        let laid = parts::map(of_threads, |of_stripes| {
+            let mut all = Lanes::default();
+            for rows in of_stripes {
+                let n_runs = |row: u32| runs::count(a.row_range(row as usize), &follows);
+                rows.sort_by_cached_key(|row| Reverse(n_runs(*row)));
+                all.push_sorted(rows, |at| n_runs(rows[at]), short_steps, shape);
+            }
+            all
+        });
+        let (perm, lanes): (Vec<_>, Vec<_>) = laid.into_iter().map(|of| (of.perm, of.lanes)).unzip();
+        let (perm, lanes) = (perm.concat(), lanes.concat());
+        let (parts, headers, ends) = (Vec::new(), Vec::new(), Ends::default());
+        Self { shape, n_rows, perm, parts, n_long: lanes.len(), headers, follows, ends }.laid(a, &lanes)
+    }
+
+    /// With the numbers of all slices, whose rows are known; the first ones' have so many lanes. `None` if 32 bits do not count the slots.
+    fn laid<V: Value>(mut self, a: CsrView<'_, V, u32>, lanes: &[u32]) -> Option<Self> {
+        let mut headers = std::mem::take(&mut self.headers);
+        let Self { shape, perm, parts, follows, .. } = &self;
+        let of_slice = shape.rows();
+        let n_slices = perm.len() / of_slice;
+        headers.resize(n_slices, [0; 4]);
+        let of_threads = parts::cut(n_slices, parts::threads(a.nnz().max(a.n_rows()), OF_A_THREAD));
+        let of_threads = of_threads.map(|slices| (slices, ())).collect();
+        let (ends, _) = lay(&mut headers, shape.width, of_threads, |(), slice| {
+            let runs = |entries: Range<usize>| {
+                Runs::of(&a.cols()[entries.clone()], shape.width, marks(follows, entries))
+            };
+            if let Some(Part { entries, .. }) = parts.get(slice) {
+                let runs = runs(entries.start as usize..entries.end as usize);
+                return Slice { runs, lanes: SLICE_LANES as u32, is_part: true };
+            }
+            let rows = perm[slice * of_slice..(slice + 1) * of_slice].iter().filter(|row| **row != NONE);
+            let runs = rows.map(|row| runs(a.row_range(*row as usize))).fold(NO_RUNS, Runs::and);
+            let lanes = lanes.get(slice).map_or(shape.lanes as u32, |lanes| *lanes);
+            Slice { runs, lanes, is_part: false }
+        });
+        Some(Self { headers, ends: ends?, ..self })
     }
 
     /// The row at each position, or the greatest number. Rows that are not [sorted](Self::is_sorted) are all of them, in their order.

@@ -177,5 +177,20 @@ proptest! {
         let mut entries_of_slots = vec![None; slices.n_slots()];
         slices.for_each(a.row_ptr(), |slot, entry| entries_of_slots[slot] = Some(entry));
         prop_assert_eq!(entries_of_slots.iter().flatten().count(), a.nnz());
+        // The same rows cut at stripes.
+        let columns = Columns::of(80);
+        let cut = Cut::of(a.view(), columns);
+        let parts = CsrView::new(cut.n_parts(), 80, &cut.entries, a.cols(), a.vals()).unwrap();
+        let stripe = |part: usize| columns.stripe(a.cols()[cut.entries[part] as usize]);
+        let slices = Slices::by_stripes(parts, shape(lanes, width), columns.n_stripes(), stripe).unwrap();
+        let order = slices.perm.iter().filter(|part| **part != NONE).map(|part| stripe(*part as usize));
+        prop_assert!(order.is_sorted());
+        let (mut words, mut vals) = (vec![7; slices.n_words()], vec![7.0; slices.n_slots()]);
+        slices.fill(parts, 0..slices.n_slices(), &mut words, &mut vals);
+        let sums = multiplied(&slices, &(words, vals), cut.n_parts(), &x);
+        for (row, of_row) in cut.rows.windows(2).enumerate() {
+            let sum = sums[of_row[0] as usize..of_row[1] as usize].iter().sum::<f64>();
+            prop_assert_eq!(sum, entries(&rows[row]).iter().map(|(col, val)| val * x[*col as usize]).sum::<f64>());
+        }
     }
 }

@@ -1,0 +1,24 @@
+// kernel: stripe_sums
+// params: n_rows row_base alpha beta row_ptr sums y
+// steps:  1 a bunch takes a row; 2 its lanes sum every T-th of the sums that stripes have of it; 3 add the lanes' sums;
+//         4 store alpha*sum + beta*y
+
+use num_traits::Zero;
+use spmv_core::Value;
+
+use super::prelude::{for_row_sums, rows_of};
+use crate::device_args::view::StripeSums;
+use crate::launch::Launch;
+
+pub(crate) fn run<T: Value>(launch: Launch, args: StripeSums<'_, T>) {
+    let StripeSums { n_rows, row_base, alpha, beta, row_ptr, sums, y, .. } = args;
+    let tiling = launch.tiling.with_tiles(1);
+    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
+    // STEP 1
+    let first_row = |group| tiling.vector_rows(group, n_rows).start;
+    // STEP 4
+    for_row_sums(launch.groups, &first_row, (alpha, beta), row_ptr, y, &|of_row| {
+        // STEP 2, STEP 3
+        sums[of_row].iter().fold(T::Accum::zero(), |sum, of_stripe| sum + *of_stripe)
+    });
+}

@@ -1,0 +1,290 @@
+//! Rows cut where stripes of columns begin, and their parts laid out stripe by stripe as `sell` lays out rows: what runs at a time then reads
+//! a part of `x` that caches near it hold. The sums of each row's parts are added afterwards.
+
+use std::sync::Arc;
+
+use num_traits::{One, Zero};
+use spmv_backend::arguments::StripeSums;
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory};
+use spmv_core::format::Cost;
+use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
+
+use super::sell::{self, Sell};
+use crate::carries::{self, Pieces};
+use crate::device::Device;
+use crate::error::Result;
+use crate::launch::{Compiled, Run, Scaling, scalar};
+use crate::method::{Effort, Facts, Launch, Method, Repair, Storage, Sums};
+use crate::part::{Build, Layout, Prepare, Runner, Span};
+use crate::slices::{Columns, Cut, Shape, Slices};
+use crate::tilings::{B, Bound, Of, On, Row, S, STRIPES, T, W};
+use crate::values::Values;
+
+const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
+/// Mean entries of a row in a stripe, and bytes of x, from which it is taken.
+const ON_GPUS: Bound<(f64, usize)> = Bound { is: (8.0, 640 << 10), by: STRIPES };
+/// The same on cores, of which more memory is near: mean entries, and bytes of x.
+const ON_CORES: Bound<[(f64, usize); 2]> = Bound {
+    is: [(8.0, 6 << 20), (32.0, 2 << 20)],
+    by: "cargo xtask bench --matrix rail4284 lp-wide-1e7 lp-wide-1e8 --backend cpu --algorithm merge_path,sell,stripes --precision f32,f64: docs/results/2026-11-25-cpu-stripes.txt",
+};
+/// Mean entries of a run up to which columns are scattered: those of longer runs come in whole lines anyway.
+const SCATTERED: Bound<f64> = Bound { is: 3.0, by: STRIPES };
+
+pub(crate) struct Stripes;
+
+/// Its main kernel is that of `sell`.
+impl Method for Stripes {
+    fn facts(&self) -> &'static Facts {
+        const {
+            &Facts {
+                rates: "stripes",
+                sums: Sums::Joined,
+                row_a_lane: false,
+                own_layout: true,
+                by_heuristic: true,
+                ..Facts::of(
+                    KernelId::Sell,
+                    "Nishtala et al. 2007 (blocks of columns that fit a cache); the layout is that of sell",
+                )
+            }
+        }
+    }
+
+    fn tilings(&self) -> &'static [Row] {
+        &[
+            Row {
+                on: On::Tasks,
+                t: T::Is(1),
+                w: W::Is(1),
+                s: S::Tasks(Of::Slices),
+                b: B::One,
+                by: "a lane a row; not measured",
+            },
+            Row { on: On::PartsOfSubgroups, t: T::OfParts, w: W::Is(1), s: S::One, b: B::Lanes(512), by: STRIPES },
+            Row { on: On::Subgroups, t: T::OfParts, w: W::Is(1), s: S::One, b: B::Lanes(128), by: AS_PARTS },
+            Row { on: On::Workgroups, t: T::OfParts, w: W::Is(1), s: S::One, b: B::Lanes(128), by: AS_PARTS },
+        ]
+    }
+
+    fn suits(&self, stats: &MatrixStats, value: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+        let rows = &stats.rows;
+        let of_a_part = rows.nnz as f64 / Columns::n_parts(rows).max(1) as f64;
+        let of_x = rows.n_cols.saturating_mul(value.bytes());
+        let is_scattered = stats.runs.is_some_and(|runs| runs.mean(Runs::MOST) <= SCATTERED.is);
+        let pays = |(entries, bytes): &(f64, usize)| of_a_part >= *entries && of_x >= *bytes;
+        let does_pay = match caps.kind {
+            DeviceKind::Cpu if caps.host_pointers => ON_CORES.is.iter().any(pays),
+            DeviceKind::DiscreteGpu => pays(&ON_GPUS.is),
+            _ => false,
+        };
+        (is_scattered && does_pay)
+            .then_some("rows have several entries in every stripe of columns, and caches hold what that reads of x")
+    }
+
+    fn check(&self, kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
+        Sell.check(kernel, caps)
+    }
+
+    fn helpers(&self, kernel: &KernelSpec, caps: &DeviceCaps, _: Repair) -> Vec<KernelSpec> {
+        vec![KernelSpec { id: KernelId::StripeSums, ..carries::kernel(kernel, caps) }]
+    }
+
+    /// A part of a row ends in a step of its own, of which half is padding.
+    fn storage(&self, stats: &MatrixStats, value: Dtype, tiling: &Tiling) -> Storage {
+        let RowStats { n_rows, nnz, .. } = stats.rows;
+        let n_parts = Columns::n_parts(&stats.rows) as u64;
+        let [n_rows, nnz, of_value] = [n_rows, nnz, value.bytes()].map(|n| n as u64);
+        let of_a_step = u64::from(tiling.lanes()) * u64::from(tiling.width());
+        let slots = nnz + n_parts * of_a_step / 2;
+        let of_a_part = 4 + 4 + 16 * u64::from(tiling.lanes()) / u64::from(Tiling::SLICE_LANES);
+        let bytes = slots * (of_value + 2) + n_parts * of_a_part + 4 * n_rows;
+        let csr_bytes = (n_rows + 1) * 4 + nnz * (4 + of_value);
+        Storage::Own(Cost { bytes, csr_bytes, slots, padding: slots - nnz })
+    }
+
+    /// There are no more parts of rows than entries, and for each a sum. A stripe pads two slices of its longest part at most: the last one,
+    /// and what each slice's first part has more than the last.
+    fn limits(&self, launch: &Launch<'_>) -> (u64, u64) {
+        let (columns, lanes) = (Columns::of(launch.rows.n_cols), launch.tiling().lanes() as usize);
+        let of_longest = launch.rows.max.min(columns.width()).div_ceil(lanes);
+        let padding = 2 * (columns.n_stripes() as u64).saturating_mul(of_longest as u64);
+        let (entries, parts) = sell::limits(launch, padding);
+        (entries.min(parts).min(launch.sums()).max(1), launch.marks().min(launch.groups()))
+    }
+
+    fn loop_rows(&self, tiling: &Tiling, steps: u64) -> u64 {
+        Sell.loop_rows(tiling, steps).min(steps / 4)
+    }
+
+    fn loop_steps(&self, tiling: &Tiling, search: u64) -> u64 {
+        Sell.loop_steps(tiling, search)
+    }
+
+    fn effort(&self, launch: &Launch<'_>, stats: &MatrixStats) -> Effort {
+        let (tiling, rows) = (launch.tiling(), launch.rows);
+        let lanes_of_parts = Columns::n_parts(rows) as f64 * f64::from(tiling.lanes());
+        let of_a_row = rows.max.min(Columns::of(rows.n_cols).width());
+        Effort {
+            slots: stats.rows.nnz as f64 + lanes_of_parts / 2.0,
+            longest: of_a_row as f64 / f64::from(Tiling::SLICE_LANES),
+            groups: lanes_of_parts / f64::from(Tiling::SLICE_LANES) / f64::from(tiling.slices(0, u32::MAX).end),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct State<B: Backend> {
+    span: Span,
+    parts: sell::Held<B>,
+    n_parts: usize,
+    add: Compiled<B>,
+    rows: B::Buffer,
+}
+
+/// With the sum of each part.
+#[derive(Debug)]
+struct OfParts<B: Backend> {
+    state: Arc<State<B>>,
+    pieces: Pieces<B>,
+    sums: B::Buffer,
+}
+
+impl Build for Stripes {
+    fn build<B: Backend, V: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, V, u32>,
+    ) -> Result<Box<dyn Layout<B, V>>> {
+        let columns = Columns::of(a.n_cols());
+        let cut = Cut::of(a, columns);
+        let n_parts = cut.n_parts();
+        let of_parts = CsrView::new(n_parts, a.n_cols(), &cut.entries, a.cols(), a.vals())?;
+        let stripe = |part: usize| columns.stripe(a.cols()[cut.entries[part] as usize]);
+        let shape = Shape::of(&to.kernel.tiling, to.device.caps().compute_units);
+        let slices = Slices::by_stripes(of_parts, shape, columns.n_stripes(), stripe);
+        let span = Span { row_base: 0, n_rows: n_parts as u32, nnz: to.span.nnz, continues: false };
+        Ok(Box::new(Arc::new(State {
+            span: to.span,
+            parts: sell::Held::copy(to, of_parts, slices, span)?,
+            n_parts,
+            add: to.helper(KernelId::StripeSums)?,
+            rows: to.copy(&cut.rows)?,
+        })))
+    }
+}
+
+impl<B: Backend, V: Value> Layout<B, V> for Arc<State<B>> {
+    fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, V>>> {
+        let (pieces, sums) = (self.parts.pieces::<V>(device)?, device.scratch::<V::Accum>(self.n_parts)?);
+        Ok(Box::new(OfParts { state: Arc::clone(self), pieces, sums }))
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [Some(&self.parts.vals), None]
+    }
+}
+
+impl<B: Backend, V: Value> Runner<B, V> for OfParts<B> {
+    fn stage1(&self, run: &Run<'_, B, V>) -> Result<()> {
+        let State { span, parts, add, rows, .. } = &*self.state;
+        let (y, scaling) = (Memory::Device(&self.sums), Scaling { alpha: V::Accum::one(), beta: V::Accum::zero() });
+        parts.launch(&Run { y, scaling, ..*run }, &self.pieces)?;
+        let groups = span.n_rows.div_ceil(add.spec.tiling.bunches());
+        let args = StripeSums {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            alpha: run.alpha(),
+            beta: scalar(span.beta(run)),
+            row_ptr: Memory::Device(rows),
+            sums: Memory::Device(&self.sums),
+            y: run.y,
+        };
+        run.start(add, groups, args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use spmv_backend::{Lanes, MemoryModel};
+    use spmv_core::Csr;
+
+    use super::*;
+    use crate::algorithms::Algorithm;
+    use crate::options::Options;
+    use crate::plan::plan;
+
+    fn h200() -> DeviceCaps {
+        let mut caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        (caps.compute_units, caps.subgroup, caps.cross_block_reduction) = (132, Some((1, 32)), true);
+        (caps.max_group, caps.max_groups, caps.max_buffer_bytes) = (1024, u32::MAX, 1 << 40);
+        caps
+    }
+
+    #[test]
+    fn long_rows_of_scattered_columns_are_taken_where_x_is_large() {
+        let planned = |n_rows: usize, n_cols: usize, mean: usize, run: u32| {
+            let cols: Vec<u32> = (0..1000).map(|at| at / run * 10 + at % run).collect();
+            let rows = RowStats { n_rows, n_cols, nnz: n_rows * mean, mean: mean as f64, max: 2 * mean, ..RowStats::default() };
+            let stats = MatrixStats { runs: Some(Runs::of(&cols)), ..MatrixStats::from(&rows) };
+            let plan = plan(stats, Dtype::F32, &h200(), None, &Options::default()).unwrap();
+            (plan.algorithm, plan.kernel.tiling.lanes())
+        };
+        let taken = |lanes| (Algorithm::Stripes, lanes);
+        assert_eq!(planned(4284, 1_096_894, 2633, 1), taken(2));
+        assert_eq!(planned(500, 300_000, 2000, 1), taken(8), "fewer parts of more lanes");
+        let others = [(4284, 1_096_894, 2633, 4), (4284, 1_096_894, 300, 1), (4284, 100_000, 2633, 1), (1 << 20, 1 << 20, 16, 1)];
+        for (n_rows, n_cols, mean, run) in others {
+            assert_eq!(planned(n_rows, n_cols, mean, run).0, Algorithm::Sell, "{n_cols} columns, {mean} a row, runs of {run}");
+        }
+    }
+
+    #[test]
+    fn on_cores_x_is_larger_or_parts_are_longer() {
+        let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
+        caps.host_pointers = true;
+        let suits = |n_cols: usize, mean: usize, value| {
+            let rows = RowStats { n_rows: 2000, n_cols, nnz: 2000 * mean, mean: mean as f64, ..RowStats::default() };
+            let stats = MatrixStats { runs: Some(Runs::of(&[1, 5, 9])), ..MatrixStats::from(&rows) };
+            Stripes.suits(&stats, value, &caps).is_some()
+        };
+        assert!(suits(10_000_000, 21_457, Dtype::F32) && suits(1_000_000, 6079, Dtype::F32));
+        assert!(suits(1_096_894, 2633, Dtype::F64) && !suits(1_096_894, 2633, Dtype::F32));
+        assert!(!suits(100_000, 6079, Dtype::F64) && !suits(10_000_000, 300, Dtype::F64));
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_fits_the_buffers(
+            lens in prop::collection::vec(prop_oneof![8 => 0usize..6, 1 => 0usize..90, 1 => 0usize..900], 1..300),
+            log2_lanes in 0u32..=5,
+            width in 1u32..=4,
+            max_buffer_bytes in 2400u64..100_000,
+        ) {
+            let rows = |lens: &[usize]| {
+                let entries = |len: usize| (0..len as u32).map(move |i| (2 * i, 1.0f32));
+                Csr::from_rows(2000, lens.iter().map(|len| entries(*len))).unwrap()
+            };
+            let tiling = Tiling::new(1 << log2_lanes, width, 1, 32 >> log2_lanes).unwrap();
+            let kernel = KernelSpec::new(KernelId::Sell, Dtype::F32, Lanes::Workgroup, tiling);
+            let mut caps = h200();
+            caps.max_buffer_bytes = max_buffer_bytes;
+            let launch = Launch { kernel: &kernel, rows: &RowStats::of(rows(&lens).view()), caps: &caps };
+            let (most_entries, most_rows) = Stripes.limits(&launch);
+            let cut = |left: &mut usize, len: &usize| {
+                let len = (*len).min(*left);
+                *left -= len;
+                Some(len)
+            };
+            let part: Vec<usize> = lens.iter().take(most_rows as usize).scan(most_entries as usize, cut).collect();
+            let (a, columns) = (rows(&part), Columns::of(2000));
+            let cut = Cut::of(a.view(), columns);
+            let parts = CsrView::new(cut.n_parts(), 2000, &cut.entries, a.cols(), a.vals()).unwrap();
+            let stripe = |part: usize| columns.stripe(a.cols()[cut.entries[part] as usize]);
+            let slices = Slices::by_stripes(parts, Shape::of(&tiling, 132), columns.n_stripes(), stripe).unwrap();
+            let most = max_buffer_bytes as usize / 4;
+            let held = [slices.n_slots(), slices.n_words(), slices.perm().len(), slices.numbers().len(), cut.rows.len()];
+            prop_assert!(held.iter().all(|n| *n <= most), "{held:?} of {most}: {part:?}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Stripes of columns, and rows cut where they begin.
+
+use std::ops::Range;
+
+use spmv_core::{CsrView, RowStats, Value, parts};
+
+use super::OF_A_THREAD;
+
+/// The logarithm of a stripe's columns at most: that part of `x` is to stay in the first cache, next to those of other groups and to what
+/// streams through. (docs/results/2026-11-25-h200-cuda-stripes.txt)
+const LOG2_WIDTH: u32 = 13;
+/// Stripes at least, where there are as many columns.
+const LEAST: usize = 4;
+
+/// Stripes of as many columns each, a power of two, but for the last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columns {
+    n: usize,
+    log2_width: u32,
+}
+
+impl Columns {
+    /// Of so many.
+    pub(crate) fn of(n: usize) -> Self {
+        Self { n, log2_width: (n / LEAST).max(1).ilog2().min(LOG2_WIDTH) }
+    }
+
+    /// Columns of a stripe.
+    pub(crate) fn width(self) -> usize {
+        1 << self.log2_width
+    }
+
+    /// How many stripes.
+    pub(crate) fn n_stripes(self) -> usize {
+        self.n.div_ceil(self.width()).max(1)
+    }
+
+    /// Parts that stripes cut rows into, if each row has entries in all of them.
+    pub(crate) fn n_parts(rows: &RowStats) -> usize {
+        rows.n_rows.saturating_mul(Self::of(rows.n_cols).n_stripes()).min(rows.nnz)
+    }
+
+    /// The stripe of a column.
+    pub(crate) fn stripe(self, col: u32) -> usize {
+        (col >> self.log2_width) as usize
+    }
+}
+
+/// Parts of rows: entries that follow each other in one stripe.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    /// The first entry of each part, and the end.
+    pub(crate) entries: Vec<u32>,
+    /// The first part of each row, and the end.
+    pub(crate) rows: Vec<u32>,
+}
+
+impl Cut {
+    /// O(entries + rows) on all threads.
+    pub(crate) fn of<V: Value>(a: CsrView<'_, V, u32>, columns: Columns) -> Self {
+        let n_rows = a.n_rows();
+        let of_rows = |rows: Range<usize>| {
+            let (mut entries, mut firsts) = (Vec::new(), Vec::with_capacity(rows.len()));
+            for row in rows {
+                firsts.push(entries.len() as u32);
+                let mut last = None;
+                for (entry, col) in (a.row_range(row).start as u32..).zip(&a.cols()[a.row_range(row)]) {
+                    let stripe = Some(columns.stripe(*col));
+                    if stripe != last {
+                        entries.push(entry);
+                    }
+                    last = stripe;
+                }
+            }
+            (entries, firsts)
+        };
+        let of_threads = parts::cut(n_rows, parts::threads(a.nnz().max(n_rows), OF_A_THREAD));
+        let mut cut = Self { entries: Vec::new(), rows: Vec::with_capacity(n_rows + 1) };
+        for (entries, firsts) in parts::map(of_threads, of_rows) {
+            let n_before = cut.entries.len() as u32;
+            cut.rows.extend(firsts.iter().map(|first| n_before + first));
+            cut.entries.extend(entries);
+        }
+        cut.rows.push(cut.entries.len() as u32);
+        cut.entries.push(a.nnz() as u32);
+        cut
+    }
+
+    pub(crate) fn n_parts(&self) -> usize {
+        self.entries.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_core::Csr;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_cut_where_stripes_begin_and_entries_stay_where_they_are() {
+        let rows = [vec![0u32, 1, 2, 30, 31], vec![], vec![9, 3, 4]];
+        let a = Csr::from_rows(
+            32,
+            rows.iter().map(|cols| cols.iter().map(|col| (*col, 1.0f32)).collect::<Vec<_>>()),
+        );
+        let columns = Columns::of(32);
+        assert_eq!((columns.width(), columns.n_stripes()), (8, 4));
+        let cut = Cut::of(a.unwrap().view(), columns);
+        assert_eq!(
+            (cut.entries, cut.rows),
+            (vec![0, 3, 5, 6, 8], vec![0, 2, 2, 4]),
+            "columns need not ascend"
+        );
+    }
+
+    #[test]
+    fn there_are_stripes_of_few_columns_and_of_many() {
+        let of = |n| (Columns::of(n).width(), Columns::of(n).n_stripes());
+        assert_eq!([0, 1, 3, 4, 7, 8].map(of), [(1, 1), (1, 1), (1, 3), (1, 4), (1, 7), (2, 4)]);
+        assert_eq!(of(1_000_000), (8192, 123));
+    }
+}
