@@ -25,7 +25,7 @@ const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
 const ON_GPUS: Bound<(f64, usize)> = Bound { is: (8.0, 640 << 10), by: STRIPES };
 /// The same on cores, of which more memory is near: mean entries, and bytes of x.
 const ON_CORES: Bound<[(f64, usize); 2]> = Bound {
-    is: [(8.0, 6 << 20), (32.0, 2 << 20)],
+    is: [(8.0, 16 << 20), (32.0, 2 << 20)],
     by: "cargo xtask bench --matrix rail4284 lp-wide-1e7 lp-wide-1e8 --backend cpu --algorithm merge_path,sell,stripes --precision f32,f64: docs/results/2026-11-25-cpu-stripes.txt",
 };
 /// Mean entries of a run up to which columns are scattered: those of longer runs come in whole lines anyway.
@@ -249,7 +249,7 @@ mod tests {
             Stripes.suits(&stats, value, &caps).is_some()
         };
         assert!(suits(10_000_000, 21_457, Dtype::F32) && suits(1_000_000, 6079, Dtype::F32));
-        assert!(suits(1_096_894, 2633, Dtype::F64) && !suits(1_096_894, 2633, Dtype::F32));
+        assert!(suits(2_200_000, 5300, Dtype::F64) && !suits(1_096_894, 2633, Dtype::F64), "16 MiB, and less");
         assert!(!suits(100_000, 6079, Dtype::F64) && !suits(10_000_000, 300, Dtype::F64));
     }
 
