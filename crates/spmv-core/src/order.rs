@@ -52,6 +52,23 @@ impl<T: Value, O: Offset> CsrView<'_, T, O> {
         Csr::from_checked(n_rows, arrays.expect("as many entries as these offsets count"))
     }
 
+    /// Which entry of the matrix stands at each entry of its [transpose](Self::transpose): what brings other values there. As much work.
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// let a = Csr::from_coo(2, 3, &[(0, 2, 1.0f32), (1, 0, 2.0), (1, 2, 3.0)])?;
+    /// assert_eq!(a.view().transposed_entries(), [1, 0, 2]);
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn transposed_entries(self) -> Vec<O> {
+        let counted = |entry| O::try_from_usize(entry).expect("as many entries as these offsets count");
+        let entries: Vec<O> = (0..self.nnz()).map(counted).collect();
+        let (n_rows, n_cols) = (self.n_rows(), self.n_cols());
+        let arrays: Result<Arrays<O, O>, _> =
+            transposed(n_rows, n_cols, |r| self.row_range(r), |e| self.cols()[e] as usize, &entries);
+        arrays.expect("as many entries as these offsets count").2
+    }
+
     /// A copy whose rows are sorted by column, with entries of the same column summed in their order, as
     /// [`Csr::from_coo`] sums them. Explicit zeros stay.
     ///
@@ -97,7 +114,7 @@ impl<T: Value, O: Offset> CsrView<'_, T, O> {
 const OF_A_THREAD: usize = 1 << 20;
 
 /// Counting sort by column of `n_rows` x `n_cols` arrays that were checked. Fails where `O` cannot count the entries.
-pub(crate) fn transposed<T: Value, O: Offset>(
+pub(crate) fn transposed<T: Copy + Default + Send + Sync, O: Offset>(
     n_rows: usize,
     n_cols: usize,
     row: impl Fn(usize) -> Range<usize> + Sync,
@@ -108,7 +125,7 @@ pub(crate) fn transposed<T: Value, O: Offset>(
 }
 
 /// Each thread reads all columns, and sorts the entries of a range of them: it writes nothing that another one writes.
-fn by_threads<T: Value, O: Offset>(
+fn by_threads<T: Copy + Default + Send + Sync, O: Offset>(
     threads: usize,
     n_rows: usize,
     n_cols: usize,

@@ -32,13 +32,13 @@ pub fn lsmr<A: Real>(
 ///
 /// ```
 /// use spmv::{Context, Csr};
-/// use spmv_solvers::{LeastSquares, Options, lsmr};
+/// use spmv_solvers::{Options, lsmr};
 /// // A line through (0, 1), (1, 3) and (2, 5).
 /// let points = Csr::from_coo(3, 2, &[(0, 0, 1.0f64), (1, 0, 1.0), (2, 0, 1.0), (1, 1, 1.0), (2, 1, 2.0)])?;
 /// let context = Context::auto()?;
-/// let of = LeastSquares::new(&context, &points)?;
+/// let a = context.prepare_with_transpose(&points, &spmv::Options::default())?;
 /// let (b, mut x) = (context.upload(&[1.0, 3.0, 5.0])?, context.zeros(2)?);
-/// assert!(lsmr(&of.matrix, &of.transpose, &b, &mut x, &mut Options::default())?.has_converged());
+/// assert!(lsmr(&a, a.transposed()?, &b, &mut x, &mut Options::default())?.has_converged());
 /// let x = x.to_vec()?;
 /// assert!((x[0] - 1.0).abs() < 1e-6 && (x[1] - 2.0).abs() < 1e-6);
 /// # Ok::<(), spmv_solvers::Error>(())
@@ -179,7 +179,8 @@ impl<A: Real> Lsmr<A> {
         Ok(Self { queue, u, v, image, back, h, h_bar, scalars, start, root, rotate })
     }
 
-    /// Finds an `x` for which the norm of `b - A*x` is least, from what `x` holds on, with a matrix and its transpose.
+    /// Finds an `x` for which the norm of `b - A*x` is least, from what `x` holds on, with a matrix and its transpose,
+    /// such as [`Matrix::transposed`](spmv::Matrix::transposed).
     ///
     /// That `transpose` is the transpose is not checked; with another matrix the result means nothing. Once a pivot is a rounding error
     /// (at most ten times that of the greatest), `x` stays as it is.

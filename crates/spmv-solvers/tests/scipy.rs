@@ -14,8 +14,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use spmv::{Context, Csr};
 use spmv_io::matrix_market::Reader;
 use spmv_solvers::{
-    Error, LeastSquares, Options, Report, bicgstab, conjugate_gradient, gmres, lsmr, minres,
-    pipelined_conjugate_gradient,
+    Error, Options, Report, bicgstab, conjugate_gradient, gmres, lsmr, minres, pipelined_conjugate_gradient,
 };
 use systems::{contexts, convection, multiplied, norm, poisson, shifted, transposed_product, wave};
 
@@ -96,8 +95,8 @@ fn solve(context: &Context, method: &str, a: &Csr<f64>, b: &[f64]) -> Result<(Ve
         Options { relative: RELATIVE, max_iterations: ITERATIONS, check_every: 1, ..Options::default() };
     let (mut x, b) = (context.zeros(a.n_cols())?, context.upload(b)?);
     let report = if method == "lsmr" {
-        let of = LeastSquares::new(context, a)?;
-        lsmr(&of.matrix, &of.transpose, &b, &mut x, &mut options)?
+        let of = context.prepare_with_transpose(a, &spmv::Options::default())?;
+        lsmr(&of, of.transposed().unwrap(), &b, &mut x, &mut options)?
     } else {
         let a = context.prepare(a)?;
         let (x, options) = (&mut x, &mut options);

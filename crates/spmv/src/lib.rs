@@ -25,6 +25,8 @@ mod profiles;
 mod queue;
 #[cfg(feature = "fit")]
 mod timing;
+mod transpose;
+mod transposed_entries;
 mod vector;
 
 pub use backend::{BackendKind, Memory, Tried, UnknownBackend};

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::erased::{OwnedCsr, Scalar};
 use crate::erased_matrix::{AnyGraph, AnyMatrix, AnyPending, AnyWorkspace, Mismatch};
 use crate::error::{Error, Result};
+use crate::transposed_entries::TransposedEntries;
 use crate::vector::Vector;
 
 /// A matrix on a device, ready to multiply. It owns its arrays, never changes, and may be shared.
@@ -27,8 +28,49 @@ use crate::vector::Vector;
 pub struct Matrix<T: Scalar> {
     context: Context,
     erased: Box<dyn AnyMatrix<T>>,
+    transpose: Option<Transpose<T>>,
     /// Workspaces of runs that are over: one for each thread that ever multiplied at the same time.
     idle: Mutex<Vec<Workspace>>,
+}
+
+/// What multiplies by the transpose of a matrix.
+#[derive(Debug)]
+pub(crate) struct Transpose<T: Scalar> {
+    /// None where the matrix is its own transpose.
+    pub(crate) stored: Option<Box<Matrix<T>>>,
+    pub(crate) entries: TransposedEntries,
+}
+
+impl<T: Scalar> Transpose<T> {
+    /// Refuses values that need a transpose of their own where there is none.
+    fn check_values(&self, vals: &[T]) -> Result<()> {
+        let is_symmetric =
+            || self.entries.values(vals).iter().zip(vals).all(|(of_mirrored, own)| of_mirrored == own);
+        if self.stored.is_some() || is_symmetric() {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            device: "a matrix that was prepared as its own transpose".into(),
+            what: "room for values that are not symmetric".into(),
+            way_out: "prepare it anew".into(),
+        })
+    }
+
+    /// Gives the transpose the values that the matrix has.
+    fn set_values(&mut self, vals: &[T]) -> Result<()> {
+        self.stored.as_mut().map_or(Ok(()), |stored| stored.set_values(&self.entries.values(vals)))
+    }
+
+    fn explain(&self) -> String {
+        match &self.stored {
+            None => "transpose: the matrix itself, which is symmetric".into(),
+            Some(stored) => format!("transpose: a copy with a plan of its own\n{}", stored.explain()),
+        }
+    }
+
+    fn prepare_s(&self) -> f64 {
+        self.stored.as_ref().map_or(0.0, |stored| stored.prepare_s())
+    }
 }
 
 /// A stream and scratch memory for one matrix; see [`Matrix::enqueue`].
@@ -188,7 +230,15 @@ impl Context {
 
 impl<T: Scalar> Matrix<T> {
     pub(crate) fn new(context: Context, erased: Box<dyn AnyMatrix<T>>) -> Self {
-        Self { context, erased, idle: Mutex::default() }
+        Self { context, erased, transpose: None, idle: Mutex::default() }
+    }
+
+    pub(crate) fn transpose(&self) -> Option<&Transpose<T>> {
+        self.transpose.as_ref()
+    }
+
+    pub(crate) fn set_transpose(&mut self, transpose: Transpose<T>) {
+        self.transpose = Some(transpose);
     }
 
     pub(crate) fn erased(&self) -> &dyn AnyMatrix<T> {
@@ -249,9 +299,10 @@ impl<T: Scalar> Matrix<T> {
         self.erased.plan()
     }
 
-    /// What runs, and why; in co-execution, also where the matrix is split.
+    /// What runs, and why; in co-execution, also where the matrix is split; and what multiplies by the transpose, if it was prepared.
     pub fn explain(&self) -> String {
-        self.erased.explain()
+        let of_transpose = self.transpose.as_ref().map(|transpose| format!("\n{}", transpose.explain()));
+        self.erased.explain() + &of_transpose.unwrap_or_default()
     }
 
     /// How the split was found, in co-execution where none was given.
@@ -264,9 +315,9 @@ impl<T: Scalar> Matrix<T> {
         self.erased.row_stats()
     }
 
-    /// Seconds that preparing took: planning, compiling, copying.
+    /// Seconds that preparing took: planning, compiling, copying. With a [transpose](Context::prepare_with_transpose), of both.
     pub fn prepare_s(&self) -> f64 {
-        self.erased.prepare_s()
+        self.erased.prepare_s() + self.transpose.as_ref().map_or(0.0, Transpose::prepare_s)
     }
 
     /// Gives the entries other values, in the order of the arrays that the matrix was prepared from: plan, structure, buffers,
@@ -289,9 +340,15 @@ impl<T: Scalar> Matrix<T> {
     /// # Errors
     /// Another number of values, operations that a queue still records, out of memory in the first call, `Unsupported` on more than
     /// 65,534 diagonals: the old values stay. Failures of the device, and in co-execution and on several devices those of one share after
-    /// another has its new values; products are unspecified then.
+    /// another has its new values; products are unspecified then. `Unsupported` for values that are not symmetric, of a matrix that is
+    /// [its own transpose](Context::prepare_with_transpose).
     pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
-        Ok(self.erased.set_values(vals)?)
+        let transpose = self.transpose.as_mut().filter(|_| vals.len() == self.erased.row_stats().nnz);
+        if let Some(transpose) = &transpose {
+            transpose.check_values(vals)?;
+        }
+        self.erased.set_values(vals)?;
+        transpose.map_or(Ok(()), |transpose| transpose.set_values(vals))
     }
 
     /// `y <- alpha*A*x + beta*y` on device vectors: `x` of `n_cols` values, `y` of `n_rows` sums.

@@ -10,7 +10,7 @@ use faer::sparse::{
 use faer::traits::RealField;
 use faer::{Mat, MatRef, Par};
 use spmv::interop::Error;
-use spmv::interop::faer::{WithTranspose, as_faer, csc_to_csr, into_faer, to_csr, view};
+use spmv::interop::faer::{as_faer, csc_to_csr, into_faer, to_csr, view};
 use spmv::{BackendKind, Context, Csr, CsrError, Scalar, Value};
 
 /// Row 1 is empty.
@@ -138,8 +138,8 @@ fn lsmr_of_faer_runs_on_a_matrix_with_its_transpose() {
     let mut rows: Vec<Vec<(u32, f64)>> = (0..20).map(|r| tridiagonal(20, -2.0).row(r).collect()).collect();
     rows.push((0..20).map(|c| (c, 1.0)).collect());
     let a = Csr::from_rows(20, rows).unwrap();
-    let both = WithTranspose::prepare(&cpu(), &a).unwrap();
-    assert_eq!((both.matrix().n_rows(), both.transpose().n_rows()), (21, 20));
+    let both = cpu().prepare_with_transpose(&a, &spmv::Options::default()).unwrap();
+    assert_eq!((both.n_rows(), both.transposed().unwrap().n_rows()), (21, 20));
     let (identity, mut x) = (IdentityPrecond { dim: 20 }, Mat::zeros(20, 1));
     let b = Mat::from_fn(21, 1, |r, _| (r % 5) as f64);
     let mut memory = MemBuffer::new(lsmr::lsmr_scratch(identity, &both, 1, Par::Seq));
@@ -153,7 +153,7 @@ fn lsmr_of_faer_runs_on_a_matrix_with_its_transpose() {
 #[test]
 fn strided_columns_are_copied() {
     let a = ours();
-    let both = WithTranspose::prepare(&cpu(), &a).unwrap();
+    let both = cpu().prepare_with_transpose(&a, &spmv::Options::default()).unwrap();
     let stack = || MemBuffer::new(both.apply_scratch(2, Par::Seq));
     // By rows: the values of a column are two apart.
     let x = MatRef::from_row_major_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], 4, 2);
@@ -161,7 +161,7 @@ fn strided_columns_are_copied() {
     LinOp::apply(&both, y.as_mut().transpose_mut(), x, Par::Seq, MemStack::new(&mut stack()));
     assert_eq!(y.transpose(), as_faer(&a).unwrap() * x);
     let mut y_of_matrix = Mat::from_fn(3, 2, |_, _| f64::NAN);
-    both.matrix().conj_apply(y_of_matrix.as_mut(), x, Par::Seq, MemStack::new(&mut stack()));
+    both.conj_apply(y_of_matrix.as_mut(), x, Par::Seq, MemStack::new(&mut stack()));
     assert_eq!(y_of_matrix, y.transpose());
     let (x, mut y) = (MatRef::from_row_major_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3, 2), Mat::zeros(4, 2));
     both.transpose_apply(y.as_mut(), x, Par::Seq, MemStack::new(&mut stack()));

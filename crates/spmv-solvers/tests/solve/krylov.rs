@@ -2,7 +2,7 @@
 
 use spmv::{Context, Csr, DeviceScalar, Queue, Real, Scalar, Value, Vector};
 use spmv_solvers::{
-    BlockJacobi, Breakdown, ConjugateGradient, Error, Gmres, Jacobi, LeastSquares, Minres, Options,
+    BlockJacobi, Breakdown, ConjugateGradient, Error, Gmres, Jacobi, Minres, Options,
     PipelinedConjugateGradient, Preconditioner, Report, Stop, gmres, lsmr, minres,
     pipelined_conjugate_gradient,
 };
@@ -222,13 +222,13 @@ fn lsmr_finds_least_squares_of_any_shape_and_rank() {
         {
             let a = tall(n_rows, n_cols, is_deficient);
             let b = wave(n_rows);
-            let of = LeastSquares::new(&context, &a).unwrap();
+            let of = context.prepare_with_transpose(&a, &spmv::Options::default()).unwrap();
             let on_b = context.upload(&b).unwrap();
             let mut solutions = vec![];
             for check_every in [1, 10, 200] {
                 let mut x = context.zeros(n_cols).unwrap();
                 let mut options = Options { relative, check_every, ..Options::default() };
-                let report = lsmr(&of.matrix, &of.transpose, &on_b, &mut x, &mut options).unwrap();
+                let report = lsmr(&of, of.transposed().unwrap(), &on_b, &mut x, &mut options).unwrap();
                 let x = x.to_vec().unwrap();
                 let found = normal_residual(&a, &x, &b);
                 assert!(
@@ -246,7 +246,9 @@ fn lsmr_finds_least_squares_of_any_shape_and_rank() {
             // From another x on: also a least squares solution.
             let mut x = context.upload(&vec![1.0; n_cols]).unwrap();
             let mut options = Options { relative, ..Options::default() };
-            assert!(lsmr(&of.matrix, &of.transpose, &on_b, &mut x, &mut options).unwrap().has_converged());
+            assert!(
+                lsmr(&of, of.transposed().unwrap(), &on_b, &mut x, &mut options).unwrap().has_converged()
+            );
             assert!(normal_residual(&a, &x.to_vec().unwrap(), &b) < 2.0 * relative);
         }
     }
@@ -256,11 +258,11 @@ fn lsmr_finds_least_squares_of_any_shape_and_rank() {
 fn lsmr_reports_what_it_cannot_solve() {
     for context in contexts() {
         let a = tall(40, 10, false);
-        let of = LeastSquares::new(&context, &a).unwrap();
+        let of = context.prepare_with_transpose(&a, &spmv::Options::default()).unwrap();
         let mut b = wave(40);
         let solve = |b: &[f64], options: &mut Options<'_, f64>| {
             let mut x = context.zeros(10).unwrap();
-            lsmr(&of.matrix, &of.transpose, &context.upload(b).unwrap(), &mut x, options)
+            lsmr(&of, of.transposed().unwrap(), &context.upload(b).unwrap(), &mut x, options)
         };
         let report = solve(&b, &mut Options { max_iterations: 2, ..Options::default() }).unwrap();
         assert_eq!((report.stop, report.iterations), (Stop::MaxIterations, 2));
@@ -272,11 +274,12 @@ fn lsmr_reports_what_it_cannot_solve() {
         assert_eq!(e, Error::Dimension { what: "the length of b", found: 39, expected: 40 });
         let mut x = context.zeros(10).unwrap();
         let b = context.zeros(40).unwrap();
-        let e = lsmr(&of.matrix, &of.matrix, &b, &mut x, &mut Options::default()).unwrap_err();
+        let e = lsmr(&of, &of, &b, &mut x, &mut Options::default()).unwrap_err();
         assert!(matches!(e, Error::Dimension { what: "the number of rows of the transpose", .. }), "{e}");
-        let zero = LeastSquares::new(&context, &Csr::<f64>::from_coo(40, 10, &[]).unwrap()).unwrap();
+        let zero = Csr::<f64>::from_coo(40, 10, &[]).unwrap();
+        let zero = context.prepare_with_transpose(&zero, &spmv::Options::default()).unwrap();
         let b = context.upload(&[1.0; 40]).unwrap();
-        let report = lsmr(&zero.matrix, &zero.transpose, &b, &mut x, &mut Options::default()).unwrap();
+        let report = lsmr(&zero, zero.transposed().unwrap(), &b, &mut x, &mut Options::default()).unwrap();
         assert_eq!((report.stop, report.iterations), (Stop::Converged, 0));
     }
 }
@@ -333,7 +336,7 @@ fn single_precision_converges_as_far_as_it_can() {
     fn solve<T: Scalar<Accum = T> + Real>(context: &Context, a: &Csr<f64>) -> Vec<Vec<f64>> {
         let b: Vec<T> = wave(a.n_rows()).into_iter().map(T::from_f64).collect();
         let a = a.map_values(T::from_f64);
-        let of = LeastSquares::new(context, &a).unwrap();
+        let of = context.prepare_with_transpose(&a, &spmv::Options::default()).unwrap();
         let (a, b) = (context.prepare(&a).unwrap(), context.upload(&b).unwrap());
         let mut x = a.zeros_x().unwrap();
         let mut solutions = vec![];
@@ -345,7 +348,7 @@ fn single_precision_converges_as_far_as_it_can() {
         keep(gmres(&a, 30, &b, &mut x, &mut Options::default()).unwrap(), &mut x);
         keep(minres(&a, &b, &mut x, &mut Options::default()).unwrap(), &mut x);
         keep(pipelined_conjugate_gradient(&a, &b, &mut x, &mut Options::default()).unwrap(), &mut x);
-        keep(lsmr(&of.matrix, &of.transpose, &b, &mut x, &mut Options::default()).unwrap(), &mut x);
+        keep(lsmr(&of, of.transposed().unwrap(), &b, &mut x, &mut Options::default()).unwrap(), &mut x);
         solutions
     }
     let a = poisson(6);

@@ -1,7 +1,8 @@
 //! Matrices of `faer` 0.24, and its matrix-free solvers on ours.
 //!
 //! A prepared [`Matrix`](crate::Matrix) of `f32` or `f64` is a [`LinOp`](::faer::matrix_free::LinOp), so faer's conjugate gradients,
-//! BiCGSTAB and eigensolvers multiply by it; [`WithTranspose`] is a [`BiLinOp`](::faer::matrix_free::BiLinOp), for LSMR. Each column of
+//! BiCGSTAB and eigensolvers multiply by it; with its transpose
+//! ([`Context::prepare_with_transpose`](crate::Context::prepare_with_transpose)) it is a [`BiLinOp`](::faer::matrix_free::BiLinOp), for LSMR. Each column of
 //! a right-hand side is multiplied by [`Matrix::apply_slices`](crate::Matrix::apply_slices): in place on the CPU, copied to the device
 //! and back elsewhere. Columns whose values are not next to each other are copied on the host, too. `Par` is ignored: the
 //! device decides.
@@ -36,8 +37,6 @@ use ::faer::sparse::{
 use spmv_core::{Csr, CsrError, CsrView, Index, Offset, Value};
 
 use super::Error;
-
-pub use operator::WithTranspose;
 
 /// faer uses half of the numbers of an index type.
 const LIMIT: usize = i32::MAX as usize;

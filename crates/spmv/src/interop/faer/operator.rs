@@ -4,61 +4,10 @@ use ::faer::dyn_stack::{MemStack, StackReq};
 use ::faer::matrix_free::{BiLinOp, LinOp};
 use ::faer::traits::ComplexField;
 use ::faer::{MatMut, MatRef, Par};
-use spmv_core::{CsrView, Offset, Value};
+use spmv_core::Value;
 
-use crate::context::Context;
 use crate::erased::Scalar;
-use crate::error::Result;
 use crate::matrix::Matrix;
-
-/// A matrix together with its transpose, both prepared: what faer's LSMR multiplies by.
-///
-/// Takes the memory of both. The products are as those of [`Matrix`].
-///
-/// ```
-/// use faer::dyn_stack::{MemBuffer, MemStack};
-/// use faer::matrix_free::{IdentityPrecond, lsmr};
-/// use faer::{Mat, Par, mat};
-/// use spmv::interop::faer::WithTranspose;
-/// use spmv::{Context, Csr};
-///
-/// // The line nearest to (0, 1), (1, 3), (2, 5).
-/// let a = Csr::from_dense(3, 2, &[1.0, 0.0, 1.0, 1.0, 1.0, 2.0])?;
-/// let a = WithTranspose::prepare(&Context::auto()?, &a)?;
-/// let (b, mut x) = (mat![[1.0], [3.0], [5.0f64]], Mat::zeros(2, 1));
-/// let identity = IdentityPrecond { dim: 2 };
-/// let mut memory = MemBuffer::new(lsmr::lsmr_scratch(identity, &a, 1, Par::Seq));
-/// let stack = MemStack::new(&mut memory);
-/// lsmr::lsmr(x.as_mut(), identity, &a, b.as_ref(), lsmr::LsmrParams::default(), |_| {}, Par::Seq, stack).unwrap();
-/// assert!((x - mat![[1.0], [2.0]]).norm_max() < 1e-10);
-/// # Ok::<(), spmv::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct WithTranspose<T: Scalar> {
-    matrix: Matrix<T>,
-    transpose: Matrix<T>,
-}
-
-impl<T: Scalar> WithTranspose<T> {
-    /// Transposes the matrix and prepares both. O(rows + columns + entries).
-    ///
-    /// # Errors
-    /// As [`Context::prepare`].
-    pub fn prepare<'a, O: Offset>(context: &Context, a: impl Into<CsrView<'a, T, O>>) -> Result<Self> {
-        let a = a.into();
-        Ok(Self { matrix: context.prepare(a)?, transpose: context.prepare(&a.transpose())? })
-    }
-
-    /// The matrix.
-    pub fn matrix(&self) -> &Matrix<T> {
-        &self.matrix
-    }
-
-    /// Its transpose.
-    pub fn transpose(&self) -> &Matrix<T> {
-        &self.transpose
-    }
-}
 
 /// [The module](crate::interop::faer) says what a product costs.
 ///
@@ -89,49 +38,48 @@ impl<T: Scalar<Accum = T> + ComplexField> LinOp<T> for Matrix<T> {
     }
 }
 
+/// What faer's LSMR multiplies by, of a matrix that was [prepared with its transpose](crate::Context::prepare_with_transpose).
+///
+/// ```
+/// use faer::dyn_stack::{MemBuffer, MemStack};
+/// use faer::matrix_free::{IdentityPrecond, lsmr};
+/// use faer::{Mat, Par, mat};
+/// use spmv::{Context, Csr, Options};
+///
+/// // The line nearest to (0, 1), (1, 3), (2, 5).
+/// let a = Csr::from_dense(3, 2, &[1.0, 0.0, 1.0, 1.0, 1.0, 2.0])?;
+/// let a = Context::auto()?.prepare_with_transpose(&a, &Options::default())?;
+/// let (b, mut x) = (mat![[1.0], [3.0], [5.0f64]], Mat::zeros(2, 1));
+/// let identity = IdentityPrecond { dim: 2 };
+/// let mut memory = MemBuffer::new(lsmr::lsmr_scratch(identity, &a, 1, Par::Seq));
+/// let stack = MemStack::new(&mut memory);
+/// lsmr::lsmr(x.as_mut(), identity, &a, b.as_ref(), lsmr::LsmrParams::default(), |_| {}, Par::Seq, stack).unwrap();
+/// assert!((x - mat![[1.0], [2.0]]).norm_max() < 1e-10);
+/// # Ok::<(), spmv::Error>(())
+/// ```
+///
 /// # Panics
-/// As those of [`Matrix`].
-impl<T: Scalar<Accum = T> + ComplexField> LinOp<T> for WithTranspose<T> {
-    fn apply_scratch(&self, _rhs_ncols: usize, _par: Par) -> StackReq {
-        StackReq::EMPTY
-    }
-
-    fn nrows(&self) -> usize {
-        self.matrix.n_rows()
-    }
-
-    fn ncols(&self) -> usize {
-        self.matrix.n_cols()
-    }
-
-    #[track_caller]
-    fn apply(&self, out: MatMut<'_, T>, rhs: MatRef<'_, T>, _par: Par, _stack: &mut MemStack) {
-        multiply(&self.matrix, out, rhs);
-    }
-
-    #[track_caller]
-    fn conj_apply(&self, out: MatMut<'_, T>, rhs: MatRef<'_, T>, _par: Par, _stack: &mut MemStack) {
-        multiply(&self.matrix, out, rhs);
-    }
-}
-
-/// # Panics
-/// As products of [`Matrix`].
-impl<T: Scalar<Accum = T> + ComplexField> BiLinOp<T> for WithTranspose<T> {
+/// As products of [`Matrix`], and where it was prepared by itself.
+impl<T: Scalar<Accum = T> + ComplexField> BiLinOp<T> for Matrix<T> {
     fn transpose_apply_scratch(&self, _rhs_ncols: usize, _par: Par) -> StackReq {
         StackReq::EMPTY
     }
 
     #[track_caller]
     fn transpose_apply(&self, out: MatMut<'_, T>, rhs: MatRef<'_, T>, _par: Par, _stack: &mut MemStack) {
-        multiply(&self.transpose, out, rhs);
+        multiply(transposed(self), out, rhs);
     }
 
     /// As `transpose_apply`: the values are real.
     #[track_caller]
     fn adjoint_apply(&self, out: MatMut<'_, T>, rhs: MatRef<'_, T>, _par: Par, _stack: &mut MemStack) {
-        multiply(&self.transpose, out, rhs);
+        multiply(transposed(self), out, rhs);
     }
+}
+
+#[track_caller]
+fn transposed<T: Scalar>(a: &Matrix<T>) -> &Matrix<T> {
+    a.transposed().unwrap_or_else(|e| panic!("a product for faer failed: {e}"))
 }
 
 /// `out <- a*rhs`, column by column. What `out` held is not read.
