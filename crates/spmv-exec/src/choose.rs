@@ -12,9 +12,6 @@ use crate::tilings::{AUTO, Bound};
 /// Override the heuristic only if the prediction is at most this share of its choice's time: predictions are off by some
 /// 15%, and layouts cost something to make.
 const WORTH: Bound<f64> = Bound { is: 0.85, by: AUTO };
-/// The same with a profile of another processor.
-const WORTH_OF_ANOTHER: Bound<f64> =
-    Bound { is: 0.75, by: "nothing was measured: no second processor was at hand" };
 
 /// An algorithm that could multiply, and the time predicted for it.
 ///
@@ -131,13 +128,14 @@ pub(crate) fn choose(
 ) -> (Known, &'static str) {
     let (rule, reason) = by_rule(stats, value, caps, takes);
     let seconds_of = |known| candidates.iter().find(|c| c.algorithm == known).map(|c| c.seconds);
-    let (Some(profile), Some(of_rule)) = (profile, seconds_of(rule.into())) else { return (rule, reason) };
-    let worth = if profile.is_built_in() { WORTH_OF_ANOTHER } else { WORTH };
+    // Times of another processor override nothing.
+    let is_own = profile.is_some_and(|profile| !profile.is_built_in());
+    let Some(of_rule) = seconds_of(rule.into()).filter(|_| is_own) else { return (rule, reason) };
     let may_be_taken = |c: &&Candidate| c.algorithm.facts().is_some_and(|facts| !facts.by_name_only);
     let Some(best) = candidates.iter().find(may_be_taken) else { return (rule, reason) };
     match best.algorithm.known() {
         Some(known) if known == rule => (rule, "predicted to be fastest"),
-        Some(known) if best.seconds <= worth.is * of_rule => (known, "predicted to be fastest by far"),
+        Some(known) if best.seconds <= WORTH.is * of_rule => (known, "predicted to be fastest by far"),
         _ => (rule, reason),
     }
 }
@@ -302,12 +300,12 @@ mod tests {
     }
 
     #[test]
-    fn times_of_another_processor_must_promise_more() {
+    fn times_of_another_processor_override_no_rule() {
         use KernelId::{CsrVector, MergePath};
         // The rules take csr_vector.
         let of = |merge_path: f64| profile(&[(CsrVector, 1e-9), (MergePath, merge_path)]).to_built_in();
         let taken = |merge_path: f64| planned(stats(), &of(merge_path), Options::default()).algorithm;
-        assert_eq!([taken(0.8e-9), taken(0.7e-9)], [Algorithm::CsrVector, Algorithm::MergePath]);
+        assert_eq!([taken(0.8e-9), taken(1e-12)], [Algorithm::CsrVector; 2]);
         let told = planned(stats(), &of(0.8e-9), Options::default()).explain();
         assert!(
             told.contains("one launch; rows are so even")

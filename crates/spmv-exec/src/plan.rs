@@ -155,7 +155,8 @@ impl fmt::Display for Plan {
 }
 
 /// Chooses kernel, tiling and repair for a matrix of these statistics and value type: what the heuristic takes, unless the
-/// device's profile predicts that another algorithm takes at most 85% of its time (75% by the built-in profile). O(1).
+/// device's profile predicts that another algorithm takes at most 85% of its time. Times of the built-in profile are
+/// shown, and override nothing. O(1).
 ///
 /// # Errors
 /// [`Error::Unsupported`] if the device cannot hold or compute these values, if `x` or `y` is larger
