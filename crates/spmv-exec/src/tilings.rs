@@ -20,6 +20,11 @@ const BUSY_LANES: Bound<u64> = Bound { is: 1024, by: BY_CLASS };
 /// Rows over the lanes that a device keeps busy, from which a row gets two lanes: with one lane each, most of the device would wait for the
 /// last rows.
 const MORE_THAN_A_TURN: f64 = 1.3;
+/// Turns of the device up to which uneven rows get a lane for every two entries: little else hides behind a long one.
+const FEW_TURNS: Bound<f64> = Bound { is: 1.5, by: BY_TURN };
+/// Turns from which they get one lane, unless they have enough entries for four.
+const MANY_TURNS: Bound<f64> = Bound { is: 4.0, by: BY_TURN };
+const TOO_SHORT_FOR_FOUR: f64 = 16.0;
 /// Entries of a row that a lane of a bunch should have, where bunches may be small.
 const ENTRIES_PER_LANE: Bound<f64> = Bound { is: 5.5, by: TILINGS };
 /// Mean row length up to which a wide block would be filled by the number of its rows, which leaves much of it empty.
@@ -79,7 +84,7 @@ pub(crate) enum T {
     /// OpenCL on NVIDIA (not measured); fewer, where rows are [uneven](unevenness). Elsewhere as [`T::Row`].
     RowOfChunks(f64),
     /// As many as give each compute unit about [`BUSY_LANES`], more where rows are [uneven](unevenness); up to so many and to those of a group,
-    /// and up to one for every three or four entries of a mean row.
+    /// and up to one for every two to four entries of a mean row.
     Busy(u32),
     /// The same of the parts that stripes of columns cut rows into: two to eight, and up to one for every four entries.
     OfParts,
@@ -214,6 +219,8 @@ pub(crate) struct Bound<N> {
 pub(crate) const AUTO: &str = "cargo xtask bench --suite --matrix FILES --backend cuda --algorithm all: docs/results/2026-11-22-h200-cuda-auto.txt";
 pub(crate) const BY_CLASS: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-24-h200-cuda-tilings.txt";
+const BY_TURN: &str =
+    "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-25-h200-cuda-tilings.txt";
 pub(crate) const ON_CORES: &str = "cargo xtask bench --suite classes --backend cpu --algorithm merge_path,sell,dia --precision f32,f64: docs/results/2026-11-25-cpu-classes.txt";
 pub(crate) const STRIPES: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-25-h200-cuda-stripes.txt";
@@ -360,7 +367,12 @@ impl Row {
                 let turns = n_rows / resident;
                 let of_turns = if (MORE_THAN_A_TURN..2.0).contains(&turns) { 2 } else { 1 };
                 let of_mean = |entries: f64| power_of_two_in(case.rows.mean / entries);
-                let lanes = of_few.max(of_turns).min(of_mean(3.0)).max(of_uneven.min(of_mean(4.0)));
+                let most_of_uneven = match turns {
+                    _ if turns < FEW_TURNS.is => of_mean(2.0),
+                    _ if turns >= MANY_TURNS.is && case.rows.mean < TOO_SHORT_FOR_FOUR => 1,
+                    _ => of_mean(4.0),
+                };
+                let lanes = of_few.max(of_turns).min(of_mean(3.0)).max(of_uneven.min(most_of_uneven));
                 lanes.min(power_of_two_in(f64::from(most.min(caps.max_group)))) as u32
             }
             T::OfParts => {
