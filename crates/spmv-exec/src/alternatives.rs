@@ -105,6 +105,7 @@ mod tests {
             "T=1,W=2,S=1,B=128",
             "T=1,W=4,S=1,B=128",
             "T=1,W=3,S=1,B=256",
+            "T=1,W=3,S=2,B=128",
         ];
         check(Algorithm::Sell, "T=1,W=3,S=1,B=128", &of_runs);
     }

@@ -25,6 +25,8 @@ const FEW_TURNS: Bound<f64> = Bound { is: 1.5, by: BY_TURN };
 /// Turns from which they get one lane, unless they have enough entries for four.
 const MANY_TURNS: Bound<f64> = Bound { is: 4.0, by: BY_TURN };
 const TOO_SHORT_FOR_FOUR: f64 = 16.0;
+/// Mean entries of a row up to which a lane that has the row alone is soon done, so that many such rows are taken two at a time.
+const SOON_DONE: Bound<f64> = Bound { is: 8.0, by: BY_TURN };
 /// Entries of a row that a lane of a bunch should have, where bunches may be small.
 const ENTRIES_PER_LANE: Bound<f64> = Bound { is: 5.5, by: TILINGS };
 /// Mean row length up to which a wide block would be filled by the number of its rows, which leaves much of it empty.
@@ -141,6 +143,8 @@ pub(crate) enum S {
     Tasks(Of),
     /// The same, of two kernels: the fewer.
     TasksOfBoth(Of, Of),
+    /// Two where a lane [is soon done](SOON_DONE) with a row, else one.
+    OfShortRows,
     /// The largest S that leaves at least this many bunches to each compute unit; at most 7.
     Bunches(Of, u64),
     /// The largest S that leaves at least [`RESIDENT_LANES`] lanes to each compute unit; at most this.
@@ -156,6 +160,8 @@ pub(crate) enum B {
     One,
     /// The largest B with at most this many lanes in a group.
     Lanes(u32),
+    /// The same; the second number where a lane [is soon done](SOON_DONE) with a row.
+    LanesOfShortRows(u32, u32),
     /// So many lanes where bunches meet at barriers of their own, else one bunch.
     LanesIfBarriers(u32),
     /// So many at most.
@@ -285,7 +291,7 @@ impl B {
         match self {
             B::One => B::One,
             B::LanesIfBarriers(_) | B::Table1 => B::LanesIfBarriers(lanes),
-            B::Lanes(_) | B::AtMost(_) | B::Row(..) => B::Lanes(lanes),
+            B::Lanes(_) | B::LanesOfShortRows(..) | B::AtMost(_) | B::Row(..) => B::Lanes(lanes),
         }
     }
 }
@@ -320,6 +326,7 @@ impl Row {
         let full = |width: u32, lanes: u64| u64::from(width) * u64::from(caps.compute_units) * lanes;
         let tiles = match self.s {
             S::One => 1,
+            S::OfShortRows => 1 + u32::from(is_soon_done(case, lanes)),
             S::Tasks(of) => tasks(case, of, lanes, width),
             S::TasksOfBoth(one, other) => {
                 tasks(case, one, lanes, width).min(tasks(case, other, lanes, width))
@@ -398,6 +405,9 @@ impl Row {
         match self.b {
             B::One => 1,
             B::Lanes(most) => of_lanes(most),
+            B::LanesOfShortRows(most, of_short) => {
+                of_lanes(if is_soon_done(case, lanes) { of_short } else { most })
+            }
             B::LanesIfBarriers(most) => {
                 if caps.bunch_barriers {
                     of_lanes(most)
@@ -423,6 +433,12 @@ impl Row {
         let fitting = widths().find(|width| fits(case, local_bytes, lanes, *width, bunches));
         fitting.unwrap_or(1)
     }
+}
+
+/// Whether rows have a lane each, which is soon done with them, and take many turns of the device.
+fn is_soon_done(case: &Case<'_>, lanes: u32) -> bool {
+    let turns = case.rows.n_rows as f64 / busy_lanes(case.caps);
+    lanes == 1 && turns >= MANY_TURNS.is && case.rows.mean <= SOON_DONE.is
 }
 
 /// Lanes that keep a device busy.

@@ -60,8 +60,8 @@ impl Method for Sell {
                 on: On::PartsOfSubgroups,
                 t: T::Busy(32),
                 w: W::Runs,
-                s: S::One,
-                b: B::Lanes(128),
+                s: S::OfShortRows,
+                b: B::LanesOfShortRows(128, 256),
                 by: BY_CLASS,
             },
             Row { on: On::Subgroups, t: T::Busy(32), w: W::Runs, s: S::One, b: B::Lanes(128), by: AS_PARTS },
@@ -405,6 +405,21 @@ mod tests {
             tiling(Sell.tilings(), &case).lanes()
         };
         assert_eq!([uneven(26.0, 2.0), uneven(78.0, 15.0), uneven(16.0, 9.0), uneven(4.0, 2.0)], [1, 2, 4, 1]);
+    }
+
+    #[test]
+    fn many_short_rows_are_taken_two_at_a_time_and_many_uneven_ones_by_a_lane() {
+        let planned = |n_rows, mean: f64, std_dev| {
+            let rows = &RowStats { n_rows, n_cols: n_rows, mean, std_dev, ..RowStats::default() };
+            let case = Case { kernel: KernelId::Sell, rows, runs: None, value: Dtype::F32, caps: &h200() };
+            let tiling = tiling(Sell.tilings(), &case);
+            (tiling.lanes(), tiling.tiles(), tiling.group_lanes())
+        };
+        assert_eq!(planned(1_600_000, 6.1, 6.0), (1, 2, 256));
+        assert_eq!(planned(400_000, 6.1, 6.0), (1, 1, 128), "fewer than four turns");
+        assert_eq!(planned(1_000_000, 10.0, 10.0), (1, 1, 128), "longer rows");
+        assert_eq!(planned(625_000, 16.0, 9.0), (4, 1, 128), "enough for four lanes");
+        assert_eq!(planned(164_000, 6.1, 6.0), (2, 1, 128), "one turn");
     }
 
     #[test]
