@@ -62,9 +62,18 @@ impl<T: Scalar> Transpose<T> {
     }
 
     fn explain(&self) -> String {
+        let on_host = self.entries.bytes();
         match &self.stored {
-            None => "transpose: the matrix itself, which is symmetric".into(),
-            Some(stored) => format!("transpose: a copy with a plan of its own\n{}", stored.explain()),
+            None => format!(
+                "transpose: the matrix itself, which is symmetric; on the host {on_host} bytes for new values"
+            ),
+            Some(stored) => {
+                let csr = 4 * (stored.n_rows() + 1) + stored.nnz() * (4 + T::DTYPE.bytes());
+                format!(
+                    "transpose: a copy with a plan of its own, {csr} bytes as CSR; on the host {on_host} bytes for new values\n{}",
+                    stored.explain()
+                )
+            }
         }
     }
 
@@ -339,8 +348,8 @@ impl<T: Scalar> Matrix<T> {
     ///
     /// # Errors
     /// Another number of values, operations that a queue still records, out of memory in the first call, `Unsupported` on more than
-    /// 65,534 diagonals: the old values stay. Failures of the device, and in co-execution and on several devices those of one share after
-    /// another has its new values; products are unspecified then. `Unsupported` for values that are not symmetric, of a matrix that is
+    /// 65,534 diagonals: the old values stay. Failures of the device, and in co-execution, on several devices and with a stored transpose
+    /// those of one share or matrix after another has its new values; products are unspecified then. `Unsupported` for values that are not symmetric, of a matrix that is
     /// [its own transpose](Context::prepare_with_transpose).
     pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
         let transpose = self.transpose.as_mut().filter(|_| vals.len() == self.erased.row_stats().nnz);

@@ -19,6 +19,13 @@ impl TransposedEntries {
         }
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::U32(entries) => size_of_val(&entries[..]),
+            Self::U64(entries) => size_of_val(&entries[..]),
+        }
+    }
+
     /// Values of the matrix in the order of the transpose.
     pub(crate) fn values<T: Copy>(&self, vals: &[T]) -> Vec<T> {
         match self {

@@ -104,7 +104,10 @@ fn a_symmetric_matrix_is_its_own_transpose() -> spmv::Result<()> {
     let other = Csr::from_coo(3, 3, &entries.map(|(row, col, val)| (row, col, val + f64::from(row))))?;
     let both = context.prepare_with_transpose(&other, &Options::default())?;
     assert!(
-        !std::ptr::eq(both.transposed()?, &both) && both.explain().contains("a copy with a plan of its own")
+        !std::ptr::eq(both.transposed()?, &both)
+            && both
+                .explain()
+                .contains("a copy with a plan of its own, 76 bytes as CSR; on the host 20 bytes")
     );
     Ok(())
 }
