@@ -51,6 +51,9 @@ pub(crate) struct Args {
     /// times what they take next to what was planned.
     #[arg(long, conflicts_with_all = ["sweep", "hetero", "regular", "census"])]
     pub(super) tune: Option<Trials>,
+    /// Times products by the transpose, too, next to those by the matrix; so do other libraries, of the matrix as it is.
+    #[arg(long, conflicts_with_all = ["sweep", "hetero", "regular", "census"])]
+    pub(super) transposed: bool,
     /// Times with the matrix in cache, if it fits (the default; against cuSPARSE both are).
     #[arg(long)]
     pub(super) warm: bool,
@@ -140,6 +143,11 @@ impl Args {
             (false, true) => &[Cache::Cold],
             _ => &[Cache::Warm],
         }
+    }
+
+    /// Whether products are by the transpose, of all that are measured of a matrix.
+    pub(super) fn products(&self) -> &'static [bool] {
+        if self.transposed { &[false, true] } else { &[false] }
     }
 
     /// Those of the comparison on a CUDA device: both, unless one is asked for.
@@ -280,6 +288,16 @@ pub(super) mod tests {
         {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn transposes_are_multiplied_by_next_to_their_matrices() {
+        let products = |line| parse(line).unwrap().products().to_vec();
+        assert_eq!(products("bench --peers"), [false]);
+        assert_eq!(products("bench --transposed --peers --devices 2 --tune quick"), [false, true]);
+        assert!(
+            parse("bench --transposed --sweep").is_err() && parse("bench --transposed --hetero").is_err()
+        );
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use spmv::plan::Algorithm;
 
-use super::report::{Report, Row, arithmetic_mean, geometric_mean};
+use super::report::{Report, Row, TRANSPOSED, arithmetic_mean, geometric_mean};
 use super::sets;
-use super::text::{aligned, cold};
+use super::text::{aligned, cold, tuned};
 
 /// Algorithms that the others are set against.
 const OURS: [Algorithm; 2] = [Algorithm::SpeculativeSegmentedSum, Algorithm::Ipcsr];
@@ -47,7 +47,31 @@ pub(crate) fn text(report: &Report) -> String {
                 .map(|regret| format!("{} on {}{}: {regret}\n\n", of.precision, of.on, cold(of.cache))),
         );
     }
-    text + &trials(report) + &devices(report)
+    text + &transposes(report) + &trials(report) + &devices(report)
+}
+
+/// A line for each way of multiplying both by matrices and by their transposes.
+fn transposes(report: &Report) -> String {
+    let mut ratios: BTreeMap<String, Vec<(&str, f64)>> = BTreeMap::new();
+    for row in &report.rows {
+        let Some(matrix) = row.matrix.strip_suffix(TRANSPOSED) else { continue };
+        let case = |of: &Row| (of.on.clone(), of.precision.clone(), of.cache, of.tuned);
+        let is_same =
+            |of: &Row| case(of) == case(row) && (of.algorithm == row.algorithm || of.auto && row.auto);
+        let by_matrix = report.rows.iter().find(|of| of.matrix == matrix && is_same(of));
+        let us = by_matrix.and_then(Row::counted_us).zip(row.counted_us());
+        let algorithm = if row.auto { "auto" } else { &row.algorithm };
+        let of =
+            format!("{} on {}{}, {algorithm}{}", row.precision, row.on, cold(row.cache), tuned(row.tuned));
+        let of_way = ratios.entry(of).or_default();
+        // Named twice, as by `--algorithm auto,sell`, a pick counts once.
+        let us = us.filter(|_| of_way.iter().all(|(known, _)| *known != matrix));
+        of_way.extend(us.map(|(plain, transposed)| (matrix, transposed / plain)));
+    }
+    let line = |(of, ratios): (&String, &Vec<(&str, f64)>)| {
+        format!("{of}: time by transposes over that by matrices, {MEANS}: {}\n\n", cell(ratios))
+    };
+    ratios.iter().filter(|(_, ratios)| !ratios.is_empty()).map(line).collect()
 }
 
 /// A line for each precision and device on which trials chose what `auto` stands for.

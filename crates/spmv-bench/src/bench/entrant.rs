@@ -12,23 +12,39 @@ use super::report::{Cache, Spread};
 /// A matrix and a vector in the precision of the measurement, and what their product must be.
 pub(crate) struct Problem<T: Scalar> {
     pub(crate) a: Csr<T>,
+    /// Where the product is by the transpose.
+    pub(crate) transpose: Option<Csr<T>>,
     pub(crate) x: Vec<T>,
     pub(crate) reference: oracle::Reference,
 }
 
 impl<T: Scalar> Problem<T> {
     pub(crate) fn of(matrix: &Csr<f64>) -> Self {
+        Self::by(matrix, false)
+    }
+
+    /// The product by the matrix, or by its transpose.
+    pub(crate) fn by(matrix: &Csr<f64>, transposed: bool) -> Self {
         let a: Csr<T> = matrix.map_values(T::from_f64);
-        let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(0.25 + (i % 64) as f64 / 64.0)).collect();
-        let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![T::Accum::default(); a.n_rows()]);
-        Self { a, x, reference }
+        let transpose = transposed.then(|| a.transpose());
+        let of = transpose.as_ref().unwrap_or(&a);
+        let x: Vec<T> = (0..of.n_cols()).map(|i| T::from_f64(0.25 + (i % 64) as f64 / 64.0)).collect();
+        let reference = oracle::multiply(of.view(), 1.0, &x, 0.0, &vec![T::Accum::default(); of.n_rows()]);
+        Self { a, transpose, x, reference }
+    }
+
+    /// What `x` is multiplied by.
+    pub(crate) fn factor(&self) -> &Csr<T> {
+        self.transpose.as_ref().unwrap_or(&self.a)
     }
 }
 
 /// A prepared matrix, and what its timed runs left.
 pub(crate) struct Entrant<T: Scalar> {
-    pub(crate) matrix: Matrix<T>,
-    /// Planning and preparing, copies included.
+    prepared: Matrix<T>,
+    /// Whether products are by its transpose.
+    transposed: bool,
+    /// Planning and preparing, copies included; of a transpose, together with the matrix.
     pub(crate) prepare_s: f64,
     /// For runs with the device's timestamps, where it has them: they take the caller longer.
     timed: Option<RefCell<Workspace>>,
@@ -62,19 +78,37 @@ pub(crate) struct Finding {
     pub(crate) ok: bool,
 }
 
+impl<T: Scalar> Entrant<T> {
+    /// What multiplies.
+    pub(crate) fn matrix(&self) -> &Matrix<T> {
+        if self.transposed {
+            return self.prepared.transposed().expect("prepared with its transpose");
+        }
+        &self.prepared
+    }
+}
+
 impl<T: Scalar> Entrant<T>
 where
     T::Accum: Scalar,
 {
-    pub(crate) fn prepare(target: &Target, options: &Options, a: &Csr<T>) -> spmv::Result<Self> {
-        let start = Instant::now();
-        let matrix = target.context.prepare_with(a, options)?;
+    pub(crate) fn prepare(target: &Target, options: &Options, problem: &Problem<T>) -> spmv::Result<Self> {
+        let (start, transposed) = (Instant::now(), problem.transpose.is_some());
+        let prepared = if transposed {
+            target.context.prepare_with_transpose(&problem.a, options)?
+        } else {
+            target.context.prepare_with(&problem.a, options)?
+        };
         let prepare_s = start.elapsed().as_secs_f64();
         // Rows that no kernel writes would show.
-        let y = target.context.upload(&vec![<T::Accum as Value>::from_f64(f64::NAN); a.n_rows()])?;
+        let nothing = vec![<T::Accum as Value>::from_f64(f64::NAN); problem.factor().n_rows()];
+        let y = target.context.upload(&nothing)?;
         let state = RefCell::new(State { y, runs: vec![] });
-        let timed = target.has_timestamps().then(|| matrix.timed_workspace()).transpose()?.map(RefCell::new);
-        Ok(Self { matrix, prepare_s, timed, state })
+        let mut entrant = Self { prepared, transposed, prepare_s, timed: None, state };
+        if target.has_timestamps() {
+            entrant.timed = Some(RefCell::new(entrant.matrix().timed_workspace()?));
+        }
+        Ok(entrant)
     }
 
     /// One multiplication at a time, for the stopwatch.
@@ -82,7 +116,7 @@ where
         let one = <T::Accum as Value>::from_f64(1.0);
         timed(move |phase| {
             let State { y, runs } = &mut *self.state.borrow_mut();
-            let stats = self.matrix.apply(one, x, T::Accum::default(), y)?;
+            let stats = self.matrix().apply(one, x, T::Accum::default(), y)?;
             if phase == Phase::Timed {
                 runs.push(stats);
             }
@@ -94,10 +128,10 @@ where
     pub(crate) fn queued_s(&self, x: &Vector<T>) -> spmv::Result<f64> {
         let one = <T::Accum as Value>::from_f64(1.0);
         let State { y, .. } = &mut *self.state.borrow_mut();
-        let mut queue = self.matrix.context().queue()?;
+        let mut queue = self.matrix().context().queue()?;
         let mut times = |n: u32| {
             let start = Instant::now();
-            (0..n).try_for_each(|_| queue.apply(&self.matrix, one, x, T::Accum::default(), y))?;
+            (0..n).try_for_each(|_| queue.apply(self.matrix(), one, x, T::Accum::default(), y))?;
             queue.wait()?;
             spmv::Result::Ok(start.elapsed().as_secs_f64() / f64::from(n))
         };
@@ -120,7 +154,7 @@ where
         if let (Some(timed), Cache::Warm) = (&self.timed, cache) {
             let workspace = &mut *timed.borrow_mut();
             let one = <T::Accum as Value>::from_f64(1.0);
-            let mut run = || self.matrix.enqueue(workspace, one, x, T::Accum::default(), y)?.wait();
+            let mut run = || self.matrix().enqueue(workspace, one, x, T::Accum::default(), y)?.wait();
             (0..DEVICE_WARM_UP).try_for_each(|_| run().map(|_| ()))?;
             *runs = (0..DEVICE_RUNS).map(|_| run()).collect::<Result<_, _>>()?;
             has_timestamps = true;
@@ -129,9 +163,9 @@ where
         let last = runs.last_mut();
         // Where the device repairs, its count is in no run without its timestamps.
         if let Some(last) = last.filter(|last| last.n_tiles > 0 && last.dirty_tiles.is_none()) {
-            let (one, mut workspace) = (<T::Accum as Value>::from_f64(1.0), self.matrix.workspace()?);
-            self.matrix.enqueue(&mut workspace, one, x, T::Accum::default(), y)?.wait()?;
-            last.dirty_tiles = Some(self.matrix.dirty_tiles(&workspace)?);
+            let (one, mut workspace) = (<T::Accum as Value>::from_f64(1.0), self.matrix().workspace()?);
+            self.matrix().enqueue(&mut workspace, one, x, T::Accum::default(), y)?.wait()?;
+            last.dirty_tiles = Some(self.matrix().dirty_tiles(&workspace)?);
         }
         Ok(sum_up(runs, has_timestamps, time, error_over_bound))
     }
@@ -198,7 +232,7 @@ mod tests {
         let a = Csr::from_coo(2, 2, &[(0, 0, 2.0), (1, 0, 3.0), (1, 1, 4.0)]).unwrap();
         let problem = Problem::<f32>::of(&a);
         let options = Options { algorithm: Algorithm::SpeculativeSegmentedSum, ..Options::default() };
-        let entrant = Entrant::prepare(&target, &options, &problem.a).unwrap();
+        let entrant = Entrant::prepare(&target, &options, &problem).unwrap();
         let x = target.context.upload(&problem.x).unwrap();
         let mut run = entrant.run(&x);
         for phase in [Phase::Untimed, Phase::Timed, Phase::Untimed, Phase::Timed] {

@@ -122,7 +122,7 @@ fn on_target<T: Scalar>(
 where
     T::Accum: Scalar,
 {
-    let Problem { a, x, reference } = problem;
+    let Problem { a, x, reference, .. } = problem;
     let tiling =
         way.tiling.and_then(|asked| asked.tiling(way.algorithms[0], target.context.caps(), T::DTYPE));
     let options = Options { algorithm: way.algorithms[0], tiling, ..Options::default() };
@@ -137,7 +137,7 @@ where
     way.stop.check()?;
     let device = OnHost::new(target.context.prepare_with(a, &options)?, false);
     let all_cores = OnHost::new(cores.context.prepare(a)?, false);
-    let resident = Entrant::prepare(target, &options, a)?;
+    let resident = Entrant::prepare(target, &options, problem)?;
     let device_x = target.context.upload(x)?;
 
     let mut runs = vec![together.run(x), device.run(x), all_cores.run(x), resident.run(&device_x)];

@@ -47,7 +47,7 @@ use devices::Target;
 use inputs::{Input, Loaded};
 use live::Live;
 use measure::Eviction;
-use report::{Cache, Report, SCHEMA};
+use report::{Cache, Report, SCHEMA, factor};
 use runner::Way;
 use stop::{Stop, Stopped};
 
@@ -93,14 +93,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
     // Opened by the processes that compare; here there is only to be one.
     let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets).map(drop));
     let stop = Stop::at_interrupt()?;
-    let bar = progress(inputs.len() * args.precision.len() * args.caches().len());
+    let bar = progress(inputs.len() * args.precision.len() * args.caches().len() * args.products().len());
     bar.set_message("measuring the read bandwidth of memory");
     let eviction = Eviction::new();
     let read_gbs = eviction.read_gbs();
+    let names: Vec<String> = inputs.iter().map(|input| factor(input.name(), args.transposed)).collect();
     let live = Live::new(
         args.console(),
         &bar,
-        inputs.iter().map(Input::name),
+        names.iter().map(String::as_str),
         targets.iter().map(|target| target.label.as_str()),
     );
     let (targets, algorithms) = (&targets[..], &algorithms[..]);
@@ -178,7 +179,7 @@ impl Bench<'_> {
             self.bar.set_message(format!("{}: reading", input.name()));
             let loaded = input.load().with_context(|| input.name().to_owned())?;
             let measured = self.measure(&loaded, report);
-            if self.args.html.is_some() && report.rows.last().is_some_and(|row| row.matrix == loaded.name) {
+            if self.args.html.is_some() && report.rows.iter().any(|row| row.matrix == loaded.name) {
                 pictures.push(html::Picture::of(&loaded.name, loaded.matrix.view()));
             }
             measured?;
@@ -198,9 +199,12 @@ impl Bench<'_> {
     /// Adds the results of one matrix in every precision and state of the caches.
     fn measure(&self, loaded: &Loaded, report: &mut Report) -> anyhow::Result<()> {
         let args = self.args;
-        for &precision in &args.precision {
-            for &cache in args.caches() {
-                self.bar.set_message(format!("{} {precision} {cache:?}", loaded.name).to_lowercase());
+        let cases =
+            args.precision.iter().flat_map(|precision| args.caches().iter().map(move |c| (precision, c)));
+        for (&precision, &cache) in cases {
+            for &transposed in args.products() {
+                let name = factor(&loaded.name, transposed);
+                self.bar.set_message(format!("{name} {precision} {cache:?}").to_lowercase());
                 let able: Vec<&Target> =
                     self.targets.iter().filter(|p| p.obstacle(precision, cache).is_none()).collect();
                 if able.is_empty() {
@@ -212,6 +216,7 @@ impl Bench<'_> {
                     algorithms: self.algorithms,
                     tiling: args.tiling(),
                     tune: args.tune.map(Into::into),
+                    transposed,
                     cache,
                     repeat: args.repeat(),
                     peers: args.peers && able.iter().any(|target| target.is_cores()),
@@ -228,7 +233,7 @@ impl Bench<'_> {
                 };
                 let measured = measure(&way, loaded, precision, report);
                 self.live.show(report);
-                measured.with_context(|| format!("{} in {precision}", loaded.name))?;
+                measured.with_context(|| format!("{name} in {precision}"))?;
                 self.bar.inc(1);
             }
         }

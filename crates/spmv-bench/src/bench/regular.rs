@@ -90,12 +90,12 @@ where
 {
     let problem = Problem::<T>::of(&part.matrix);
     let by = |algorithm| Options { algorithm, ..Options::default() };
-    let (layout, refused) = match Entrant::prepare(target, &part.options(T::DTYPE), &problem.a) {
+    let (layout, refused) = match Entrant::prepare(target, &part.options(T::DTYPE), &problem) {
         Err(spmv::Error::Layout(why)) => (None, Some(why.to_string())),
         entrant => (Some(entrant?), None),
     };
-    let auto = Entrant::prepare(target, &by(Algorithm::Auto), &problem.a)?;
-    let vector = Entrant::prepare(target, &by(Algorithm::CsrVector), &problem.a)?;
+    let auto = Entrant::prepare(target, &by(Algorithm::Auto), &problem)?;
+    let vector = Entrant::prepare(target, &by(Algorithm::CsrVector), &problem)?;
     let entrants: Vec<&Entrant<T>> = [&auto, &vector].into_iter().chain(&layout).collect();
     let x = target.context.upload(&problem.x)?;
     let mut runs: Vec<Run<'_>> = entrants.iter().map(|entrant| entrant.run(&x)).collect();
@@ -121,7 +121,7 @@ where
         layout: part.layout().to_string(),
         layout_us: us(2),
         refused,
-        auto_algorithm: auto.matrix.plan().algorithm.to_string(),
+        auto_algorithm: auto.matrix().plan().algorithm.to_string(),
         auto_us: us(0),
         vector_us: us(1),
         ok,

@@ -11,6 +11,14 @@ use spmv::{DeviceCaps, Dtype, MemoryModel, plan::RowStats};
 /// Version of the schema; changes whenever a field changes its meaning or goes away.
 pub(crate) const SCHEMA: &str = "spmv-bench/3";
 
+/// What the name of a matrix ends with where the product is by its transpose.
+pub(crate) const TRANSPOSED: &str = "^T";
+
+/// The name of what is multiplied by: a matrix, or its transpose.
+pub(crate) fn factor(matrix: &str, transposed: bool) -> String {
+    format!("{matrix}{}", if transposed { TRANSPOSED } else { "" })
+}
+
 /// One run of `cargo xtask bench`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Report {

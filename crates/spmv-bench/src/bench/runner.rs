@@ -15,7 +15,7 @@ use super::inputs::Loaded;
 use super::live::Live;
 use super::measure::{self, Eviction, Run};
 use super::peers::{self, Arrays, PeerValue};
-use super::report::{Cache, PeerTime, Report, Row, counted_us};
+use super::report::{Cache, PeerTime, Report, Row, counted_us, factor};
 use super::stop::Stop;
 use super::tiling;
 
@@ -29,6 +29,8 @@ pub(crate) struct Way<'a> {
     pub(crate) tiling: Option<tiling::Asked>,
     /// What is measured with these trials, too.
     pub(crate) tune: Option<Tune>,
+    /// Whether products are by the transpose.
+    pub(crate) transposed: bool,
     pub(crate) cache: Cache,
     pub(crate) repeat: Option<usize>,
     pub(crate) peers: bool,
@@ -82,9 +84,9 @@ fn of_peers<'a, T: PeerValue + Accum>(
     arrays: &'a Arrays<T>,
     reference: &oracle::Reference,
 ) -> Contenders<'a> {
-    let (prepared, mut absent) = peers::prepare_all(arrays.view());
+    let (prepared, mut absent) = peers::prepare_all(arrays.factor());
     let in_process = prepared.into_iter().map(|p| (p.name, contender(p, arrays, reference)));
-    let scipy = peers::Product::start(arrays.view(), arrays.x());
+    let scipy = peers::Product::start(arrays.factor(), arrays.x());
     let scipy = scipy.and_then(|product| elsewhere::<T>(product, reference));
     let mut ready = Vec::new();
     for (name, contender) in in_process.chain([(peers::SCIPY, scipy)]) {
@@ -133,6 +135,11 @@ fn elsewhere<'a, T: PeerValue + Accum>(
     })
 }
 
+/// The name of a peer in the list of what they are.
+fn named(peer: &str, transposed: bool) -> String {
+    format!("{peer}{}", if transposed { ", transposed" } else { "" })
+}
+
 /// What is said of a peer whose threads do not sleep.
 const STAYS_AWAKE: &str = "its threads stay awake after a product, and take time from whoever is timed next";
 
@@ -140,22 +147,23 @@ fn of_type<T: Scalar>(way: &Way<'_>, loaded: &Loaded, report: &mut Report) -> an
 where
     T::Accum: Scalar,
 {
-    let problem = Problem::<T>::of(&loaded.matrix);
+    let problem = Problem::<T>::by(&loaded.matrix, way.transposed);
     let mut entrants = Vec::new();
     let (mut inputs, mut autos) = (Vec::new(), Vec::new());
     let targets = way.targets.iter().map(|target| target.anew()).collect::<spmv::Result<Vec<_>>>()?;
     for target in &targets {
-        autos.push(target.context.plan(&problem.a, &Options::default()).ok());
+        autos.push(target.context.plan(problem.factor(), &Options::default()).ok());
         for &algorithm in way.algorithms {
             way.stop.check()?;
             let tiling =
                 way.tiling.and_then(|asked| asked.tiling(algorithm, target.context.caps(), T::DTYPE));
             for tune in std::iter::once(Tune::Off).chain(way.tune) {
                 let options = Options { algorithm, tiling, tune, ..Options::default() };
-                match Entrant::prepare(target, &options, &problem.a) {
+                match Entrant::prepare(target, &options, &problem) {
                     Ok(entrant) => entrants.push((inputs.len(), target, options, entrant)),
                     Err(spmv::Error::Layout(why)) => {
-                        report.leave_out(format!("{} {}: {}: {why}", loaded.name, T::DTYPE, target.label));
+                        let name = factor(&loaded.name, way.transposed);
+                        report.leave_out(format!("{name} {}: {}: {why}", T::DTYPE, target.label));
                     }
                     Err(e) => return Err(e).with_context(|| format!("{} {algorithm}", target.label)),
                 }
@@ -164,7 +172,7 @@ where
         // After the matrices, whose rows decide how vectors on several devices are cut.
         inputs.push(target.context.upload(&problem.x)?);
     }
-    let arrays = way.peers.then(|| Arrays::of(problem.a.view(), &problem.x));
+    let arrays = way.peers.then(|| Arrays::of(problem.a.view(), &problem.x, way.transposed));
     let contenders =
         arrays.as_ref().map_or_else(Contenders::default, |arrays| contenders(arrays, &problem.reference));
     report.absent.extend(contenders.absent.iter().map(|(name, why)| ((*name).to_owned(), why.clone())));
@@ -175,7 +183,7 @@ where
         if stays_awake {
             report.leave_out(format!("{name}: {STAYS_AWAKE}"));
         }
-        report.peers.insert(name.to_owned(), about);
+        report.peers.insert(named(name, way.transposed), about);
         peers.push((name, prepare_s, is_right));
         runs.push(run);
     }
@@ -194,7 +202,7 @@ where
     for ((input, target, options, entrant), time) in entrants.iter().zip(ours) {
         let finding = entrant.finding(&problem.reference, &inputs[*input], way.cache, *time)?;
         let is_as = |auto: &Plan| {
-            let plan = entrant.matrix.plan();
+            let plan = entrant.matrix().plan();
             (auto.algorithm, auto.kernel) == (plan.algorithm, plan.kernel)
         };
         let (tuned, asked) = (options.tune != Tune::Off, options.algorithm == Algorithm::Auto);
@@ -249,8 +257,8 @@ fn row<T: Scalar>(
 ) -> Row {
     let Finding { time_us, device_us, stage1_us, stage2_us, n_tiles, dirty_tiles, .. } = finding;
     let Finding { error_over_bound, ok, .. } = finding;
-    let rows = entrant.matrix.row_stats();
-    let plan = entrant.matrix.plan();
+    let rows = entrant.matrix().row_stats();
+    let plan = entrant.matrix().plan();
     let seconds = counted_us(time_us, device_us).map(|us| us * 1e-6);
     let gbs = seconds.map(|t| Row::compulsory_bytes(rows, T::DTYPE) / t / 1e9);
     let caps = target.context.caps();
@@ -259,7 +267,7 @@ fn row<T: Scalar>(
         asked => asked.to_string(),
     };
     Row {
-        matrix: loaded.name.clone(),
+        matrix: factor(&loaded.name, way.transposed),
         twin: loaded.twin,
         rows: rows.n_rows,
         cols: rows.n_cols,
@@ -313,6 +321,7 @@ pub(super) mod tests {
             algorithms,
             tiling: None,
             tune: None,
+            transposed: false,
             cache: Cache::Warm,
             repeat: Some(1),
             peers: false,
@@ -339,6 +348,36 @@ pub(super) mod tests {
         let text = table::text(&report);
         assert!(text.contains(&format!("cpu {} tuned |", report.rows[1].algorithm)), "{text}");
         assert!(text.contains("f64 on cpu: time of auto over that with trials, geometric mean"), "{text}");
+    }
+
+    #[test]
+    fn transposes_are_checked_and_compared_with_their_matrices() {
+        let mut targets = vec![Target::new(Context::with(BackendKind::Cpu).unwrap(), "cpu")];
+        targets.extend(devices::several(&targets, 2).unwrap());
+        let lengths: Vec<u32> = (0..300).map(|row| row % 7).collect();
+        let matrix = spmv_io::generate::scattered(&lengths, 80, 1).unwrap();
+        let loaded = Loaded { name: "tall".into(), twin: false, matrix };
+        let mut report = super::super::html::tests::sample(&[]);
+        once(&targets.iter().collect::<Vec<_>>(), &[Algorithm::CsrScalar], |way| {
+            for transposed in [false, true] {
+                measure(&Way { transposed, ..*way }, &loaded, Dtype::F32, &mut report).unwrap();
+            }
+        });
+        report.rows.iter_mut().for_each(|row| row.auto = false);
+        let (plain, transposed) = report.rows.split_at(2);
+        for row in plain {
+            assert!(row.ok && (&*row.matrix, row.rows, row.cols) == ("tall", 300, 80), "{row:?}");
+        }
+        for row in transposed {
+            assert!(row.ok && (&*row.matrix, row.rows, row.cols) == ("tall^T", 80, 300), "{row:?}");
+        }
+        let text = table::text(&report);
+        for on in ["cpu", "cpu x2"] {
+            let line = format!("f32 on {on}, csr_scalar: time by transposes over that by matrices");
+            assert!(text.contains(&line), "{text}");
+        }
+        report.rows.truncate(2);
+        assert!(!table::text(&report).contains("by transposes"));
     }
 
     #[test]

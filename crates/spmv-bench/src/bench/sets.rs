@@ -3,6 +3,8 @@
 use spmv_io::classes;
 use spmv_io::suite::{Class, ENTRIES, find};
 
+use super::report::TRANSPOSED;
+
 /// Some matrices of a run.
 pub(crate) struct Set {
     /// How many they are, and which: `10 regular`, `34 of streaming classes`.
@@ -22,7 +24,8 @@ struct Group {
 /// Nonzeros above which a matrix stays in no cache: 160 MB of `f32` values and columns.
 const LARGE_NNZ: usize = 20_000_000;
 
-const ALL: Group = Group { name: "", joint: "", contains: |_| true };
+const ALL: Group = Group { name: "", joint: "", contains: |matrix| !matrix.ends_with(TRANSPOSED) };
+const TRANSPOSES: Group = Group { name: "transposes", joint: "", contains: |m| m.ends_with(TRANSPOSED) };
 
 /// The twins by class.
 const TWINS: [Group; 2] = [
@@ -57,14 +60,14 @@ fn is_class(matrix: &str, streaming: bool, has_size: fn(usize) -> bool) -> bool 
     classes::find(matrix).is_some_and(is_it)
 }
 
-/// All matrices of a run; where all twins ran, their two classes; where some of the classes ran, streaming and irregular ones, and either
+/// All matrices of a run, and all transposes if there are any; where all twins ran, their two classes; where some of the classes ran, streaming and irregular ones, and either
 /// by size if there are smaller and larger ones.
 pub(crate) fn of<'a>(matrices: impl IntoIterator<Item = &'a str>) -> Vec<Set> {
     let mut names: Vec<&str> = matrices.into_iter().collect();
     names.sort_unstable();
     names.dedup();
     let count = |group: &Group| names.iter().filter(|name| (group.contains)(name)).count();
-    let mut groups = Vec::new();
+    let mut groups: Vec<Group> = [TRANSPOSES].into_iter().filter(|group| count(group) > 0).collect();
     if ENTRIES.iter().all(|entry| names.contains(&entry.name)) {
         groups.extend(TWINS);
     }
@@ -76,7 +79,7 @@ pub(crate) fn of<'a>(matrices: impl IntoIterator<Item = &'a str>) -> Vec<Set> {
     }
     let titled =
         |group: Group| Set { title: format!("{} {}{}", count(&group), group.joint, group.name), group };
-    let all = Set { title: format!("all {}", names.len()), group: ALL };
+    let all = Set { title: format!("all {}", count(&ALL)), group: ALL };
     std::iter::once(all).chain(groups.into_iter().map(titled)).collect()
 }
 
@@ -106,6 +109,13 @@ mod tests {
     #[test]
     fn files_and_a_part_of_the_twins_are_one_set() {
         assert_eq!(titles(["a", "cant", "dc2", "a"]), ["all 3"]);
+    }
+
+    #[test]
+    fn transposes_are_a_set_of_their_own() {
+        assert_eq!(titles(["a", "cant", "cant^T"]), ["all 2", "1 transposes"]);
+        let sets = of(["a", "a^T"]);
+        assert_eq!(sets.iter().map(|set| set.contains("a^T")).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]

@@ -63,12 +63,12 @@ where
     let asked = way.tiling.and_then(|asked| asked.tiling(SWEPT, target.context.caps(), T::DTYPE));
     let (plan, first) = match asked {
         Some(tiling) => {
-            let first = Entrant::prepare(target, &options(Some(tiling)), &problem.a);
+            let first = Entrant::prepare(target, &options(Some(tiling)), problem);
             (tiling, first.map_err(|e| (Outcome::Refused, e.to_string())))
         }
         None => {
-            let planned = Entrant::prepare(target, &options(None), &problem.a)?;
-            (planned.matrix.plan().kernel.tiling, Ok(planned))
+            let planned = Entrant::prepare(target, &options(None), problem)?;
+            (planned.matrix().plan().kernel.tiling, Ok(planned))
         }
     };
     let mut attempts: Vec<((u32, u32), Attempt<T>)> = vec![((plan.width(), plan.tiles()), first)];
@@ -76,7 +76,7 @@ where
         way.stop.check()?;
         let prepared = Tiling::new(plan.lanes(), w, s, plan.bunches())
             .map_err(spmv::Error::from)
-            .and_then(|tiling| Entrant::prepare(target, &options(Some(tiling)), &problem.a));
+            .and_then(|tiling| Entrant::prepare(target, &options(Some(tiling)), problem));
         attempts.push(((w, s), prepared.map_err(|e| (Outcome::Refused, e.to_string()))));
     }
     // A tiling that cannot be launched must not end the race of the others.

@@ -212,7 +212,7 @@ impl Scene<'_> {
             raced.us = counted_us(finding.time_us, finding.device_us);
             (raced.stage2_us, raced.prepare_us) = (finding.stage2_us, entrant.prepare_s * 1e6);
             (raced.dirty_tiles, raced.tiles) = (finding.dirty_tiles, finding.n_tiles);
-            raced.tiling = Some(entrant.matrix.plan().kernel.tiling);
+            raced.tiling = Some(entrant.matrix().plan().kernel.tiling);
             raced.wrong = !finding.ok;
         }
         for ((at, each), time) in loops.iter().zip(of_loops) {
@@ -252,6 +252,7 @@ impl Scene<'_> {
             matrix_cache: &MatrixCache::new(0),
             algorithms,
             tiling: None,
+            products: &[false],
             precisions: &precisions,
             caches: &[Cache::Warm],
             repeat: self.repeat,
@@ -304,6 +305,7 @@ impl Scene<'_> {
             algorithms,
             tiling: None,
             tune: None,
+            transposed: false,
             cache: Cache::Warm,
             repeat: self.repeat,
             peers: false,
@@ -325,7 +327,7 @@ fn ready<T: Scalar>(
 where
     T::Accum: Scalar,
 {
-    let entrant = Entrant::prepare(target, options, &problem.a)?;
+    let entrant = Entrant::prepare(target, options, problem)?;
     entrant.run(x)(1, Phase::Untimed)?;
     Ok(entrant)
 }

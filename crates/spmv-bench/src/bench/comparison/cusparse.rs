@@ -14,8 +14,9 @@ use super::flush::Flushing;
 use super::library::{Functions, Object, OpFunctions, Raw, SpMv, check};
 use super::variant::{self, OpAlgorithm, SpMvAlgorithm, Variant};
 
-/// `CUSPARSE_OPERATION_NON_TRANSPOSE`.
+/// `CUSPARSE_OPERATION_NON_TRANSPOSE` and `CUSPARSE_OPERATION_TRANSPOSE`.
 const NON_TRANSPOSE: c_int = 0;
+const TRANSPOSE: c_int = 1;
 /// `CUSPARSE_POINTER_MODE_HOST`.
 const SCALARS_ON_HOST: c_int = 0;
 /// `CUSPARSE_INDEX_32I`.
@@ -59,9 +60,9 @@ impl Cusparse {
         &self.version
     }
 
-    /// Ways of `cusparseSpMV`.
-    pub(super) fn variants(&self) -> impl Iterator<Item = Variant> {
-        Variant::all(self.can_preprocess())
+    /// Ways of `cusparseSpMV` by a matrix, or by its transpose.
+    pub(super) fn variants(&self, transposed: bool) -> impl Iterator<Item = Variant> {
+        Variant::all(self.can_preprocess(), transposed)
     }
 
     /// Ways of SpMVOp, which are experimental and may end the process.
@@ -97,8 +98,15 @@ struct SetUp {
 
 /// How a variant multiplies.
 enum Way {
-    SpMv(SpMvAlgorithm),
+    SpMv(Called),
     SpMvOp(Op),
+}
+
+/// What the functions of `cusparseSpMV` are told besides descriptors.
+#[derive(Clone, Copy)]
+struct Called {
+    operation: c_int,
+    algorithm: SpMvAlgorithm,
 }
 
 /// A plan of SpMVOp and what it was made of, in the order of dropping.
@@ -140,7 +148,8 @@ impl<'a, T: GpuValue> Operation<'a, T> {
         x: &'a DeviceVec<OnGpu, T>,
         y: DeviceVec<OnGpu, T>,
     ) -> anyhow::Result<Self> {
-        ensure!(arrays.counts()[..2] == [y.len(), x.len()], "lengths of x and y");
+        let (rows, columns) = if variant.is_transposed() { (x.len(), y.len()) } else { (y.len(), x.len()) };
+        ensure!(arrays.counts()[..2] == [rows, columns], "lengths of x and y");
         let scalars = Box::new([<T as spmv::Value>::from_f64(1.0), <T as spmv::Value>::from_f64(0.0)]);
         let addend = match variant {
             Variant::SpMv { .. } => None,
@@ -149,8 +158,9 @@ impl<'a, T: GpuValue> Operation<'a, T> {
         cusparse.device.backend().wait_all()?;
         let set_up = || match (variant, &addend) {
             (Variant::SpMvOp(algorithm), Some(addend)) => cusparse.plan(algorithm, arrays, x, addend, &y),
-            (Variant::SpMv { algorithm, preprocess }, _) => {
-                cusparse.set_up(algorithm, preprocess, arrays, x, &y, &scalars)
+            (Variant::SpMv { algorithm, preprocess, transposed }, _) => {
+                let operation = if transposed { TRANSPOSE } else { NON_TRANSPOSE };
+                cusparse.set_up(Called { operation, algorithm }, preprocess, arrays, x, &y, &scalars)
             }
             (Variant::SpMvOp(_), None) => bail!("no vector for beta"),
         };
@@ -238,7 +248,7 @@ impl Cusparse {
     /// What preprocessing finds belongs to the matrix's descriptor, so each variant has its own.
     fn set_up<'a, T: GpuValue>(
         &self,
-        algorithm: SpMvAlgorithm,
+        called: Called,
         preprocess: bool,
         arrays: &Arrays<'a, T>,
         x: &'a DeviceVec<OnGpu, T>,
@@ -249,21 +259,20 @@ impl Cusparse {
         let (matrix, x, y) = (self.matrix(arrays)?, self.vector(x)?, self.vector(y)?);
         let mut bytes = 0usize;
         // SAFETY: the handle, the descriptors and the scalars live; writes a size to `bytes`.
-        let status = unsafe {
-            self.call(functions.buffer_size, algorithm, [&matrix, &x, &y], scalars, &raw mut bytes)
-        };
+        let status =
+            unsafe { self.call(functions.buffer_size, called, [&matrix, &x, &y], scalars, &raw mut bytes) };
         check("cusparseSpMV_bufferSize", status)?;
         let buffer = self.device.backend().alloc(bytes as u64)?;
         if preprocess {
             let preprocess = functions.preprocess.context("no cusparseSpMV_preprocess")?;
             // SAFETY: as for `multiply`, which has the same parameters.
             let status = unsafe {
-                self.call(preprocess, algorithm, [&matrix, &x, &y], scalars, on_device(buffer.address()))
+                self.call(preprocess, called, [&matrix, &x, &y], scalars, on_device(buffer.address()))
             };
             check("cusparseSpMV_preprocess", status)?;
         }
         self.wait()?;
-        Ok(SetUp { way: Way::SpMv(algorithm), matrix, x, y, buffer, bytes })
+        Ok(SetUp { way: Way::SpMv(called), matrix, x, y, buffer, bytes })
     }
 
     /// Descriptors, buffer and plan of SpMVOp, whose sums are those of the library: no code is given for them. Waits until
@@ -337,12 +346,11 @@ impl Cusparse {
     unsafe fn multiply<T: GpuValue>(&self, set_up: &SetUp, scalars: &[T; 2]) -> anyhow::Result<()> {
         let SetUp { way, matrix, x, y, buffer, .. } = set_up;
         match way {
-            Way::SpMv(algorithm) => {
+            Way::SpMv(called) => {
                 let buffer = on_device(buffer.address());
                 // SAFETY: the contract above; the buffer has the size that the library asked for.
-                let status = unsafe {
-                    self.call(self.functions.multiply, *algorithm, [matrix, x, y], scalars, buffer)
-                };
+                let status =
+                    unsafe { self.call(self.functions.multiply, *called, [matrix, x, y], scalars, buffer) };
                 check("cusparseSpMV", status)
             }
             Way::SpMvOp(Op { plan, addend, .. }) => {
@@ -363,7 +371,7 @@ impl Cusparse {
     unsafe fn call<T: GpuValue, Last>(
         &self,
         function: SpMv<Last>,
-        algorithm: SpMvAlgorithm,
+        Called { operation, algorithm }: Called,
         descriptors: [&Object; 3],
         scalars: &[T; 2],
         last: *mut Last,
@@ -371,7 +379,7 @@ impl Cusparse {
         let ([alpha, beta], [a, x, y]) = (addresses(scalars), descriptors.map(Object::raw));
         let (handle, algorithm) = (self.handle.raw(), algorithm as c_int);
         // SAFETY: the contract above; the scalars have the type that `T::TYPE` says.
-        unsafe { function(handle, NON_TRANSPOSE, alpha, a, x, beta, y, T::TYPE, algorithm, last) }
+        unsafe { function(handle, operation, alpha, a, x, beta, y, T::TYPE, algorithm, last) }
     }
 
     fn matrix<T: GpuValue>(&self, arrays: &Arrays<'_, T>) -> anyhow::Result<Object> {

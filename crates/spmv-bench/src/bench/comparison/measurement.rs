@@ -12,7 +12,7 @@ use spmv_exec::{Device, DeviceVec, Prepared, Workspace};
 
 use super::super::entrant::Problem;
 use super::super::inputs::Loaded;
-use super::super::report::{Cache, ComparisonRow, Row, Spread};
+use super::super::report::{self, Cache, ComparisonRow, Row, Spread};
 use super::super::stop::{Stop, Stopped};
 use super::super::tiling;
 use super::arrays::{Arrays, GpuValue, OnGpu};
@@ -55,6 +55,18 @@ struct Output<T: GpuValue> {
     y: DeviceVec<OnGpu, T>,
 }
 
+/// What `x` is multiplied by: a matrix, or its transpose, which ours have and cuSPARSE is asked for.
+struct Factor<T: GpuValue> {
+    a: Csr<T>,
+    transpose: Option<Csr<T>>,
+}
+
+impl<T: GpuValue> Factor<T> {
+    fn get(&self) -> &Csr<T> {
+        self.transpose.as_ref().unwrap_or(&self.a)
+    }
+}
+
 /// What is the same for every contestant.
 struct Common {
     row: ComparisonRow,
@@ -67,12 +79,17 @@ impl Measurement<'_> {
     ///
     /// # Errors
     /// If the run is to end; whatever else goes wrong is in the rows.
-    pub(super) fn hold<T: GpuValue>(&self, loaded: &Loaded) -> Result<Vec<ComparisonRow>, Stopped> {
-        let Problem { a, x, reference } = Problem::<T>::of(&loaded.matrix);
+    pub(super) fn hold<T: GpuValue>(
+        &self,
+        loaded: &Loaded,
+        transposed: bool,
+    ) -> Result<Vec<ComparisonRow>, Stopped> {
+        let Problem { a, transpose, x, reference } = Problem::<T>::by(&loaded.matrix, transposed);
+        let factor = Factor { a, transpose };
         let row = ComparisonRow {
-            matrix: loaded.name.clone(),
+            matrix: report::factor(&loaded.name, transposed),
             twin: loaded.twin,
-            nnz: a.nnz(),
+            nnz: factor.a.nnz(),
             precision: T::DTYPE.to_string(),
             cache: self.cache,
             contestant: String::new(),
@@ -86,9 +103,9 @@ impl Measurement<'_> {
             error_over_bound: None,
             why: None,
         };
-        let bytes = Row::compulsory_bytes(&RowStats::of(a.view()), T::DTYPE);
+        let bytes = Row::compulsory_bytes(&RowStats::of(factor.get().view()), T::DTYPE);
         let common = Common { row, bytes, reference };
-        self.measure(&a, &x, &common).or_else(|e| match e.downcast_ref::<Stopped>() {
+        self.measure(&factor, &x, &common).or_else(|e| match e.downcast_ref::<Stopped>() {
             Some(stopped) => Err(*stopped),
             None => {
                 let ours = self.algorithms.iter().map(|algorithm| ComparisonRow::ours(algorithm.name()));
@@ -99,18 +116,18 @@ impl Measurement<'_> {
 
     fn measure<T: GpuValue>(
         &self,
-        a: &Csr<T>,
+        factor: &Factor<T>,
         x: &[T],
         common: &Common,
     ) -> anyhow::Result<Vec<ComparisonRow>> {
         // Rows that nobody writes would show.
-        let nothing = vec![T::nan(); a.n_rows()];
+        let nothing = vec![T::nan(); factor.get().n_rows()];
         let x = self.device.upload(x)?;
         let mut rows = Vec::new();
         let (mut ours, mut outputs) = (Vec::new(), Vec::new());
         for &algorithm in self.algorithms {
             self.stop.check()?;
-            match self.enter(a, algorithm, &x, &nothing) {
+            match self.enter(factor, algorithm, &x, &nothing) {
                 Ok((one, output)) => {
                     ours.push(one);
                     outputs.push(output);
@@ -120,16 +137,17 @@ impl Measurement<'_> {
                 Err(e) => rows.push(common.failed(ComparisonRow::ours(algorithm.name()), &e)),
             }
         }
-        // Where the matrix was split for the others, or none was prepared.
+        // Where ours are of the transpose, the matrix was split for them, or none was prepared.
+        let is_theirs = |one: &&Ours<T>| factor.transpose.is_none() && Arrays::of(&one.prepared).is_some();
         let mut spare = None;
-        if self.cusparse.is_some() && !ours.iter().any(|one| Arrays::of(&one.prepared).is_some()) {
+        if self.cusparse.is_some() && !ours.iter().any(|one| is_theirs(&one)) {
             let options = Options { algorithm: Algorithm::CsrVector, ..Options::default() };
-            spare = self.device.prepare(a.view(), &options).ok();
+            spare = self.device.prepare(factor.a.view(), &options).ok();
             self.device.backend().wait_all()?;
         }
-        let prepared = || ours.iter().map(|one| &one.prepared).chain(&spare);
+        let prepared = || ours.iter().filter(is_theirs).map(|one| &one.prepared).chain(&spare);
         let mut theirs = Vec::new();
-        for (cusparse, variant) in self.variants() {
+        for (cusparse, variant) in self.variants(factor.transpose.is_some()) {
             self.stop.check()?;
             let enter = || -> anyhow::Result<Operation<'_, T>> {
                 self.isolated.map_or(Ok(()), |isolated| isolated.setting_up(&variant.contestant()))?;
@@ -177,18 +195,18 @@ impl Measurement<'_> {
         Ok(rows)
     }
 
-    /// Those of the library that take part.
-    fn variants(&self) -> impl Iterator<Item = (&Cusparse, Variant)> {
-        self.cusparse.into_iter().flat_map(|cusparse| {
-            let ops = self.isolated.into_iter().flat_map(|_| cusparse.op_variants());
-            cusparse.variants().chain(ops).map(move |variant| (cusparse, variant))
+    /// Those of the library that take part: SpMVOp by matrices alone.
+    fn variants(&self, transposed: bool) -> impl Iterator<Item = (&Cusparse, Variant)> {
+        self.cusparse.into_iter().flat_map(move |cusparse| {
+            let ops = self.isolated.filter(|_| !transposed).into_iter().flat_map(|_| cusparse.op_variants());
+            cusparse.variants(transposed).chain(ops).map(move |variant| (cusparse, variant))
         })
     }
 
     /// Prepares one of ours and runs it once, so that nothing is loaded while it is captured.
     fn enter<T: GpuValue>(
         &self,
-        a: &Csr<T>,
+        factor: &Factor<T>,
         algorithm: Algorithm,
         x: &DeviceVec<OnGpu, T>,
         nothing: &[T],
@@ -196,13 +214,15 @@ impl Measurement<'_> {
         let backend = self.device.backend();
         let tiling = self.tiling.and_then(|asked| asked.tiling(algorithm, backend.caps(), T::DTYPE));
         let asked = facade::options(algorithm, tiling);
+        let a = factor.get();
         let users = self.context.plan(a, &asked)?;
         let options = facade::for_graphs(asked, &users);
         // Twice, as for cuSPARSE: at the first time kernels are compiled.
         drop(self.device.prepare(a.view(), &options)?);
         backend.wait_all()?;
         let start = Instant::now();
-        let prepared = self.device.prepare(a.view(), &options)?;
+        let transpose = factor.transpose.as_ref().map(|_| factor.a.transpose());
+        let prepared = self.device.prepare(transpose.as_ref().unwrap_or(a).view(), &options)?;
         backend.wait_all()?;
         let set_up_s = start.elapsed().as_secs_f64();
         facade::check_same(&users, prepared.plan())?;
@@ -272,7 +292,7 @@ impl Common {
 
 /// Microseconds of a multiplication of a 1 x 1 matrix in a warm graph: what no other can be faster than.
 pub(super) fn empty_us(device: &Device<OnGpu>, context: &Context, stop: &Stop) -> anyhow::Result<f64> {
-    let a = Csr::from_coo(1, 1, &[(0, 0, 1.0f64)])?;
+    let one = Factor { a: Csr::from_coo(1, 1, &[(0, 0, 1.0f64)])?, transpose: None };
     let algorithms = [Algorithm::CsrVector];
     let measurement = Measurement {
         device,
@@ -286,7 +306,7 @@ pub(super) fn empty_us(device: &Device<OnGpu>, context: &Context, stop: &Stop) -
         stop,
     };
     let x = device.upload(&[1.0])?;
-    let (one, mut output) = measurement.enter(&a, algorithms[0], &x, &[f64::NAN])?;
+    let (one, mut output) = measurement.enter(&one, algorithms[0], &x, &[f64::NAN])?;
     let replay = one.capture(&mut output, measurement.runs(), &x);
     let time = race(vec![replay], measurement.cache, measurement.rounds(), &|| (), stop)?.remove(0)?;
     Ok(time.median)

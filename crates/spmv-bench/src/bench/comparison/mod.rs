@@ -79,6 +79,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) matrix_cache: &'a MatrixCache,
     pub(crate) algorithms: &'a [Algorithm],
     pub(crate) tiling: Option<tiling::Asked>,
+    /// Whether products are by the transpose, of each that is compared.
+    pub(crate) products: &'a [bool],
     pub(crate) precisions: &'a [Dtype],
     pub(crate) caches: &'a [Cache],
     pub(crate) repeat: Option<usize>,
@@ -247,11 +249,13 @@ impl Comparison<'_> {
             self.bar.set_message(
                 format!("{} {precision} {:?}, {CUSPARSE}", loaded.name, measurement.cache).to_lowercase(),
             );
-            report.comparisons.extend(match precision {
-                Dtype::F32 => measurement.hold::<f32>(loaded)?,
-                _ => measurement.hold::<f64>(loaded)?,
-            });
-            self.live.show(report);
+            for &transposed in self.products {
+                report.comparisons.extend(match precision {
+                    Dtype::F32 => measurement.hold::<f32>(loaded, transposed)?,
+                    _ => measurement.hold::<f64>(loaded, transposed)?,
+                });
+                self.live.show(report);
+            }
             self.bar.inc(1);
         }
         Ok(())

@@ -41,6 +41,7 @@ pub(crate) fn compare_one(args: &Args, input: &Input) -> anyhow::Result<()> {
         matrix_cache: &matrix_cache,
         algorithms: &algorithms,
         tiling: args.tiling(),
+        products: args.products(),
         precisions: &args.precision,
         caches: args.comparison_caches(),
         repeat: args.repeat(),

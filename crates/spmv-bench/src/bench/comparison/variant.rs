@@ -8,8 +8,8 @@ use super::super::report::ComparisonRow;
 /// A way of cuSPARSE to multiply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
-    /// `cusparseSpMV`, and whether `cusparseSpMV_preprocess` comes first.
-    SpMv { algorithm: SpMvAlgorithm, preprocess: bool },
+    /// `cusparseSpMV`, whether `cusparseSpMV_preprocess` comes first, and whether it multiplies by the transpose.
+    SpMv { algorithm: SpMvAlgorithm, preprocess: bool, transposed: bool },
     /// `cusparseSpMVOp`, whose plan comes first.
     SpMvOp(OpAlgorithm),
 }
@@ -40,12 +40,13 @@ pub(super) enum OpAlgorithm {
 pub(super) const SPMVOP: i32 = 12_800;
 
 impl Variant {
-    /// Every way of `cusparseSpMV`; a library older than 12.4 cannot preprocess.
-    pub(super) fn all(can_preprocess: bool) -> impl Iterator<Item = Self> {
+    /// Every way of `cusparseSpMV` by a matrix, or by its transpose; a library older than 12.4 cannot preprocess.
+    pub(super) fn all(can_preprocess: bool, transposed: bool) -> impl Iterator<Item = Self> {
         let ways: &[bool] = if can_preprocess { &[false, true] } else { &[false] };
         [SpMvAlgorithm::Default, SpMvAlgorithm::CsrAlg1, SpMvAlgorithm::CsrAlg2]
             .into_iter()
-            .flat_map(|algorithm| ways.iter().map(move |&preprocess| Self::SpMv { algorithm, preprocess }))
+            .flat_map(|algorithm| ways.iter().map(move |&preprocess| (algorithm, preprocess)))
+            .map(move |(algorithm, preprocess)| Self::SpMv { algorithm, preprocess, transposed })
     }
 
     /// Every way of SpMVOp.
@@ -64,7 +65,12 @@ impl Variant {
             Self::SpMvOp(OpAlgorithm::Alg2) => (ComparisonRow::SPMVOP, "alg2"),
         };
         let preprocess = if matches!(self, Self::SpMv { preprocess: true, .. }) { "+preprocess" } else { "" };
-        format!("{library}{algorithm}{preprocess}")
+        let transposed = if self.is_transposed() { "+transpose" } else { "" };
+        format!("{library}{algorithm}{preprocess}{transposed}")
+    }
+
+    pub(super) fn is_transposed(self) -> bool {
+        matches!(self, Self::SpMv { transposed: true, .. })
     }
 }
 
@@ -142,7 +148,7 @@ mod tests {
 
     #[test]
     fn variants_are_named_by_algorithm_and_preprocessing() {
-        let names: Vec<String> = Variant::all(true).map(Variant::contestant).collect();
+        let names: Vec<String> = Variant::all(true, false).map(Variant::contestant).collect();
         let expected = [
             "cusparse/default",
             "cusparse/default+preprocess",
@@ -152,15 +158,17 @@ mod tests {
             "cusparse/csr_alg2+preprocess",
         ];
         assert_eq!(names, expected);
+        let of_transpose = Variant::all(true, true).nth(3).unwrap();
+        assert_eq!(of_transpose.contestant(), "cusparse/csr_alg1+preprocess+transpose");
         let names: Vec<String> = Variant::ops().map(Variant::contestant).collect();
         assert_eq!(names, ["spmvop/default", "spmvop/alg1", "spmvop/alg2"]);
     }
 
     #[test]
     fn an_old_library_has_half_the_variants() {
-        assert_eq!(Variant::all(false).count(), 3);
+        assert_eq!(Variant::all(false, false).count(), 3);
         let preprocesses = |variant| matches!(variant, Variant::SpMv { preprocess: true, .. });
-        assert!(!Variant::all(false).any(preprocesses));
+        assert!(!Variant::all(false, true).any(preprocesses));
     }
 
     #[test]

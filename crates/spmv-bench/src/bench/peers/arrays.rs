@@ -5,6 +5,8 @@ use std::ops::{Deref, DerefMut};
 use ::spmv::{CsrView, Value};
 use rayon::prelude::*;
 
+use super::factor::Factor;
+
 /// Arrays begin at a multiple of this, as buffers of the cpu backend do: a cache line, and the widest vector.
 const ALIGN: usize = 64;
 
@@ -12,6 +14,8 @@ const ALIGN: usize = 64;
 pub(crate) struct Arrays<T> {
     n_rows: usize,
     n_cols: usize,
+    /// Whether the vector is multiplied by the transpose.
+    transposed: bool,
     row_ptr: Aligned<u32>,
     cols: Aligned<u32>,
     vals: Aligned<T>,
@@ -28,10 +32,11 @@ pub(crate) struct Aligned<T> {
 
 impl<T: Value> Arrays<T> {
     /// Copies both.
-    pub(crate) fn of(a: CsrView<'_, T>, x: &[T]) -> Self {
+    pub(crate) fn of(a: CsrView<'_, T>, x: &[T], transposed: bool) -> Self {
         Self {
             n_rows: a.n_rows(),
             n_cols: a.n_cols(),
+            transposed,
             row_ptr: Aligned::of(a.row_ptr()),
             cols: Aligned::of(a.cols()),
             vals: Aligned::of(a.vals()),
@@ -39,9 +44,9 @@ impl<T: Value> Arrays<T> {
         }
     }
 
-    pub(crate) fn view(&self) -> CsrView<'_, T> {
-        CsrView::new(self.n_rows, self.n_cols, &self.row_ptr, &self.cols, &self.vals)
-            .expect("a copy of a valid matrix")
+    pub(crate) fn factor(&self) -> Factor<'_, T> {
+        let a = CsrView::new(self.n_rows, self.n_cols, &self.row_ptr, &self.cols, &self.vals);
+        Factor { a: a.expect("a copy of a valid matrix"), transposed: self.transposed }
     }
 
     pub(crate) fn x(&self) -> &[T] {
@@ -50,7 +55,7 @@ impl<T: Value> Arrays<T> {
 
     /// A vector for the product, all of one value.
     pub(crate) fn y(&self, value: T) -> Aligned<T> {
-        Aligned::filled(self.n_rows, |_| value)
+        Aligned::filled(if self.transposed { self.n_cols } else { self.n_rows }, |_| value)
     }
 }
 
@@ -98,8 +103,8 @@ mod tests {
         for n in 1..40u32 {
             let entries: Vec<(u32, u32, f32)> = (0..n).map(|i| (i, (i * 7) % n, i as f32)).collect();
             let (a, x) = (Csr::from_coo(n as usize, n as usize, &entries).unwrap(), vec![0.5; n as usize]);
-            let arrays = Arrays::of(a.view(), &x);
-            let (view, y) = (arrays.view(), arrays.y(2.0));
+            let arrays = Arrays::of(a.view(), &x, false);
+            let (view, y) = (arrays.factor().a, arrays.y(2.0));
             assert!(is_aligned(view.row_ptr()) && is_aligned(view.cols()) && is_aligned(view.vals()), "{n}");
             assert!(is_aligned(arrays.x()) && is_aligned(&y), "{n}");
             assert_eq!((view.row_ptr(), view.cols(), view.vals()), (a.row_ptr(), a.cols(), a.vals()));

@@ -4,12 +4,11 @@ use std::ffi::c_int;
 use std::path::PathBuf;
 use std::process::Command;
 
-use ::spmv::CsrView;
 use anyhow::{Context as _, bail, ensure};
 use libloading::Library;
 
 use super::super::comparison::library::{Opened, once, symbol};
-use super::{Peer, PeerValue};
+use super::{Factor, Peer, PeerValue};
 
 const SOURCE: &str = include_str!("eigen.cpp");
 /// Optimised for this machine, as a user would; bound when it is loaded, so that it keeps the compiler's OpenMP runtime if another
@@ -32,40 +31,46 @@ type Version = unsafe extern "C" fn() -> c_int;
 
 /// A matrix that Eigen maps.
 pub(super) struct Mapped<'a, T> {
-    a: CsrView<'a, T>,
+    factor: Factor<'a, T>,
     multiply_add: MultiplyAdd<T>,
     about: String,
 }
 
 impl<'a, T: PeerValue> Mapped<'a, T> {
-    pub(super) fn new(a: CsrView<'a, T>) -> anyhow::Result<Self> {
+    pub(super) fn new(factor: Factor<'a, T>) -> anyhow::Result<Self> {
         let library = library()?;
-        super::fits_c_int(a)?;
-        let name = if size_of::<T>() == 4 { "spmv_eigen_f32" } else { "spmv_eigen_f64" };
+        super::fits_c_int(factor.a)?;
+        let name = match (size_of::<T>(), factor.transposed) {
+            (4, false) => "spmv_eigen_f32",
+            (4, true) => "spmv_eigen_transposed_f32",
+            (_, false) => "spmv_eigen_f64",
+            (_, true) => "spmv_eigen_transposed_f64",
+        };
         let multiply_add: MultiplyAdd<T> = symbol(library, name)?;
         let set_threads: SetThreads = symbol(library, "spmv_eigen_threads")?;
         let version: Version = symbol(library, "spmv_eigen_version")?;
         // SAFETY: both are functions of `eigen.cpp`, declared there as here; any number of threads is allowed.
         let (threads, version) = unsafe { (set_threads(rayon::current_num_threads() as c_int), version()) };
-        let threads = super::threads(threads as usize);
+        // The transpose of a matrix by rows is one by columns, whose products Eigen does not share out.
+        let threads = super::threads(if factor.transposed { 1 } else { threads as usize });
         let about = format!(
             "Eigen {}.{}.{}, a row-major `SparseMatrix` with OpenMP; {threads}",
             version / 10_000,
             version / 100 % 100,
             version % 100
         );
-        Ok(Self { a, multiply_add, about })
+        Ok(Self { factor, multiply_add, about })
     }
 }
 
 impl<T: PeerValue> Peer<T> for Mapped<'_, T> {
     fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()> {
-        let a = self.a;
-        ensure!(x.len() == a.n_cols() && y.len() == a.n_rows(), "lengths of x and y");
+        self.factor.check(x, y)?;
+        let a = self.factor.a;
         let (m, n, nnz) = (a.n_rows() as c_int, a.n_cols() as c_int, a.nnz() as c_int);
         let (row_ptr, cols) = (a.row_ptr().as_ptr().cast(), a.cols().as_ptr().cast());
         // SAFETY: the arrays are those of a valid matrix whose counts fit `c_int` (checked in `new`), so its indices do;
-        // x and y have its lengths, checked above. The function keeps no pointer and throws nothing.
+        // x and y have the lengths of the product, checked above. The function keeps no pointer and throws nothing.
         unsafe {
             (self.multiply_add)(m, n, nnz, row_ptr, cols, a.vals().as_ptr(), x.as_ptr(), y.as_mut_ptr())
         };
@@ -141,14 +146,14 @@ mod tests {
     fn a_product_adds_to_y_where_there_is_eigen() {
         match library() {
             Ok(_) => {
-                assert_eq!(
-                    first_and_second_product::<f64>(|a| Ok(Box::new(Mapped::new(a)?))),
-                    [6.0, 0.0, 3.0, 12.0, 0.0, 6.0]
-                );
-                assert_eq!(
-                    first_and_second_product::<f32>(|a| Ok(Box::new(Mapped::new(a)?))),
-                    [6.0, 0.0, 3.0, 12.0, 0.0, 6.0]
-                );
+                let (sums, of_transpose) = ([6.0, 0.0, 3.0, 12.0, 0.0, 6.0], [2.0, 7.0, 4.0, 14.0]);
+                let by =
+                    |it| first_and_second_product::<f64>(it, |factor| Ok(Box::new(Mapped::new(factor)?)));
+                assert_eq!((&by(false)[..], &by(true)[..]), (&sums[..], &of_transpose[..]));
+                let by =
+                    |it| first_and_second_product::<f32>(it, |factor| Ok(Box::new(Mapped::new(factor)?)));
+                assert_eq!(by(false), sums.map(|sum| sum as f32));
+                assert_eq!(by(true), of_transpose.map(|sum| sum as f32));
             }
             Err(e) => {
                 assert!(format!("{e:#}").contains("install") || format!("{e:#}").contains("compile"), "{e:#}")

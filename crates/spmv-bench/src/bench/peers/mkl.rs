@@ -4,14 +4,14 @@ use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use ::spmv::CsrView;
 use anyhow::{anyhow, bail, ensure};
 use libloading::{Library, Symbol};
 
-use super::{Peer, PeerValue};
+use super::{Factor, Peer, PeerValue};
 
-/// SPARSE_OPERATION_NON_TRANSPOSE.
+/// SPARSE_OPERATION_NON_TRANSPOSE and SPARSE_OPERATION_TRANSPOSE.
 const NO_TRANSPOSE: c_int = 10;
+const TRANSPOSE: c_int = 11;
 /// Multiplications that MKL is told to expect, so that it optimises for them.
 const EXPECTED_CALLS: c_int = 1000;
 
@@ -62,14 +62,14 @@ impl MklValue for f64 {
 pub(super) struct InspectorExecutor<'a, T> {
     handle: Handle,
     mv: Mv<T>,
-    n_rows: usize,
-    n_cols: usize,
+    operation: c_int,
     destroy: Optimize,
-    _arrays: CsrView<'a, T>,
+    factor: Factor<'a, T>,
 }
 
 impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
-    pub(super) fn new(a: CsrView<'a, T>) -> anyhow::Result<Self> {
+    pub(super) fn new(factor: Factor<'a, T>) -> anyhow::Result<Self> {
+        let a = factor.a;
         let library = library()?;
         super::fits_c_int(a)?;
         let create: CreateCsr<T> = symbol(library, T::CREATE)?;
@@ -88,9 +88,10 @@ impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
             create(&mut handle, 0, m, n, starts, starts.add(1), cols, a.vals().as_ptr().cast_mut())
         };
         check("mkl_sparse_create_csr", status)?;
-        let this = Self { handle, mv, n_rows: a.n_rows(), n_cols: a.n_cols(), destroy, _arrays: a };
+        let operation = if factor.transposed { TRANSPOSE } else { NO_TRANSPOSE };
+        let this = Self { handle, mv, operation, destroy, factor };
         // SAFETY: the handle was just made.
-        check("mkl_sparse_set_mv_hint", unsafe { hint(handle, NO_TRANSPOSE, GENERAL, EXPECTED_CALLS) })?;
+        check("mkl_sparse_set_mv_hint", unsafe { hint(handle, operation, GENERAL, EXPECTED_CALLS) })?;
         // SAFETY: as above.
         check("mkl_sparse_optimize", unsafe { optimize(handle) })?;
         Ok(this)
@@ -99,11 +100,11 @@ impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
 
 impl<T: PeerValue> Peer<T> for InspectorExecutor<'_, T> {
     fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()> {
-        ensure!(x.len() == self.n_cols && y.len() == self.n_rows, "lengths of x and y");
+        self.factor.check(x, y)?;
         let (zero, one) = (<T as ::spmv::Value>::from_f64(0.0), <T as ::spmv::Value>::from_f64(1.0));
-        // SAFETY: the handle is alive; x and y have the matrix's lengths, checked above.
+        // SAFETY: the handle is alive; x and y have the lengths of this operation, checked above.
         let status =
-            unsafe { (self.mv)(NO_TRANSPOSE, one, self.handle, GENERAL, x.as_ptr(), zero, y.as_mut_ptr()) };
+            unsafe { (self.mv)(self.operation, one, self.handle, GENERAL, x.as_ptr(), zero, y.as_mut_ptr()) };
         check("mkl_sparse_mv", status)
     }
 
@@ -113,7 +114,8 @@ impl<T: PeerValue> Peer<T> for InspectorExecutor<'_, T> {
 
     fn about(&self) -> String {
         let threads = super::threads(rayon::current_num_threads());
-        format!("MKL's inspector-executor, told to expect {EXPECTED_CALLS} calls; {threads}")
+        let by = if self.factor.transposed { " by the transpose" } else { "" };
+        format!("MKL's inspector-executor, told to expect {EXPECTED_CALLS} calls{by}; {threads}")
     }
 }
 

@@ -7,6 +7,7 @@ mod arrays;
 #[allow(unsafe_code)]
 mod eigen;
 pub(super) mod environment;
+mod factor;
 #[allow(unsafe_code)]
 mod mkl;
 #[allow(unsafe_code)]
@@ -23,6 +24,7 @@ use ::spmv::{CsrView, Scalar};
 use anyhow::ensure;
 
 pub(crate) use arrays::Arrays;
+pub(crate) use factor::Factor;
 pub(crate) use scipy::{Product, SciPy};
 
 /// Names of the peers written in Rust.
@@ -43,7 +45,8 @@ pub(crate) const PEERS: [(&str, &str); 7] = [
 
 /// A library prepared for one matrix.
 pub(crate) trait Peer<T> {
-    /// The library's product alone, `y <- A*x` or `y <- y + A*x`. Nothing else is in here, since this is what is timed.
+    /// The library's product alone, `y <- A*x` or `y <- y + A*x`, or the same by the transpose. Nothing else is in here, since this is
+    /// what is timed.
     ///
     /// # Errors
     /// What the library says.
@@ -89,7 +92,7 @@ impl PeerValue for f64 {}
 type All<'a, T> = (Vec<Prepared<'a, T>>, Vec<(&'static str, String)>);
 
 /// Prepares every peer that this machine has for the matrix.
-pub(crate) fn prepare_all<'a, T: PeerValue>(a: CsrView<'a, T>) -> All<'a, T> {
+pub(crate) fn prepare_all<'a, T: PeerValue>(factor: Factor<'a, T>) -> All<'a, T> {
     let (mut ready, mut absent) = (Vec::new(), Vec::new());
     let mut add = |name, prepare: &dyn Fn() -> anyhow::Result<Box<dyn Peer<T> + 'a>>| {
         let start = Instant::now();
@@ -102,11 +105,11 @@ pub(crate) fn prepare_all<'a, T: PeerValue>(a: CsrView<'a, T>) -> All<'a, T> {
     // below, as the reason. MKL is the last: its OpenMP runtime has the functions of others under their names.
     let _ = (eigen::library().is_ok(), petsc::library().is_ok(), mkl::library().is_ok());
     for name in RUST_PEERS {
-        add(name, &|| rust::prepare(name, a));
+        add(name, &|| rust::prepare(name, factor));
     }
-    add("eigen", &|| Ok(Box::new(eigen::Mapped::new(a)?)));
-    add("petsc", &|| Ok(Box::new(petsc::SeqAij::new(a)?)));
-    add("mkl", &|| Ok(Box::new(mkl::InspectorExecutor::new(a)?)));
+    add("eigen", &|| Ok(Box::new(eigen::Mapped::new(factor)?)));
+    add("petsc", &|| Ok(Box::new(petsc::SeqAij::new(factor)?)));
+    add("mkl", &|| Ok(Box::new(mkl::InspectorExecutor::new(factor)?)));
     (ready, absent)
 }
 
@@ -135,14 +138,17 @@ mod tests {
 
     use super::*;
 
-    /// What a peer leaves after one product and then another, for a matrix with rows that sum to 6, 0 and 3.
+    /// What a peer leaves after one product and then another, for a matrix with rows that sum to 6, 0 and 3; or for its transpose, with
+    /// rows that sum to 2 and 7.
     pub(super) fn first_and_second_product<T: PeerValue>(
-        prepare: impl for<'a> Fn(CsrView<'a, T>) -> anyhow::Result<Box<dyn Peer<T> + 'a>>,
+        transposed: bool,
+        prepare: impl for<'a> Fn(Factor<'a, T>) -> anyhow::Result<Box<dyn Peer<T> + 'a>>,
     ) -> Vec<T> {
         let [two, three, four] = [2.0, 3.0, 4.0].map(<T as Value>::from_f64);
         let a = Csr::from_coo(3, 2, &[(0, 0, two), (0, 1, four), (2, 1, three)]).unwrap();
-        let arrays = Arrays::of(a.view(), &[<T as Value>::from_f64(1.0); 2]);
-        let mut peer = prepare(arrays.view()).unwrap();
+        let ones = vec![<T as Value>::from_f64(1.0); if transposed { 3 } else { 2 }];
+        let arrays = Arrays::of(a.view(), &ones, transposed);
+        let mut peer = prepare(arrays.factor()).unwrap();
         let mut y = arrays.y(peer.y_before());
         let mut products = Vec::new();
         for _ in 0..2 {

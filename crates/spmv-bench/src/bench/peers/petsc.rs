@@ -5,12 +5,12 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::thread::ThreadId;
 
-use ::spmv::{CsrView, Dtype};
+use ::spmv::Dtype;
 use anyhow::{Context as _, ensure};
 use libloading::Library;
 
 use super::super::comparison::library::{Opened, found, once, symbol};
-use super::{Peer, PeerValue, environment};
+use super::{Factor, Peer, PeerValue, environment};
 
 /// Newest minor version of PETSc 3 whose library is asked for by name, and the oldest.
 const MINORS: std::ops::RangeInclusive<u32> = 10..=30;
@@ -46,8 +46,9 @@ pub(super) struct SeqAij<'a, T> {
     set_array: SetArray,
     reset_array: ResetArray,
     multiply: Multiply,
+    name: &'static str,
     version: String,
-    a: CsrView<'a, T>,
+    factor: Factor<'a, T>,
 }
 
 /// Something of PETSc's that is destroyed when it is dropped.
@@ -65,7 +66,8 @@ impl Drop for Object {
 }
 
 impl<'a, T: PeerValue> SeqAij<'a, T> {
-    pub(super) fn new(a: CsrView<'a, T>) -> anyhow::Result<Self> {
+    pub(super) fn new(factor: Factor<'a, T>) -> anyhow::Result<Self> {
+        let a = factor.a;
         ensure!(T::DTYPE == Dtype::F64, "no {} values", T::DTYPE);
         let library = library()?;
         super::fits_c_int(a)?;
@@ -93,22 +95,24 @@ impl<'a, T: PeerValue> SeqAij<'a, T> {
             })?;
             anyhow::Ok(Object { raw, destroy: destroy_vector })
         };
+        let (name, from, to) = if factor.transposed { ("MatMultTranspose", m, n) } else { ("MatMult", n, m) };
         Ok(Self {
             matrix,
-            x: vector(n)?,
-            y: vector(m)?,
+            x: vector(from)?,
+            y: vector(to)?,
             set_array: symbol(library, "VecPlaceArray")?,
             reset_array: symbol(library, "VecResetArray")?,
-            multiply: symbol(library, "MatMult")?,
+            multiply: symbol(library, name)?,
+            name,
             version: version(library)?,
-            a,
+            factor,
         })
     }
 }
 
 impl<T: PeerValue> Peer<T> for SeqAij<'_, T> {
     fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()> {
-        ensure!(x.len() == self.a.n_cols() && y.len() == self.a.n_rows(), "lengths of x and y");
+        self.factor.check(x, y)?;
         let (from, to) = (self.x.raw, self.y.raw);
         // SAFETY: all three objects are alive and of this thread. `T` is f64 and the arrays have the vectors' lengths
         // (checked in `new` and above); the vectors lose them again below, before the borrows end.
@@ -119,7 +123,7 @@ impl<T: PeerValue> Peer<T> for SeqAij<'_, T> {
             let reset = [(self.reset_array)(from), (self.reset_array)(to)];
             set.into_iter().chain([product]).chain(reset).find(|status| *status != 0).unwrap_or(0)
         };
-        check("MatMult", status)
+        check(self.name, status)
     }
 
     fn y_before(&self) -> T {
@@ -128,8 +132,8 @@ impl<T: PeerValue> Peer<T> for SeqAij<'_, T> {
 
     fn about(&self) -> String {
         format!(
-            "PETSc {}, `MatMult` of a SeqAIJ matrix; 1 thread (more cores need MPI processes)",
-            self.version
+            "PETSc {}, `{}` of a SeqAIJ matrix; 1 thread (more cores need MPI processes)",
+            self.version, self.name
         )
     }
 }
@@ -213,10 +217,14 @@ mod tests {
         environment::tested("bench::peers::petsc::tests::a_product_replaces_y_where_there_is_petsc", || {
             match library() {
                 Ok(_) => {
-                    let y = first_and_second_product::<f64>(|a| Ok(Box::new(SeqAij::new(a)?)));
-                    assert_eq!(y, [6.0, 0.0, 3.0, 6.0, 0.0, 3.0]);
+                    let by = |transposed| {
+                        first_and_second_product::<f64>(transposed, |a| Ok(Box::new(SeqAij::new(a)?)))
+                    };
+                    assert_eq!(by(false), [6.0, 0.0, 3.0, 6.0, 0.0, 3.0]);
+                    assert_eq!(by(true), [2.0, 7.0, 2.0, 7.0]);
                     let a = ::spmv::Csr::from_coo(1, 1, &[(0, 0, 1.0f32)]).unwrap();
-                    assert!(SeqAij::new(a.view()).err().unwrap().to_string().contains("no f32"));
+                    let a = Factor { a: a.view(), transposed: false };
+                    assert!(SeqAij::new(a).err().unwrap().to_string().contains("no f32"));
                     let other = std::thread::spawn(|| library().map(drop).unwrap_err().to_string());
                     assert!(other.join().unwrap().contains("another thread"));
                 }

@@ -1,8 +1,9 @@
 //! SciPy, in a process of Python's: conjugate gradients, and products. It times itself.
 
-use ::spmv::{Csr, CsrView, Value};
+use ::spmv::{Csr, Value};
 use anyhow::{Context as _, ensure};
 
+use super::factor::Factor;
 use super::python::Python;
 
 /// A Python with SciPy that has read a system.
@@ -47,6 +48,7 @@ impl SciPy {
 pub(crate) struct Product {
     python: Python,
     version: String,
+    transposed: bool,
     prepare_s: f64,
 }
 
@@ -55,7 +57,8 @@ impl Product {
     ///
     /// # Errors
     /// No such program, or one without NumPy and SciPy; a matrix that exceeds 32-bit signed indices.
-    pub(crate) fn start<T: Value>(a: CsrView<'_, T>, x: &[T]) -> anyhow::Result<Self> {
+    pub(crate) fn start<T: Value>(factor: Factor<'_, T>, x: &[T]) -> anyhow::Result<Self> {
+        let Factor { a, transposed } = factor;
         let limit = i32::MAX as usize;
         ensure!(a.nnz() <= limit, "{} entries exceed the {limit} of 32-bit indices", a.nnz());
         let arrays: [(&str, &[u8]); 4] = [
@@ -65,16 +68,18 @@ impl Product {
             ("x", bytemuck::cast_slice(x)),
         ];
         let of_value = if size_of::<T>() == 4 { "float32" } else { "float64" };
-        let args = [a.n_rows().to_string(), a.n_cols().to_string(), of_value.into()];
+        let operation = if transposed { "transposed" } else { "plain" };
+        let args = [a.n_rows().to_string(), a.n_cols().to_string(), of_value.into(), operation.into()];
         let mut python = Python::start(include_str!("scipy_product.py"), &args, &arrays)?;
         let first = python.line()?;
         let (version, prepare_s) = first.split_once(' ').context("a version and seconds")?;
-        Ok(Self { version: version.into(), prepare_s: prepare_s.parse()?, python })
+        Ok(Self { version: version.into(), transposed, prepare_s: prepare_s.parse()?, python })
     }
 
     /// What it is.
     pub(crate) fn about(&self) -> String {
-        format!("SciPy {}, `csr_matrix.dot` timed in its own process; 1 thread", self.version)
+        let matrix = if self.transposed { "csr_matrix.T" } else { "csr_matrix" };
+        format!("SciPy {}, `{matrix}.dot` timed in its own process; 1 thread", self.version)
     }
 
     /// Seconds that SciPy took to make its matrix of the arrays.
@@ -108,14 +113,19 @@ mod tests {
     #[test]
     fn a_product_is_that_of_matrix_and_vector_where_there_is_scipy() {
         let a = Csr::from_coo(3, 2, &[(0, 0, 2.0), (0, 1, 4.0), (2, 1, 3.0)]).unwrap();
-        let arrays = Arrays::of(a.view(), &[1.0, 1.0]);
-        match Product::start(arrays.view(), arrays.x()) {
-            Ok(mut product) => {
-                assert!(product.run(2).unwrap() > 0.0);
-                assert_eq!(product.y::<f64>().unwrap(), [6.0, 0.0, 3.0]);
-            }
-            Err(e) => {
-                assert!(format!("{e:#}").contains("SPMV_PYTHON") || e.to_string().contains("start"), "{e:#}")
+        for (transposed, sums) in [(false, &[6.0, 0.0, 3.0][..]), (true, &[2.0, 7.0])] {
+            let arrays = Arrays::of(a.view(), &[1.0; 3][..5 - sums.len()], transposed);
+            match Product::start(arrays.factor(), arrays.x()) {
+                Ok(mut product) => {
+                    assert!(product.run(2).unwrap() > 0.0);
+                    assert_eq!(product.y::<f64>().unwrap(), sums);
+                }
+                Err(e) => {
+                    assert!(
+                        format!("{e:#}").contains("SPMV_PYTHON") || e.to_string().contains("start"),
+                        "{e:#}"
+                    )
+                }
             }
         }
     }

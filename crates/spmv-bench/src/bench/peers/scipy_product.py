@@ -13,12 +13,15 @@ from scipy.sparse import csr_matrix
 # An interrupt is for the program that asks, which ends this one.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 folder, n_rows, n_cols, dtype = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+transposed = sys.argv[5] == "transposed"
 row_ptr = np.fromfile(folder / "row_ptr", np.int32)
 cols = np.fromfile(folder / "cols", np.int32)
 vals = np.fromfile(folder / "vals", dtype)
 x = np.fromfile(folder / "x", dtype)
 start = time.perf_counter()
 a = csr_matrix((vals, cols, row_ptr), shape=(n_rows, n_cols))
+if transposed:
+    a = a.T
 print(scipy.__version__, time.perf_counter() - start, flush=True)
 gc.disable()
 y = None

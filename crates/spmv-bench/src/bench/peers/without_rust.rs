@@ -3,7 +3,7 @@
 use ::spmv::CsrView;
 use anyhow::bail;
 
-use super::{Peer, PeerValue};
+use super::{Factor, Peer, PeerValue};
 
 /// Any value type.
 pub(crate) trait RustValue {}
@@ -13,7 +13,7 @@ impl RustValue for f64 {}
 
 /// # Errors
 /// Always: the library is not part of this build.
-pub(super) fn prepare<'a, T: PeerValue>(_: &str, _: CsrView<'a, T>) -> anyhow::Result<Box<dyn Peer<T> + 'a>> {
+pub(super) fn prepare<'a, T: PeerValue>(_: &str, _: Factor<'a, T>) -> anyhow::Result<Box<dyn Peer<T> + 'a>> {
     bail!("spmv-bench was built without its feature `peers`")
 }
 

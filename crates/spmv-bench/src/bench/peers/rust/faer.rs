@@ -9,14 +9,15 @@ use ::faer::{Accum, MatMut, MatRef, Par};
 use ::spmv::{CsrView, Value};
 use anyhow::ensure;
 
-use super::super::{Peer, PeerValue};
+use super::super::{Factor, Peer, PeerValue};
 
 pub(super) struct Faer<'a, T> {
     matrix: SparseRowMatRef<'a, u32, T>,
+    transposed: bool,
 }
 
 impl<'a, T: PeerValue> Faer<'a, T> {
-    pub(super) fn new(a: CsrView<'a, T>) -> anyhow::Result<Self> {
+    pub(super) fn new(Factor { a, transposed }: Factor<'a, T>) -> anyhow::Result<Self> {
         // faer panics on larger ones: it keeps half of an index type's range.
         let limit = i32::MAX as usize;
         ensure!(
@@ -33,7 +34,7 @@ impl<'a, T: PeerValue> Faer<'a, T> {
             None,
             a.cols(),
         );
-        Ok(Self { matrix: SparseRowMatRef::new(pattern, a.vals()) })
+        Ok(Self { matrix: SparseRowMatRef::new(pattern, a.vals()), transposed })
     }
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn conjugate_gradient<'a>(
     b: &'a [f64],
     by_columns: bool,
 ) -> anyhow::Result<super::super::Solve<'a>> {
-    let by_rows = Faer::new(a)?.matrix;
+    let by_rows = Faer::new(Factor { a, transposed: false })?.matrix;
     if by_columns {
         return Ok(solve(by_rows.transpose(), b));
     }
@@ -76,7 +77,12 @@ impl<T: PeerValue> Peer<T> for Faer<'_, T> {
         let (n_rows, n_cols) = (y.len(), x.len());
         let x = MatRef::from_column_major_slice(x, n_cols, 1);
         let y = MatMut::from_column_major_slice_mut(y, n_rows, 1);
-        sparse_dense_matmul(y, Accum::Replace, self.matrix, x, <T as Value>::from_f64(1.0), Par::rayon(0));
+        let (one, par) = (<T as Value>::from_f64(1.0), Par::rayon(0));
+        if self.transposed {
+            sparse_dense_matmul(y, Accum::Replace, self.matrix.transpose(), x, one, par);
+        } else {
+            sparse_dense_matmul(y, Accum::Replace, self.matrix, x, one, par);
+        }
         Ok(())
     }
 
@@ -85,6 +91,7 @@ impl<T: PeerValue> Peer<T> for Faer<'_, T> {
     }
 
     fn about(&self) -> String {
-        "faer, `sparse_dense_matmul`; 1 thread".into()
+        let matrix = if self.transposed { " of the transpose" } else { "" };
+        format!("faer, `sparse_dense_matmul`{matrix}; 1 thread")
     }
 }
