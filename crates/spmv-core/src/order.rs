@@ -52,21 +52,25 @@ impl<T: Value, O: Offset> CsrView<'_, T, O> {
         Csr::from_checked(n_rows, arrays.expect("as many entries as these offsets count"))
     }
 
-    /// Which entry of the matrix stands at each entry of its [transpose](Self::transpose): what brings other values there. As much work.
+    /// The [transpose](Self::transpose), and which entry of the matrix stands at each of its entries: what brings other values there. As much
+    /// work, and one more pass over the values.
     ///
     /// ```
     /// use spmv_core::Csr;
     /// let a = Csr::from_coo(2, 3, &[(0, 2, 1.0f32), (1, 0, 2.0), (1, 2, 3.0)])?;
-    /// assert_eq!(a.view().transposed_entries(), [1, 0, 2]);
+    /// let (transpose, entries) = a.view().transpose_with_entries();
+    /// assert_eq!((transpose, entries), (a.transpose(), vec![1, 0, 2]));
     /// # Ok::<(), spmv_core::CsrError>(())
     /// ```
-    pub fn transposed_entries(self) -> Vec<O> {
+    pub fn transpose_with_entries(self) -> (Csr<T, O>, Vec<O>) {
         let counted = |entry| O::try_from_usize(entry).expect("as many entries as these offsets count");
         let entries: Vec<O> = (0..self.nnz()).map(counted).collect();
         let (n_rows, n_cols) = (self.n_rows(), self.n_cols());
         let arrays: Result<Arrays<O, O>, _> =
             transposed(n_rows, n_cols, |r| self.row_range(r), |e| self.cols()[e] as usize, &entries);
-        arrays.expect("as many entries as these offsets count").2
+        let (row_ptr, cols, entries) = arrays.expect("as many entries as these offsets count");
+        let vals = entries.iter().map(|entry| self.vals()[entry.to_usize()]).collect();
+        (Csr::from_checked(n_rows, (row_ptr, cols, vals)), entries)
     }
 
     /// A copy whose rows are sorted by column, with entries of the same column summed in their order, as

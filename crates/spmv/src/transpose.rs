@@ -51,12 +51,12 @@ impl Context {
     ) -> Result<Matrix<T>> {
         let a = a.into();
         let mut matrix = self.prepare_with(a, options)?;
-        let transpose = a.transpose();
+        let (transpose, entries) = a.transpose_with_entries();
         let stored = (!are_same(a, &transpose))
             .then(|| self.prepare_with(&transpose, options).map(Box::new))
             .transpose()?;
         drop(transpose);
-        matrix.set_transpose(Transpose { stored, entries: TransposedEntries::of(a) });
+        matrix.set_transpose(Transpose { stored, entries: TransposedEntries::of(entries) });
         Ok(matrix)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use spmv_core::{CsrView, Offset, Value};
+use spmv_core::Offset;
 
 /// The entry of the matrix at each entry of its transpose.
 #[derive(Debug)]
@@ -12,8 +12,8 @@ pub(crate) enum TransposedEntries {
 }
 
 impl TransposedEntries {
-    pub(crate) fn of<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Self {
-        match (Box::new(a.transposed_entries()) as Box<dyn Any>).downcast() {
+    pub(crate) fn of<O: Offset>(entries: Vec<O>) -> Self {
+        match (Box::new(entries) as Box<dyn Any>).downcast() {
             Ok(entries) => Self::U32(*entries),
             Err(entries) => Self::U64(*entries.downcast().expect("offsets have 32 or 64 bits")),
         }
