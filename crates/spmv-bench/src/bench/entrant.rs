@@ -11,11 +11,22 @@ use super::report::{Cache, Spread};
 
 /// A matrix and a vector in the precision of the measurement, and what their product must be.
 pub(crate) struct Problem<T: Scalar> {
-    pub(crate) a: Csr<T>,
-    /// Where the product is by the transpose.
-    pub(crate) transpose: Option<Csr<T>>,
+    pub(crate) factor: Factor<T>,
     pub(crate) x: Vec<T>,
     pub(crate) reference: oracle::Reference,
+}
+
+/// What `x` is multiplied by: a matrix, or its transpose.
+pub(crate) struct Factor<T: Scalar> {
+    pub(crate) a: Csr<T>,
+    /// Where the product is by it.
+    pub(crate) transpose: Option<Csr<T>>,
+}
+
+impl<T: Scalar> Factor<T> {
+    pub(crate) fn get(&self) -> &Csr<T> {
+        self.transpose.as_ref().unwrap_or(&self.a)
+    }
 }
 
 impl<T: Scalar> Problem<T> {
@@ -27,15 +38,11 @@ impl<T: Scalar> Problem<T> {
     pub(crate) fn by(matrix: &Csr<f64>, transposed: bool) -> Self {
         let a: Csr<T> = matrix.map_values(T::from_f64);
         let transpose = transposed.then(|| a.transpose());
-        let of = transpose.as_ref().unwrap_or(&a);
+        let factor = Factor { a, transpose };
+        let of = factor.get();
         let x: Vec<T> = (0..of.n_cols()).map(|i| T::from_f64(0.25 + (i % 64) as f64 / 64.0)).collect();
         let reference = oracle::multiply(of.view(), 1.0, &x, 0.0, &vec![T::Accum::default(); of.n_rows()]);
-        Self { a, transpose, x, reference }
-    }
-
-    /// What `x` is multiplied by.
-    pub(crate) fn factor(&self) -> &Csr<T> {
-        self.transpose.as_ref().unwrap_or(&self.a)
+        Self { factor, x, reference }
     }
 }
 
@@ -93,15 +100,16 @@ where
     T::Accum: Scalar,
 {
     pub(crate) fn prepare(target: &Target, options: &Options, problem: &Problem<T>) -> spmv::Result<Self> {
-        let (start, transposed) = (Instant::now(), problem.transpose.is_some());
+        let factor = &problem.factor;
+        let (start, transposed) = (Instant::now(), factor.transpose.is_some());
         let prepared = if transposed {
-            target.context.prepare_with_transpose(&problem.a, options)?
+            target.context.prepare_with_transpose(&factor.a, options)?
         } else {
-            target.context.prepare_with(&problem.a, options)?
+            target.context.prepare_with(&factor.a, options)?
         };
         let prepare_s = start.elapsed().as_secs_f64();
         // Rows that no kernel writes would show.
-        let nothing = vec![<T::Accum as Value>::from_f64(f64::NAN); problem.factor().n_rows()];
+        let nothing = vec![<T::Accum as Value>::from_f64(f64::NAN); factor.get().n_rows()];
         let y = target.context.upload(&nothing)?;
         let state = RefCell::new(State { y, runs: vec![] });
         let mut entrant = Self { prepared, transposed, prepare_s, timed: None, state };

@@ -15,7 +15,7 @@ pub(crate) use table::tests;
 pub(crate) use table::text;
 
 use super::devices::Target;
-use super::entrant::{Entrant, Problem};
+use super::entrant::{Entrant, Factor, Problem};
 use super::inputs::Loaded;
 use super::measure::{self, Phase, Run, spread};
 use super::report::{HeteroRow, Report};
@@ -122,7 +122,7 @@ fn on_target<T: Scalar>(
 where
     T::Accum: Scalar,
 {
-    let Problem { a, x, reference, .. } = problem;
+    let Problem { factor: Factor { a, .. }, x, reference } = problem;
     let tiling =
         way.tiling.and_then(|asked| asked.tiling(way.algorithms[0], target.context.caps(), T::DTYPE));
     let options = Options { algorithm: way.algorithms[0], tiling, ..Options::default() };

@@ -152,7 +152,7 @@ where
     let (mut inputs, mut autos) = (Vec::new(), Vec::new());
     let targets = way.targets.iter().map(|target| target.anew()).collect::<spmv::Result<Vec<_>>>()?;
     for target in &targets {
-        autos.push(target.context.plan(problem.factor(), &Options::default()).ok());
+        autos.push(target.context.plan(problem.factor.get(), &Options::default()).ok());
         for &algorithm in way.algorithms {
             way.stop.check()?;
             let tiling =
@@ -172,7 +172,7 @@ where
         // After the matrices, whose rows decide how vectors on several devices are cut.
         inputs.push(target.context.upload(&problem.x)?);
     }
-    let arrays = way.peers.then(|| Arrays::of(problem.a.view(), &problem.x, way.transposed));
+    let arrays = way.peers.then(|| Arrays::of(problem.factor.a.view(), &problem.x, way.transposed));
     let contenders =
         arrays.as_ref().map_or_else(Contenders::default, |arrays| contenders(arrays, &problem.reference));
     report.absent.extend(contenders.absent.iter().map(|(name, why)| ((*name).to_owned(), why.clone())));

@@ -105,7 +105,7 @@ where
         let cell = Cell {
             matrix: loaded.name.clone(),
             twin: loaded.twin,
-            nnz: problem.a.nnz(),
+            nnz: problem.factor.a.nnz(),
             on: target.label.clone(),
             precision: T::DTYPE.to_string(),
             cache: way.cache,

@@ -28,7 +28,7 @@ where
     pub(crate) fn new(threads: usize, problem: &Problem<T>) -> anyhow::Result<Self> {
         let pool =
             (threads != 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build()).transpose()?;
-        let y = RefCell::new(vec![T::Accum::from_f64(f64::NAN); problem.a.n_rows()]);
+        let y = RefCell::new(vec![T::Accum::from_f64(f64::NAN); problem.factor.a.n_rows()]);
         Ok(Self { pool, y })
     }
 
@@ -57,7 +57,7 @@ where
 
 /// The rows from `first` on, as many as `y` has.
 fn rows<T: Scalar>(problem: &Problem<T>, first: usize, y: &mut [T::Accum]) {
-    let (a, x) = (problem.a.view(), &problem.x[..]);
+    let (a, x) = (problem.factor.a.view(), &problem.x[..]);
     for (at, y) in y.iter_mut().enumerate() {
         let entries = a.row_range(first + at);
         let (cols, vals) = (&a.cols()[entries.clone()], &a.vals()[entries]);

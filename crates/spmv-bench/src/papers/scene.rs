@@ -171,7 +171,7 @@ impl Scene<'_> {
     {
         let problem = Problem::<T>::of(a);
         let x = target.context.upload(&problem.x)?;
-        let rows = RowStats::of(problem.a.view());
+        let rows = RowStats::of(problem.factor.a.view());
         let mut all = Vec::new();
         let mut entrants = Vec::new();
         let mut loops = Vec::new();

@@ -10,7 +10,7 @@ use spmv::{
 use spmv_backend::Backend as _;
 use spmv_exec::{Device, DeviceVec, Prepared, Workspace};
 
-use super::super::entrant::Problem;
+use super::super::entrant::{Factor, Problem};
 use super::super::inputs::Loaded;
 use super::super::report::{self, Cache, ComparisonRow, Row, Spread};
 use super::super::stop::{Stop, Stopped};
@@ -55,18 +55,6 @@ struct Output<T: GpuValue> {
     y: DeviceVec<OnGpu, T>,
 }
 
-/// What `x` is multiplied by: a matrix, or its transpose, which ours have and cuSPARSE is asked for.
-struct Factor<T: GpuValue> {
-    a: Csr<T>,
-    transpose: Option<Csr<T>>,
-}
-
-impl<T: GpuValue> Factor<T> {
-    fn get(&self) -> &Csr<T> {
-        self.transpose.as_ref().unwrap_or(&self.a)
-    }
-}
-
 /// What is the same for every contestant.
 struct Common {
     row: ComparisonRow,
@@ -84,8 +72,7 @@ impl Measurement<'_> {
         loaded: &Loaded,
         transposed: bool,
     ) -> Result<Vec<ComparisonRow>, Stopped> {
-        let Problem { a, transpose, x, reference } = Problem::<T>::by(&loaded.matrix, transposed);
-        let factor = Factor { a, transpose };
+        let Problem { factor, x, reference } = Problem::<T>::by(&loaded.matrix, transposed);
         let row = ComparisonRow {
             matrix: report::factor(&loaded.name, transposed),
             twin: loaded.twin,
@@ -137,7 +124,7 @@ impl Measurement<'_> {
                 Err(e) => rows.push(common.failed(ComparisonRow::ours(algorithm.name()), &e)),
             }
         }
-        // Where ours are of the transpose, the matrix was split for them, or none was prepared.
+        // Where ours are of the transpose, which cuSPARSE is asked for instead, the matrix was split for them, or none was prepared.
         let is_theirs = |one: &&Ours<T>| factor.transpose.is_none() && Arrays::of(&one.prepared).is_some();
         let mut spare = None;
         if self.cusparse.is_some() && !ours.iter().any(|one| is_theirs(&one)) {
