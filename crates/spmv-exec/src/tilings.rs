@@ -366,18 +366,18 @@ impl Row {
                 least.map_or(lanes, |(least, most)| lanes.clamp(u32::from(least), u32::from(most)))
             }
             T::Busy(most) => {
-                let resident = busy_lanes(caps);
-                let n_rows = case.rows.n_rows.max(1) as f64;
-                let of_few = nearest_power_of_two(resident / n_rows);
+                let of_few = nearest_power_of_two(busy_lanes(caps) / case.rows.n_rows.max(1) as f64);
                 let of_uneven = [1, 2, 4][unevenness(case.rows)];
                 // A second lane where rows of a lane each would come to little more than one turn of the device.
-                let turns = n_rows / resident;
+                let turns = turns(case);
                 let of_turns = if (MORE_THAN_A_TURN..2.0).contains(&turns) { 2 } else { 1 };
                 let of_mean = |entries: f64| power_of_two_in(case.rows.mean / entries);
-                let most_of_uneven = match turns {
-                    _ if turns < FEW_TURNS.is => of_mean(2.0),
-                    _ if turns >= MANY_TURNS.is && case.rows.mean < TOO_SHORT_FOR_FOUR => 1,
-                    _ => of_mean(4.0),
+                let most_of_uneven = if turns < FEW_TURNS.is {
+                    of_mean(2.0)
+                } else if turns >= MANY_TURNS.is && case.rows.mean < TOO_SHORT_FOR_FOUR {
+                    1
+                } else {
+                    of_mean(4.0)
                 };
                 let lanes = of_few.max(of_turns).min(of_mean(3.0)).max(of_uneven.min(most_of_uneven));
                 lanes.min(power_of_two_in(f64::from(most.min(caps.max_group)))) as u32
@@ -437,8 +437,12 @@ impl Row {
 
 /// Whether rows have a lane each, which is soon done with them, and take many turns of the device.
 fn is_soon_done(case: &Case<'_>, lanes: u32) -> bool {
-    let turns = case.rows.n_rows as f64 / busy_lanes(case.caps);
-    lanes == 1 && turns >= MANY_TURNS.is && case.rows.mean <= SOON_DONE.is
+    lanes == 1 && turns(case) >= MANY_TURNS.is && case.rows.mean <= SOON_DONE.is
+}
+
+/// How many times over rows of a lane each keep a device busy.
+fn turns(case: &Case<'_>) -> f64 {
+    case.rows.n_rows as f64 / busy_lanes(case.caps)
 }
 
 /// Lanes that keep a device busy.

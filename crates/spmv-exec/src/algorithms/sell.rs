@@ -367,7 +367,7 @@ impl<B: Backend, V: Value> Runner<B, V> for Parts<B> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
     use spmv_backend::{DtypeSet, Lanes, MemoryModel};
     use spmv_core::{Csr, RowStats};
@@ -507,6 +507,28 @@ mod tests {
         assert_eq!(taken(asked), Algorithm::Sell);
     }
 
+    /// The first part of a matrix with rows of those lengths, as long as its limits allow; of 2000 columns, none of which follow each other.
+    pub(in crate::algorithms) fn first_part(
+        method: &dyn Method,
+        lens: &[usize],
+        kernel: &KernelSpec,
+        caps: &DeviceCaps,
+    ) -> Csr<f32> {
+        let rows = |lens: &[usize]| {
+            let entries = |len: usize| (0..len as u32).map(|i| (2 * i, 1.0));
+            Csr::from_rows(2000, lens.iter().map(|len| entries(*len))).unwrap()
+        };
+        let stats = RowStats::of(rows(lens).view());
+        let (most_entries, most_rows) = method.limits(&Launch { kernel, rows: &stats, caps });
+        let cut = |left: &mut usize, len: &usize| {
+            let len = (*len).min(*left);
+            *left -= len;
+            Some(len)
+        };
+        let part: Vec<usize> = lens.iter().take(most_rows as usize).scan(most_entries as usize, cut).collect();
+        rows(&part)
+    }
+
     proptest! {
         #[test]
         fn a_part_fits_the_buffers(
@@ -515,26 +537,16 @@ mod tests {
             width in 1u32..=4,
             max_buffer_bytes in 2400u64..100_000,
         ) {
-            let entries = |len: usize| (0..len as u32).map(move |i| (2 * i, 1.0f32));
-            let (lanes, rows) = (1 << log2_lanes, |lens: &[usize]| {
-                Csr::from_rows(2000, lens.iter().map(|len| entries(*len))).unwrap()
-            });
+            let lanes = 1 << log2_lanes;
             let tiling = Tiling::new(lanes, width, 1, 32 / lanes).unwrap();
             let kernel = KernelSpec::new(KernelId::Sell, Dtype::F32, Lanes::Workgroup, tiling);
             let mut caps = h200();
             caps.max_buffer_bytes = max_buffer_bytes;
-            let launch = Launch { kernel: &kernel, rows: &RowStats::of(rows(&lens).view()), caps: &caps };
-            let (most_entries, most_rows) = Sell.limits(&launch);
-            let cut = |left: &mut usize, len: &usize| {
-                let len = (*len).min(*left);
-                *left -= len;
-                Some(len)
-            };
-            let part: Vec<usize> = lens.iter().take(most_rows as usize).scan(most_entries as usize, cut).collect();
-            let slices = Slices::new(rows(&part).view(), Shape::of(&tiling, 132)).unwrap();
+            let part = first_part(&Sell, &lens, &kernel, &caps);
+            let slices = Slices::new(part.view(), Shape::of(&tiling, 132)).unwrap();
             let most = max_buffer_bytes as usize / 4;
             let held = [slices.n_slots(), slices.n_words(), slices.perm().len(), slices.numbers().len()];
-            prop_assert!(held.iter().all(|n| *n <= most), "{held:?} of {most}: {part:?}");
+            prop_assert!(held.iter().all(|n| *n <= most), "{held:?} of {most}: {lens:?}");
         }
 
         #[test]

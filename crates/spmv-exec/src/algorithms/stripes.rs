@@ -158,10 +158,9 @@ impl Build for Stripes {
         let columns = Columns::of(a.n_cols());
         let cut = Cut::of(a, columns);
         let n_parts = cut.n_parts();
-        let of_parts = CsrView::new(n_parts, a.n_cols(), &cut.entries, a.cols(), a.vals())?;
-        let stripe = |part: usize| columns.stripe(a.cols()[cut.entries[part] as usize]);
+        let of_parts = cut.parts(a);
         let shape = Shape::of(&to.kernel.tiling, to.device.caps().compute_units);
-        let slices = Slices::by_stripes(of_parts, shape, columns.n_stripes(), stripe);
+        let slices = Slices::by_stripes(of_parts, shape, columns);
         let span = Span { row_base: 0, n_rows: n_parts as u32, nnz: to.span.nnz, continues: false };
         Ok(Box::new(Arc::new(State {
             span: to.span,
@@ -207,8 +206,8 @@ impl<B: Backend, V: Value> Runner<B, V> for OfParts<B> {
 mod tests {
     use proptest::prelude::*;
     use spmv_backend::{Lanes, MemoryModel};
-    use spmv_core::Csr;
 
+    use super::super::sell::tests::first_part;
     use super::*;
     use crate::algorithms::Algorithm;
     use crate::options::Options;
@@ -261,30 +260,17 @@ mod tests {
             width in 1u32..=4,
             max_buffer_bytes in 2400u64..100_000,
         ) {
-            let rows = |lens: &[usize]| {
-                let entries = |len: usize| (0..len as u32).map(move |i| (2 * i, 1.0f32));
-                Csr::from_rows(2000, lens.iter().map(|len| entries(*len))).unwrap()
-            };
             let tiling = Tiling::new(1 << log2_lanes, width, 1, 32 >> log2_lanes).unwrap();
             let kernel = KernelSpec::new(KernelId::Sell, Dtype::F32, Lanes::Workgroup, tiling);
             let mut caps = h200();
             caps.max_buffer_bytes = max_buffer_bytes;
-            let launch = Launch { kernel: &kernel, rows: &RowStats::of(rows(&lens).view()), caps: &caps };
-            let (most_entries, most_rows) = Stripes.limits(&launch);
-            let cut = |left: &mut usize, len: &usize| {
-                let len = (*len).min(*left);
-                *left -= len;
-                Some(len)
-            };
-            let part: Vec<usize> = lens.iter().take(most_rows as usize).scan(most_entries as usize, cut).collect();
-            let (a, columns) = (rows(&part), Columns::of(2000));
-            let cut = Cut::of(a.view(), columns);
-            let parts = CsrView::new(cut.n_parts(), 2000, &cut.entries, a.cols(), a.vals()).unwrap();
-            let stripe = |part: usize| columns.stripe(a.cols()[cut.entries[part] as usize]);
-            let slices = Slices::by_stripes(parts, Shape::of(&tiling, 132), columns.n_stripes(), stripe).unwrap();
+            let part = first_part(&Stripes, &lens, &kernel, &caps);
+            let columns = Columns::of(part.n_cols());
+            let cut = Cut::of(part.view(), columns);
+            let slices = Slices::by_stripes(cut.parts(part.view()), Shape::of(&tiling, 132), columns).unwrap();
             let most = max_buffer_bytes as usize / 4;
             let held = [slices.n_slots(), slices.n_words(), slices.perm().len(), slices.numbers().len(), cut.rows.len()];
-            prop_assert!(held.iter().all(|n| *n <= most), "{held:?} of {most}: {part:?}");
+            prop_assert!(held.iter().all(|n| *n <= most), "{held:?} of {most}: {lens:?}");
         }
     }
 }

@@ -89,6 +89,12 @@ impl Cut {
     pub(crate) fn n_parts(&self) -> usize {
         self.entries.len() - 1
     }
+
+    /// The same entries with parts for rows.
+    pub(crate) fn parts<'a, V: Value>(&'a self, a: CsrView<'a, V, u32>) -> CsrView<'a, V, u32> {
+        let parts = CsrView::new(self.n_parts(), a.n_cols(), &self.entries, a.cols(), a.vals());
+        parts.expect("offsets between those of a valid matrix")
+    }
 }
 
 #[cfg(test)]

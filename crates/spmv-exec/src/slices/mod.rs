@@ -81,15 +81,15 @@ impl Slices {
             .laid(a, &lanes)
     }
 
-    /// Of rows stripe by stripe, of which they are told by their number; `None` as above. In a stripe, rows are sorted, and have as many
-    /// lanes as their length wants. O(rows log(rows of a stripe)), besides marking runs.
+    /// Of rows that have entries, each in one stripe of columns: those of a stripe after those of the one before. `None` as above. In a
+    /// stripe, rows are sorted, and have as many lanes as their length wants. O(rows log(rows of a stripe)), besides marking runs.
     pub(crate) fn by_stripes<V: Value>(
         a: CsrView<'_, V, u32>,
         shape: Shape,
-        n_stripes: usize,
-        stripe: impl Fn(usize) -> usize + Sync,
+        columns: Columns,
     ) -> Option<Self> {
-        let n_rows = a.n_rows();
+        let (n_rows, n_stripes) = (a.n_rows(), columns.n_stripes());
+        let stripe = |row: usize| columns.stripe(a.cols()[a.row_range(row).start]);
         let follows = if shape.width > 1 { InOrder::of(a, shape).follows } else { Vec::new() };
         let short_steps = shape.short_steps(a.nnz() / shape.lanes, n_rows);
         let mut ends = vec![0; n_stripes + 1];
@@ -101,12 +101,9 @@ impl Slices {
             rows[*at] = row as u32;
             *at += 1;
         }
-        let of_stripes = parts::split(&mut rows, ends.windows(2).map(|ends| ends[1] - ends[0]));
-        let of_threads =
-            parts::cut(n_stripes, parts::threads(n_rows, OF_A_THREAD)).map(|stripes| stripes.len());
-        let mut of_stripes = of_stripes.into_iter();
-        let of_threads: Vec<Vec<_>> = of_threads.map(|n| of_stripes.by_ref().take(n).collect()).collect();
-        let laid = parts::map(of_threads, |of_stripes| {
+        let mut of_stripes = parts::split(&mut rows, ends.windows(2).map(|ends| ends[1] - ends[0]));
+        let of_a_thread = n_stripes.div_ceil(parts::threads(n_rows, OF_A_THREAD));
+        let laid = parts::map(of_stripes.chunks_mut(of_a_thread), |of_stripes| {
             let mut all = Lanes::default();
             for rows in of_stripes {
                 let n_runs = |row: u32| runs::count(a.row_range(row as usize), &follows);
@@ -121,7 +118,8 @@ impl Slices {
         Self { shape, n_rows, perm, parts, n_long: lanes.len(), headers, follows, ends }.laid(a, &lanes)
     }
 
-    /// With the numbers of all slices, whose rows are known; the first ones' have so many lanes. `None` if 32 bits do not count the slots.
+    /// Fills in the headers of all slices, by the rows in `perm`. `lanes` has the lanes of a row in the first slices; rows of the others have
+    /// T. `None` if 32 bits do not count the slots.
     fn laid<V: Value>(mut self, a: CsrView<'_, V, u32>, lanes: &[u32]) -> Option<Self> {
         let mut headers = std::mem::take(&mut self.headers);
         let Self { shape, perm, parts, follows, .. } = &self;

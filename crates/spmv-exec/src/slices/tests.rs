@@ -180,9 +180,9 @@ proptest! {
         // The same rows cut at stripes.
         let columns = Columns::of(80);
         let cut = Cut::of(a.view(), columns);
-        let parts = CsrView::new(cut.n_parts(), 80, &cut.entries, a.cols(), a.vals()).unwrap();
+        let parts = cut.parts(a.view());
         let stripe = |part: usize| columns.stripe(a.cols()[cut.entries[part] as usize]);
-        let slices = Slices::by_stripes(parts, shape(lanes, width), columns.n_stripes(), stripe).unwrap();
+        let slices = Slices::by_stripes(parts, shape(lanes, width), columns).unwrap();
         let order = slices.perm.iter().filter(|part| **part != NONE).map(|part| stripe(*part as usize));
         prop_assert!(order.is_sorted());
         let (mut words, mut vals) = (vec![7; slices.n_words()], vec![7.0; slices.n_slots()]);
