@@ -162,6 +162,9 @@ pub struct DeviceCaps {
     /// Value types of which a core loads several elements of `x` by one instruction, and is known to be fast at it; none where that was
     /// not measured. Planning asks where groups are [tasks](Self::tasks): lanes of a GPU always gather.
     pub gathers: DtypeSet,
+    /// Value types of which a core loads the first few elements of a vector by one instruction. Planning asks where groups are
+    /// [tasks](Self::tasks).
+    pub masked_loads: DtypeSet,
     /// Iterations of loops that a lane may take in a launch: some drivers end longer loops without a word.
     pub max_loop_steps: Option<u32>,
     /// Processors: cores of a CPU, multiprocessors of a GPU.
@@ -290,6 +293,7 @@ impl DeviceCaps {
             timestamps: true,
             tasks: kind == DeviceKind::Cpu,
             gathers: DtypeSet::NONE,
+            masked_loads: DtypeSet::NONE,
             max_loop_steps: None,
             compute_units: 1,
             max_group: 1024,

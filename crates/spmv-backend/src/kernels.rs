@@ -68,6 +68,15 @@ macro_rules! for_each_kernel {
                 vals: [value], x: [vector], y: [mut accum],
             ) local |_| 0;
 
+            /// One lane a row of runs: entries in consecutive columns (1D-VBL, Pinar & Heath 1999).
+            ///
+            /// Values stand in the order of CSR. `run_ptr`: the first run of each row, and the end. A run has one to eight entries, and is eight
+            /// times its first column, plus how many entries it has less than eight.
+            Vbl vbl(
+                n_rows: u32, row_base: u32, tiles: u32, alpha: accum, beta: accum, row_ptr: [u32], run_ptr: [u32],
+                runs: [u32], vals: [value], x: [vector], y: [mut accum],
+            ) local |_| 0;
+
             /// One bunch a row (Bell & Garland 2009).
             CsrVector csr_vector(
                 n_rows: u32, row_base: u32, tiles: u32, alpha: accum, beta: accum, row_ptr: [u32], cols: [column],

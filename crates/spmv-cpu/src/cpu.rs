@@ -125,9 +125,10 @@ fn caps(name: String, n_threads: usize, isa: Isa, mask: Mask) -> DeviceCaps {
     caps.compute_units = n_threads as u32;
     caps.subgroup = if mask.no_subgroups { None } else { Some((1, 64)) };
     caps.arithmetic = if mask.no_f64 { DtypeSet::ALL.without(spmv_core::Dtype::F64) } else { DtypeSet::ALL };
-    // Loops over slices that gather are of these types.
-    let gathered = DtypeSet::NONE.with(spmv_core::Dtype::F32).with(spmv_core::Dtype::F64);
-    caps.gathers = if isa.gathers_fast() { gathered } else { DtypeSet::NONE };
+    // Gathers and masks are of 32 and 64 bits.
+    let wide = DtypeSet::NONE.with(spmv_core::Dtype::F32).with(spmv_core::Dtype::F64);
+    caps.gathers = if isa.gathers_fast() { wide } else { DtypeSet::NONE };
+    caps.masked_loads = if isa.has_masked_loads() { wide } else { DtypeSet::NONE };
     // A lane is an iteration: a group may have any number.
     caps.max_group = u32::MAX;
     caps.max_local_bytes = mask.local_bytes.unwrap_or(64 * 1024);

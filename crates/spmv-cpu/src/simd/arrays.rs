@@ -99,6 +99,11 @@ impl<const FUSED: bool, T: SimdValue> Source<T> for Arrays<FUSED> {
         unsafe { from.cast::<[T; 8]>().read() }.map(T::to_accum)
     }
     #[inline(always)]
+    unsafe fn load_first(from: *const T, n: usize) -> [T::Accum; 8] {
+        // SAFETY: by contract, there are the first `n`.
+        std::array::from_fn(|i| if i < n { unsafe { *from.add(i) }.to_accum() } else { T::Accum::default() })
+    }
+    #[inline(always)]
     unsafe fn load_halves(low: *const T, high: *const T) -> [T::Accum; 8] {
         // SAFETY: by contract.
         let (low, high) = unsafe { (low.cast::<[T; 4]>().read(), high.cast::<[T; 4]>().read()) };

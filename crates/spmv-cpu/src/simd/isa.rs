@@ -48,6 +48,11 @@ impl Isa {
         }
     }
 
+    /// Whether this CPU loads the first few elements of a vector by one instruction.
+    pub(crate) fn has_masked_loads(self) -> bool {
+        matches!(self, Isa::Avx2 | Isa::Avx512) && self.runs_here()
+    }
+
     /// Whether this CPU has every feature that the set's functions are compiled with. The standard library
     /// caches the answer, so that this is a load and a test.
     pub(super) fn runs_here(self) -> bool {

@@ -91,6 +91,14 @@ fn prefetch<T>(a: &Operand<'_, T>, e: usize) {
 /// Lanes loaded from stored values of type `T`.
 pub(super) trait Source<T: SimdValue>: Lanes<T::Accum> {
     unsafe fn load(from: *const T) -> Self::V;
+    /// The first `n` of one to eight, of which no other is read, and zeros.
+    unsafe fn load_first(from: *const T, n: usize) -> Self::V;
+    /// Adds the products of the first `n` of eight values with as many elements of `x`, of which no other is read.
+    #[inline(always)]
+    unsafe fn add_first(vals: *const T, x: *const T, n: usize, sums: Self::V) -> Self::V {
+        // SAFETY: by contract.
+        unsafe { Self::mul_add(Self::load_first(vals, n), Self::load_first(x, n), sums) }
+    }
     /// Four lanes from `low` and four from `high`.
     unsafe fn load_halves(low: *const T, high: *const T) -> Self::V;
     /// The elements of `x` that eight columns name.
@@ -281,7 +289,7 @@ unsafe fn fill<T: SimdValue, L: Source<T>>(
 
 /// Number of entries of eight rows. Panics unless their ends never decrease and stay within `entries`.
 #[inline(always)]
-fn check(row_ptr: &[u32], row: usize, entries: usize) -> usize {
+pub(super) fn check(row_ptr: &[u32], row: usize, entries: usize) -> usize {
     let ptr: &[u32; LANES + 1] = row_ptr[row..][..LANES + 1].try_into().expect("nine ends");
     // All eight comparisons at once rather than up to the first failure.
     let mut ordered = true;
@@ -378,7 +386,7 @@ unsafe fn stencil_rows<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, start: us
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-unsafe fn store<A: Accum, L: Lanes<A>>(y: &mut [A], row: usize, sums: L::V, alpha: A, beta: A) {
+pub(super) unsafe fn store<A: Accum, L: Lanes<A>>(y: &mut [A], row: usize, sums: L::V, alpha: A, beta: A) {
     let y = &mut y[row..][..LANES];
     // SAFETY: `y` has eight elements.
     unsafe {

@@ -178,6 +178,19 @@ impl<'a, T> Slice<'a, T> {
     }
 }
 
+/// Rows of runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunRows<'a, T> {
+    /// The first run of each row, and the end.
+    pub(crate) run_ptr: &'a [u32],
+    /// The entry that the first of these runs begins with. Entries of a run follow those of the run before.
+    pub(crate) first_entry: usize,
+    /// Of each run eight times its first column, plus how many entries it has less than eight.
+    pub(crate) runs: &'a [u32],
+    pub(crate) vals: &'a [T],
+    pub(crate) x: &'a [T],
+}
+
 /// A type of stored values, with its loops.
 pub(crate) trait SimdValue: Value {
     /// Sum of products over entries `range`: one row or a piece of one.
@@ -214,4 +227,10 @@ pub(crate) trait SimdValue: Value {
     ///
     /// Panics if a column is beyond x. An `isa` this CPU lacks counts as `Scalar`.
     fn slice(isa: Isa, a: &Slice<'_, Self>) -> [Self::Accum; SLICE_LANES];
+
+    /// Rows of runs: `y[i] = alpha * sum + beta * y[i]`. A zero `beta` leaves the old `y` unread.
+    ///
+    /// Panics unless there is a row for each `y`, whose runs are there, and end before the ends of the values and of x. An `isa` this CPU
+    /// lacks counts as `Scalar`.
+    fn runs(isa: Isa, a: &RunRows<'_, Self>, alpha: Self::Accum, beta: Self::Accum, y: &mut [Self::Accum]);
 }

@@ -8,7 +8,8 @@ use super::arrays::Arrays;
 use super::diagonals::diagonals;
 use super::isa::Isa;
 use super::loops::{dot, rows, slots};
-use super::operand::{Operand, Piece, SLICE_LANES, SimdValue, Slice, Slots};
+use super::operand::{Operand, Piece, RunRows, SLICE_LANES, SimdValue, Slice, Slots};
+use super::runs::runs;
 use super::slices::scalar;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
@@ -51,6 +52,10 @@ macro_rules! values {
                 dispatch!(isa, $t, $wide, diagonals, pieces, sums)
             }
 
+            fn runs(isa: Isa, a: &RunRows<'_, Self>, alpha: $accum, beta: $accum, y: &mut [$accum]) {
+                dispatch!(isa, $t, $wide, runs, a, alpha, beta, y)
+            }
+
             fn slice(isa: Isa, a: &Slice<'_, Self>) -> [$accum; SLICE_LANES] {
                 $slice(isa, a)
             }
@@ -58,11 +63,10 @@ macro_rules! values {
     )*};
 }
 
-// f32 sums gain nothing from 512 bits: the loads of x set the pace.
 values! {
     f16, f32, avx2, scalar;
     bf16, f32, avx2, scalar;
-    f32, f32, avx2, gathered;
+    f32, f32, avx512, gathered;
     f64, f64, avx512, gathered;
 }
 
@@ -97,9 +101,21 @@ mod widening {
     use super::super::loops::Source;
     use super::super::x86::{Avx2, elements, methods};
 
+    methods! {
+        /* zero but for the first n of eight: AVX2 has no masks for 16 bits */
+        fn first_halves(from: *const i16, n: usize) -> __m128i {
+            let mut all = [0; 8];
+            for (i, to) in all.iter_mut().enumerate().take(n) {
+                *to = *from.add(i);
+            }
+            _mm_loadu_si128(all.as_ptr().cast())
+        }
+    }
+
     impl Source<f16> for Avx2 {
         methods! {
             fn load(from: *const f16) -> __m256 { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
+            fn load_first(from: *const f16, n: usize) -> __m256 { _mm256_cvtph_ps(first_halves(from.cast(), n)) }
             fn load_halves(low: *const f16, high: *const f16) -> __m256 {
                 _mm256_cvtph_ps(_mm_unpacklo_epi64(_mm_loadl_epi64(low.cast()), _mm_loadl_epi64(high.cast())))
             }
@@ -118,6 +134,7 @@ mod widening {
     impl Source<bf16> for Avx2 {
         methods! {
             fn load(from: *const bf16) -> __m256 { widen_bf16(_mm_loadu_si128(from.cast())) }
+            fn load_first(from: *const bf16, n: usize) -> __m256 { widen_bf16(first_halves(from.cast(), n)) }
             fn load_halves(low: *const bf16, high: *const bf16) -> __m256 {
                 widen_bf16(_mm_unpacklo_epi64(_mm_loadl_epi64(low.cast()), _mm_loadl_epi64(high.cast())))
             }

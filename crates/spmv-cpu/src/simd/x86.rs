@@ -11,7 +11,7 @@ macro_rules! compiled {
             use std::ops::Range;
 
             use super::super::loops::Source;
-            use super::super::operand::{Operand, Piece, SimdValue, Slots};
+            use super::super::operand::{Operand, Piece, RunRows, SimdValue, Slots};
 
             /// Body of [`SimdValue::dot`].
             ///
@@ -82,6 +82,24 @@ macro_rules! compiled {
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::diagonals::diagonals::<T, super::$lanes>(pieces, sums) }
+            }
+
+            /// Body of [`SimdValue::runs`].
+            ///
+            /// # Safety
+            ///
+            /// The CPU has the features.
+            #[target_feature(enable = $features)]
+            pub(in super::super) unsafe fn runs<T: SimdValue>(
+                a: &RunRows<'_, T>,
+                alpha: T::Accum,
+                beta: T::Accum,
+                y: &mut [T::Accum],
+            ) where
+                super::$lanes: Source<T>,
+            {
+                // SAFETY: the features are this function's.
+                unsafe { super::super::runs::runs::<T, super::$lanes>(a, alpha, beta, y) }
             }
         }
     };
@@ -156,6 +174,10 @@ macro_rules! elements {
 
 // For types of values whose loads widen (values.rs).
 pub(super) use {elements, methods};
+
+/// Masks of the first `n` of eight lanes begin `8 - n` lanes on.
+static FIRST_OF_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+static FIRST_OF_64: [i64; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// Vectors of 256 bits.
 pub(super) struct Avx2;
@@ -257,6 +279,9 @@ impl Lanes<f32> for Avx2 {
 impl Source<f32> for Avx2 {
     methods! {
         fn load(from: *const f32) -> __m256 { _mm256_loadu_ps(from) }
+        fn load_first(from: *const f32, n: usize) -> __m256 {
+            _mm256_maskload_ps(from, _mm256_loadu_si256(FIRST_OF_32.as_ptr().add(8 - n).cast()))
+        }
         fn load_halves(low: *const f32, high: *const f32) -> __m256 { Self::read_halves(low, high) }
         fn gather(x: *const f32, cols: *const u32) -> __m256 {
             elements!(_mm256_setr_ps, x, cols, 0 1 2 3 4 5 6 7)
@@ -329,6 +354,13 @@ impl Lanes<f64> for Avx2 {
 impl Source<f64> for Avx2 {
     methods! {
         fn load(from: *const f64) -> Self::V { Self::read(from) }
+        fn load_first(from: *const f64, n: usize) -> Self::V {
+            let mask = FIRST_OF_64.as_ptr().add(8 - n);
+            [
+                _mm256_maskload_pd(from, _mm256_loadu_si256(mask.cast())),
+                _mm256_maskload_pd(from.wrapping_add(4), _mm256_loadu_si256(mask.add(4).cast())),
+            ]
+        }
         fn load_halves(low: *const f64, high: *const f64) -> Self::V { Self::read_halves(low, high) }
         fn gather(x: *const f64, cols: *const u32) -> Self::V {
             let high = cols.add(4);
@@ -348,6 +380,57 @@ impl Avx512 {
         /* sums of neighbours among the eight parts of 128 bits */
         fn parts(a: __m512d, b: __m512d) -> __m512d {
             _mm512_add_pd(_mm512_shuffle_f64x2::<0x88>(a, b), _mm512_shuffle_f64x2::<0xdd>(a, b))
+        }
+    }
+}
+
+/// A mask of the first `n` of eight lanes.
+#[inline(always)]
+fn first_lanes(n: usize) -> u8 {
+    (0xff_u32 >> (8 - n)) as u8
+}
+
+/// Methods of `Lanes<f32>` as `Avx2` has them: sums in `f32` gain nothing from 512 bits, since loads of x set the pace.
+macro_rules! as_avx2 {
+    ($(fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
+        methods! { $(fn $name($($arg: $ty),*) -> $ret { <Avx2 as Lanes<f32>>::$name($($arg),*) })* }
+    };
+}
+
+impl Lanes<f32> for Avx512 {
+    type V = __m256;
+    type Lens = __m256i;
+
+    as_avx2! {
+        fn splat(a: f32) -> __m256;
+        fn read(from: *const f32) -> __m256;
+        fn read_halves(low: *const f32, high: *const f32) -> __m256;
+        fn write(to: *mut f32, v: __m256) -> ();
+        fn add(a: __m256, b: __m256) -> __m256;
+        fn mul(a: __m256, b: __m256) -> __m256;
+        fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256;
+        fn mul_add_nonzero(a: __m256, b: __m256, c: __m256) -> __m256;
+        fn last(v: __m256, n: usize) -> __m256;
+        fn sum(v: __m256) -> f32;
+        fn sum_each(v: [__m256; 8]) -> __m256;
+        fn transpose(v: [__m256; 4]) -> [__m256; 4];
+        fn lens(ptr: *const u32) -> __m256i;
+        fn beyond_eight(lens: __m256i) -> __m256i;
+        fn longer(lens: __m256i, limit: i32) -> u32;
+        fn first(v: __m256, lens: __m256i, i: usize) -> __m256;
+        fn first_halves(v: __m256, lens: __m256i, i: usize) -> __m256;
+    }
+}
+
+impl Source<f32> for Avx512 {
+    methods! {
+        fn load(from: *const f32) -> __m256 { _mm256_loadu_ps(from) }
+        fn load_halves(low: *const f32, high: *const f32) -> __m256 { <Avx2 as Source<f32>>::load_halves(low, high) }
+        fn gather(x: *const f32, cols: *const u32) -> __m256 { <Avx2 as Source<f32>>::gather(x, cols) }
+        fn load_first(from: *const f32, n: usize) -> __m256 { _mm256_maskz_loadu_ps(first_lanes(n), from) }
+        fn add_first(vals: *const f32, x: *const f32, n: usize, sums: __m256) -> __m256 {
+            let mask = first_lanes(n);
+            _mm256_mask3_fmadd_ps(_mm256_loadu_ps(vals), _mm256_maskz_loadu_ps(mask, x), sums, mask)
         }
     }
 }
@@ -405,6 +488,11 @@ impl Lanes<f64> for Avx512 {
 impl Source<f64> for Avx512 {
     methods! {
         fn load(from: *const f64) -> __m512d { _mm512_loadu_pd(from) }
+        fn load_first(from: *const f64, n: usize) -> __m512d { _mm512_maskz_loadu_pd(first_lanes(n), from) }
+        fn add_first(vals: *const f64, x: *const f64, n: usize, sums: __m512d) -> __m512d {
+            let mask = first_lanes(n);
+            _mm512_mask3_fmadd_pd(_mm512_loadu_pd(vals), _mm512_maskz_loadu_pd(mask, x), sums, mask)
+        }
         fn load_halves(low: *const f64, high: *const f64) -> __m512d { Self::read_halves(low, high) }
         fn gather(x: *const f64, cols: *const u32) -> __m512d {
             elements!(_mm512_setr_pd, x, cols, 0 1 2 3 4 5 6 7)

@@ -136,6 +136,8 @@ algorithms! {
     /// Slices of rows in the order in which lanes read them, with one column for a run of entries (Kreutzer et al. 2014; Anzt, Tomov &
     /// Dongarra 2014); refuses what pads too much.
     sell Sell;
+    /// One lane a row of runs: entries in consecutive columns, of which the first column is kept (1D-VBL, Pinar & Heath 1999).
+    vbl Vbl;
     /// Rows and entries cut evenly (Merrill & Garland 2016).
     merge_path MergePath;
     /// One bunch a row (Bell & Garland 2009).
@@ -193,7 +195,7 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use spmv_exec::Algorithm;
 /// let e = "fast".parse::<Algorithm>().unwrap_err();
-/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto dia stripes sell merge_path csr_vector "));
+/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto dia stripes sell vbl merge_path csr_vector "));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{0}'; known: {known}", known = names())]

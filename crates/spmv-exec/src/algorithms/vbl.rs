@@ -1,0 +1,200 @@
+//! One lane a row of runs: entries in consecutive columns, of which the first column is kept.
+
+use std::ops::Range;
+
+use spmv_backend::arguments::Vbl as Arguments;
+use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, Memory};
+use spmv_core::format::Cost;
+use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value, parts};
+
+use crate::error::Result;
+use crate::launch::{Compiled, Run, scalar};
+use crate::method::{Facts, Method, Storage};
+use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
+use crate::tilings::{Bound, ROW_A_LANE, Row};
+use crate::values::{Order, Values};
+
+/// Bits of a run that say how many entries it has less than the longest.
+const LEN_BITS: u32 = 3;
+/// Entries of a run at most.
+const MOST: usize = 1 << LEN_BITS;
+/// Columns that the other bits number.
+const MOST_COLS: usize = 1 << (u32::BITS - LEN_BITS);
+/// Entries of a thread that finds runs, at least.
+const OF_A_THREAD: usize = 1 << 18;
+
+/// The longest runs counted, entries of a mean one, and nonzeros, from which cores take it. Each run costs what two to three single entries do.
+/// So runs of three, whose mean of at most two is 1.5, pay only where caches do not hold the matrix: there fewer bytes count.
+const LONG_RUNS: Bound<[(usize, f64, usize); 2]> = Bound {
+    is: [(2, 1.9, 0), (Runs::MOST, 2.0, 3 << 20)],
+    by: "cargo xtask bench --matrix fem3-1e5 fem3-1e6 fem3-1e7 fem6-1e5 fem6-1e6 fem6-1e7 band-1e6 band-1e7 blocks-1e6 blocks-1e7 --backend cpu --algorithm merge_path,vbl --precision f32,f64: docs/results/2026-11-25-cpu-runs.txt",
+};
+/// Parts of the matrix, none of which a row may exceed: rows are not cut, so a longer one would keep the other threads waiting.
+const LEAST_ROWS: usize = 1000;
+
+pub(crate) struct Vbl;
+
+impl Method for Vbl {
+    fn facts(&self) -> &'static Facts {
+        const {
+            &Facts {
+                own_layout: true,
+                by_heuristic: true,
+                ..Facts::of(KernelId::Vbl, "Pinar & Heath 1999, section 3 (1D-VBL)")
+            }
+        }
+    }
+
+    fn tilings(&self) -> &'static [Row] {
+        ROW_A_LANE
+    }
+
+    fn suits(&self, stats: &MatrixStats, value: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+        let RowStats { nnz, max, n_cols, .. } = stats.rows;
+        let is_even = max.saturating_mul(LEAST_ROWS) <= nnz && n_cols <= MOST_COLS;
+        let has_runs = LONG_RUNS.is.iter().any(|(most, entries, nonzeros)| {
+            nnz >= *nonzeros && stats.runs.is_some_and(|runs| runs.mean(*most) >= *entries)
+        });
+        (caps.masked_loads.contains(value) && is_even && has_runs)
+            .then_some("entries in consecutive columns share a column, and are read at once")
+    }
+
+    /// A word for each run, and two for each row.
+    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+        let RowStats { n_rows, nnz, .. } = stats.rows;
+        let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::MOST));
+        let ([n_rows, nnz], of_value) = ([n_rows, nnz].map(|n| n as u64), value.bytes() as u64);
+        let bytes = nnz * of_value + 4 * (n_runs as u64 + 2 * (n_rows + 1));
+        Storage::Own(Cost { bytes, csr_bytes: (n_rows + 1) * 4 + nnz * (4 + of_value), slots: nnz, padding: 0 })
+    }
+
+    /// Each entry may be a run of its own, which takes an iteration besides.
+    fn loop_rows(&self, _: &Tiling, steps: u64) -> u64 {
+        steps / 4
+    }
+}
+
+#[derive(Debug)]
+struct State<B: Backend> {
+    span: Span,
+    kernel: Compiled<B>,
+    row_ptr: B::Buffer,
+    run_ptr: B::Buffer,
+    runs: B::Buffer,
+    vals: Values<B>,
+}
+
+impl Build for Vbl {
+    fn build<B: Backend, T: Value>(
+        to: &Prepare<'_, B>,
+        a: CsrView<'_, T, u32>,
+    ) -> Result<Box<dyn Layout<B, T>>> {
+        if a.n_cols() > MOST_COLS {
+            let what = format!("runs in {} columns (at most {MOST_COLS})", a.n_cols());
+            let name = &*to.device.caps().name;
+            return Err(DeviceError::unsupported(name, what, "use another algorithm").into());
+        }
+        let (run_ptr, runs) = runs(a);
+        Ok(direct(State {
+            span: to.span,
+            kernel: to.main()?,
+            row_ptr: to.copy(a.row_ptr())?,
+            run_ptr: to.copy(&run_ptr)?,
+            runs: to.copy(&runs)?,
+            vals: Values::new(to.copy(a.vals())?, Order::Csr),
+        }))
+    }
+}
+
+/// The first run of each row, and the end; of each run eight times its first column, plus how many entries it has less than eight.
+/// O(entries + rows) on all threads.
+fn runs<T: Value>(a: CsrView<'_, T, u32>) -> (Vec<u32>, Vec<u32>) {
+    let n_rows = a.n_rows();
+    let of_rows = |rows: Range<usize>| {
+        let (mut runs, mut ends) = (Vec::new(), Vec::with_capacity(rows.len()));
+        for row in rows {
+            let mut cols = &a.cols()[a.row_range(row)];
+            while let Some(first) = cols.first() {
+                // No column is the greatest number, so that there is a next one.
+                let others = cols[1..].iter().zip(1..).take(MOST - 1).take_while(|(col, i)| **col == first + i);
+                let len = 1 + others.count();
+                runs.push((first << LEN_BITS) + (MOST - len) as u32);
+                cols = &cols[len..];
+            }
+            ends.push(runs.len() as u32);
+        }
+        (runs, ends)
+    };
+    let of_threads = parts::cut(n_rows, parts::threads(a.nnz().max(n_rows), OF_A_THREAD));
+    let (mut all, mut run_ptr) = (Vec::new(), Vec::with_capacity(n_rows + 1));
+    run_ptr.push(0);
+    for (runs, ends) in parts::map(of_threads, of_rows) {
+        let n_before = all.len() as u32;
+        run_ptr.extend(ends.iter().map(|end| n_before + end));
+        all.extend(runs);
+    }
+    (run_ptr, all)
+}
+
+impl<B: Backend, T: Value> Direct<B, T> for State<B> {
+    fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
+        let Self { span, kernel, row_ptr, run_ptr, runs, vals } = self;
+        let tiling = &kernel.spec.tiling;
+        let groups = span.row_groups(tiling);
+        let vals = vals.get();
+        let args = Arguments {
+            n_rows: span.n_rows,
+            row_base: span.row_base,
+            tiles: tiling.tiles(),
+            alpha: run.alpha(),
+            beta: scalar(span.beta(run)),
+            row_ptr: Memory::Device(row_ptr),
+            run_ptr: Memory::Device(run_ptr),
+            runs: Memory::Device(runs),
+            vals: Memory::Device(&*vals),
+            x: run.x,
+            y: run.y,
+        };
+        run.start(kernel, groups, args)
+    }
+
+    fn values(&self) -> [Option<&Values<B>>; 2] {
+        [Some(&self.vals), None]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_backend::{DeviceKind, DtypeSet, MemoryModel};
+    use spmv_core::Csr;
+
+    use super::*;
+
+    #[test]
+    fn a_run_has_at_most_eight_entries_of_one_row() {
+        let rows: [Vec<u32>; 4] = [(0..10).collect(), vec![], vec![3, 4, 4, 6, 5], vec![6]];
+        let rows = rows.map(|cols| cols.into_iter().map(|col| (col, 1.0f32)).collect::<Vec<_>>());
+        let a = Csr::from_rows(10, rows).unwrap();
+        let run = |first: u32, len: u32| 8 * first + 8 - len;
+        let of = vec![run(0, 8), run(8, 2), run(3, 2), run(4, 1), run(6, 1), run(5, 1), run(6, 1)];
+        assert_eq!(runs(a.view()), (vec![0, 2, 2, 6, 7], of));
+    }
+
+    #[test]
+    fn cores_take_it_where_runs_are_long_and_no_row_is() {
+        let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
+        caps.masked_loads = DtypeSet::NONE.with(Dtype::F64);
+        let suits = |caps: &DeviceCaps, of: u32, nnz: usize, max| {
+            let cols: Vec<u32> = (0..400).flat_map(|i| (0..of).map(move |j| 10 * i + j)).collect();
+            let rows = RowStats { n_rows: 10_000, n_cols: 10_000, nnz, mean: 50.0, max, ..RowStats::default() };
+            let stats = MatrixStats { runs: Some(Runs::of(&cols)), ..MatrixStats::from(&rows) };
+            Vbl.suits(&stats, Dtype::F64, caps).is_some()
+        };
+        assert!(suits(&caps, 3, 4_000_000, 80) && suits(&caps, 6, 500_000, 80));
+        assert!(!suits(&caps, 3, 500_000, 80), "short runs that caches hold");
+        assert!(!suits(&caps, 1, 4_000_000, 80), "runs of one entry");
+        assert!(!suits(&caps, 6, 500_000, 2000), "a long row");
+        caps.masked_loads = DtypeSet::NONE;
+        assert!(!suits(&caps, 6, 500_000, 80), "no masks");
+    }
+}

@@ -1,0 +1,28 @@
+// kernel: vbl
+// params: n_rows row_base tiles alpha beta row_ptr run_ptr runs vals x y
+// steps:  1 a lane takes S whole rows; 2 sum the row's runs one after another; 3 store alpha*sum + beta*y
+
+KERNEL void vbl(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta, GLOBAL const uint *row_ptr,
+                GLOBAL const uint *run_ptr, GLOBAL const uint *runs, GLOBAL const value_t *vals,
+                GLOBAL const value_t *x, GLOBAL accum_t *y)
+{
+    // STEP 1
+    const uint group_lanes = LANES * BUNCHES;
+    uint row = (uint)get_group_id(0) * group_lanes * tiles + (uint)get_local_id(0);
+    for (uint s = 0; s < tiles && row < n_rows; s++, row += group_lanes)
+    {
+        // STEP 2
+        accum_t sum = 0;
+        uint e = row_ptr[row];
+        const uint stop = run_ptr[row + 1];
+        for (uint run = run_ptr[row]; run < stop; run++)
+        {
+            const uint code = runs[run];
+            const uint end = e + 8 - code % 8;
+            for (uint col = code / 8; e < end; e++, col++)
+                sum += (accum_t)load_value(vals, e) * (accum_t)load_value(x, col);
+        }
+        // STEP 3
+        store(y + row_base + row, alpha, sum, beta);
+    }
+}
