@@ -22,10 +22,11 @@ const BUSY_LANES: Bound<u64> = Bound { is: 1024, by: BY_CLASS };
 const MORE_THAN_A_TURN: f64 = 1.3;
 /// Turns of the device up to which uneven rows get a lane for every two entries: little else hides behind a long one.
 const FEW_TURNS: Bound<f64> = Bound { is: 1.5, by: BY_TURN };
-/// Turns from which they get one lane, unless they have enough entries for four.
+/// Turns from which they get one lane, unless they have enough entries for several.
 const MANY_TURNS: Bound<f64> = Bound { is: 4.0, by: BY_TURN };
-const TOO_SHORT_FOR_FOUR: f64 = 16.0;
-/// Mean entries of a row up to which a lane that has the row alone is soon done, so that many such rows are taken two at a time.
+const TOO_SHORT_FOR_SEVERAL: Bound<f64> = Bound { is: 14.0, by: BY_TURN };
+/// Mean entries of a row up to which a lane that has the row alone is soon done, so that many such rows are taken two at a time. Not where the
+/// cache that compute units share does not hold `x`: entries wait for memory then, whoever takes them.
 const SOON_DONE: Bound<f64> = Bound { is: 8.0, by: BY_TURN };
 /// Entries of a row that a lane of a bunch should have, where bunches may be small.
 const ENTRIES_PER_LANE: Bound<f64> = Bound { is: 5.5, by: TILINGS };
@@ -374,7 +375,7 @@ impl Row {
                 let of_mean = |entries: f64| power_of_two_in(case.rows.mean / entries);
                 let most_of_uneven = if turns < FEW_TURNS.is {
                     of_mean(2.0)
-                } else if turns >= MANY_TURNS.is && case.rows.mean < TOO_SHORT_FOR_FOUR {
+                } else if turns >= MANY_TURNS.is && case.rows.mean < TOO_SHORT_FOR_SEVERAL.is {
                     1
                 } else {
                     of_mean(4.0)
@@ -437,7 +438,9 @@ impl Row {
 
 /// Whether rows have a lane each, which is soon done with them, and take many turns of the device.
 fn is_soon_done(case: &Case<'_>, lanes: u32) -> bool {
-    lanes == 1 && turns(case) >= MANY_TURNS.is && case.rows.mean <= SOON_DONE.is
+    let of_x = case.rows.n_cols.saturating_mul(case.value.bytes()) as u64;
+    let is_near = case.caps.cache_bytes.is_none_or(|bytes| of_x <= bytes);
+    lanes == 1 && is_near && turns(case) >= MANY_TURNS.is && case.rows.mean <= SOON_DONE.is
 }
 
 /// How many times over rows of a lane each keep a device busy.
