@@ -163,6 +163,9 @@ pub(crate) enum B {
     Lanes(u32),
     /// The same; the second number where a lane [is soon done](SOON_DONE) with a row.
     LanesOfShortRows(u32, u32),
+    /// The same; the second number where the driver does not report the limits of a multiprocessor: such drivers do not give a large group's lanes
+    /// fewer registers, and refuse it instead (NVIDIA's OpenCL).
+    LanesIfLimits(u32, u32),
     /// So many lanes where bunches meet at barriers of their own, else one bunch.
     LanesIfBarriers(u32),
     /// So many at most.
@@ -292,7 +295,9 @@ impl B {
         match self {
             B::One => B::One,
             B::LanesIfBarriers(_) | B::Table1 => B::LanesIfBarriers(lanes),
-            B::Lanes(_) | B::LanesOfShortRows(..) | B::AtMost(_) | B::Row(..) => B::Lanes(lanes),
+            B::Lanes(_) | B::LanesOfShortRows(..) | B::LanesIfLimits(..) | B::AtMost(_) | B::Row(..) => {
+                B::Lanes(lanes)
+            }
         }
     }
 }
@@ -408,6 +413,9 @@ impl Row {
             B::Lanes(most) => of_lanes(most),
             B::LanesOfShortRows(most, of_short) => {
                 of_lanes(if is_soon_done(case, lanes) { of_short } else { most })
+            }
+            B::LanesIfLimits(most, otherwise) => {
+                of_lanes(if caps.sm_limits.is_some() { most } else { otherwise })
             }
             B::LanesIfBarriers(most) => {
                 if caps.bunch_barriers {

@@ -61,7 +61,7 @@ impl Method for Stripes {
                 b: B::One,
                 by: "a lane a row; not measured",
             },
-            Row { on: On::PartsOfSubgroups, t: T::OfParts, w: W::Is(1), s: S::One, b: B::Lanes(512), by: STRIPES },
+            Row { on: On::PartsOfSubgroups, t: T::OfParts, w: W::Is(1), s: S::One, b: B::LanesIfLimits(512, 256), by: STRIPES },
             Row { on: On::Subgroups, t: T::OfParts, w: W::Is(1), s: S::One, b: B::Lanes(128), by: AS_PARTS },
             Row { on: On::Workgroups, t: T::OfParts, w: W::Is(1), s: S::One, b: B::Lanes(128), by: AS_PARTS },
         ]
