@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::loops::{LANES, Source, check, store};
+use super::loops::{LANES, Source, check, prefetch_lines, store};
 use super::operand::{RunRows, SimdValue};
 
 /// Runs of a step, each with a sum of its own: four sums hide the latency of the additions.
@@ -15,23 +15,10 @@ const LONGEST: usize = 1 << LEN_BITS;
 /// Asks for what comes some steps after: the hardware alone does not keep up, as in the loops over CSR.
 #[inline(always)]
 fn prefetch<T>(runs: *const u32, vals: *const T) {
-    /// Bytes.
-    const AHEAD: usize = 4096;
-    const LINE: usize = 64;
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let (runs, vals) = (runs.cast::<i8>().wrapping_add(AHEAD), vals.cast::<i8>().wrapping_add(AHEAD));
-        // SAFETY: a prefetch may name any address, also past the end.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(runs) };
-        // Of values a step takes about four runs of four.
-        for line in 0..(STEP * 4 * size_of::<T>()).div_ceil(LINE) {
-            // SAFETY: as above.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(vals.wrapping_add(line * LINE)) };
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (runs, vals, AHEAD, LINE);
+    const AHEAD_BYTES: usize = 4096;
+    // Of runs there are 16 a line; of values a step takes about four runs of four.
+    prefetch_lines(runs.wrapping_byte_add(AHEAD_BYTES), STEP * size_of::<u32>());
+    prefetch_lines(vals.wrapping_byte_add(AHEAD_BYTES), STEP * 4 * size_of::<T>());
 }
 
 #[cold]

@@ -7,6 +7,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::isa::Isa;
+#[cfg(target_arch = "x86_64")]
+use super::loops::prefetch_lines;
 use super::operand::{LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SLICE_LANES, SimdValue, Slice};
 
 /// Sums of the lanes, read one after another.
@@ -158,19 +160,9 @@ unsafe fn sums_of<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn prefetch<T, const W: usize>(cols: *const u32, vals: *const T) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    /// Bytes.
-    const AHEAD: usize = 4096;
-    const LINE: usize = 64;
-    let (cols, vals) = (cols.cast::<i8>().wrapping_add(AHEAD), vals.cast::<i8>().wrapping_add(AHEAD));
-    for line in 0..SLICE_LANES * size_of::<u32>() / LINE {
-        // SAFETY: a prefetch may name any address, also past the end.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(cols.wrapping_add(line * LINE)) };
-    }
-    for line in 0..W * SLICE_LANES * size_of::<T>() / LINE {
-        // SAFETY: as above.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(vals.wrapping_add(line * LINE)) };
-    }
+    const AHEAD_BYTES: usize = 4096;
+    prefetch_lines(cols.wrapping_byte_add(AHEAD_BYTES), SLICE_LANES * size_of::<u32>());
+    prefetch_lines(vals.wrapping_byte_add(AHEAD_BYTES), W * SLICE_LANES * size_of::<T>());
 }
 
 #[cfg(test)]
