@@ -32,7 +32,14 @@ pub struct Cost {
 }
 
 impl Cost {
-    fn of(n_rows: usize, nnz: usize, value: Dtype, bytes: u64, slots: u64) -> Self {
+    /// What arrays of so many bytes, with so many slots for values, take next to CSR.
+    ///
+    /// ```
+    /// use spmv_core::{Dtype, format::Cost};
+    /// let cost = Cost::of(2, 3, Dtype::F32, 40, 4);
+    /// assert_eq!((cost.csr_bytes, cost.padding), (3 * 4 + 3 * 8, 1));
+    /// ```
+    pub fn of(n_rows: usize, nnz: usize, value: Dtype, bytes: u64, slots: u64) -> Self {
         let (nnz, entry) = (nnz as u64, 4 + value.bytes() as u64);
         let csr_bytes = numbers(&[n_rows, 1]).saturating_add(nnz.saturating_mul(entry));
         // Diagonals of a matrix with repeated entries may be fewer than its entries.

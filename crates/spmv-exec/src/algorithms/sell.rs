@@ -117,8 +117,7 @@ impl Method for Sell {
         let n_slices = n_rows.div_ceil(slice_rows);
         let words = slots / width + slots / width / 16 + n_slices * u64::from(Tiling::SLICE_LANES).min(lanes * n_rows);
         let bytes = slots.saturating_mul(of_value).saturating_add((words + n_rows + 4 * n_slices) * 4);
-        let csr_bytes = (n_rows + 1) * 4 + nnz * (4 + of_value);
-        Storage::Own(Cost { bytes, csr_bytes, slots, padding: slots.saturating_sub(nnz) })
+        Storage::Own(Cost::of(rows.n_rows, rows.nnz, value, bytes, slots))
     }
 
     /// Each row takes a step of its lanes more than its entries, at most; sorted rows pad less than a slice of the longest row and an

@@ -99,8 +99,7 @@ impl Method for Stripes {
         let slots = nnz + n_parts * of_a_step / 2;
         let of_a_part = 4 + 4 + 16 * u64::from(tiling.lanes()) / u64::from(Tiling::SLICE_LANES);
         let bytes = slots * (of_value + 2) + n_parts * of_a_part + 4 * n_rows;
-        let csr_bytes = (n_rows + 1) * 4 + nnz * (4 + of_value);
-        Storage::Own(Cost { bytes, csr_bytes, slots, padding: slots - nnz })
+        Storage::Own(Cost::of(stats.rows.n_rows, stats.rows.nnz, value, bytes, slots))
     }
 
     /// There are no more parts of rows than entries, and for each a sum. A stripe pads two slices of its longest part at most: the last one,

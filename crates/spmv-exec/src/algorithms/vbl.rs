@@ -63,9 +63,8 @@ impl Method for Vbl {
     fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
         let RowStats { n_rows, nnz, .. } = stats.rows;
         let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::MOST));
-        let ([n_rows, nnz], of_value) = ([n_rows, nnz].map(|n| n as u64), value.bytes() as u64);
-        let bytes = nnz * of_value + 4 * (n_runs as u64 + 2 * (n_rows + 1));
-        Storage::Own(Cost { bytes, csr_bytes: (n_rows + 1) * 4 + nnz * (4 + of_value), slots: nnz, padding: 0 })
+        let bytes = nnz as u64 * value.bytes() as u64 + 8 * (n_rows as u64 + 1) + 4 * n_runs as u64;
+        Storage::Own(Cost::of(n_rows, nnz, value, bytes, nnz as u64))
     }
 
     /// Each entry may be a run of its own, which takes an iteration besides.
