@@ -332,6 +332,11 @@ pub struct Runs([f64; Runs::MOST]);
 impl Runs {
     /// Entries of the longest runs that are counted.
     pub const MOST: usize = 4;
+    /// Bits of the word by which layouts keep a run that say how many entries it has less than [`LONGEST`](Self::LONGEST); the others number
+    /// its first column.
+    pub const LEN_BITS: u32 = 3;
+    /// Entries of the longest run that such a word holds.
+    pub const LONGEST: usize = 1 << Self::LEN_BITS;
 
     /// Reads a few columns, in the order of the entries. O(1).
     pub fn of(cols: &[u32]) -> Self {

@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
+use spmv_core::Runs;
+
 use super::loops::{LANES, Source, check, prefetch_lines, store};
 use super::operand::{RunRows, SimdValue};
 
 /// Runs of a step, each with a sum of its own: four sums hide the latency of the additions.
 const STEP: usize = 4;
-/// Bits of a run that say how many entries it has less than the longest.
-const LEN_BITS: u32 = 3;
-/// Entries of a run at most.
-const LONGEST: usize = 1 << LEN_BITS;
+const LONGEST: usize = Runs::LONGEST;
 
 /// Asks for what comes some steps after: the hardware alone does not keep up, as in the loops over CSR.
 #[inline(always)]
@@ -30,7 +29,7 @@ fn beyond(col: usize, len: usize, n_cols: usize, end: usize, n_entries: usize) -
 /// The first column of a run, and how many entries it has.
 #[inline(always)]
 fn parts(run: u32) -> (usize, usize) {
-    ((run >> LEN_BITS) as usize, LONGEST - (run as usize) % LONGEST)
+    ((run >> Runs::LEN_BITS) as usize, LONGEST - (run as usize) % LONGEST)
 }
 
 /// Adds the products of a run whose entries begin at `entry`; where the next run's do.
@@ -165,7 +164,7 @@ mod tests {
             for row in rows {
                 let mut sum = 0.0;
                 for (col, len) in row {
-                    runs.push((col << LEN_BITS) + LONGEST as u32 - len);
+                    runs.push((col << Runs::LEN_BITS) + LONGEST as u32 - len);
                     for at in *col..col + len {
                         let val = (vals.len() % 5) as f64 + 1.0;
                         sum += val * x[at as usize];

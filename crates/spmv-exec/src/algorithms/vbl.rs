@@ -14,12 +14,8 @@ use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{Bound, ROW_A_LANE, Row};
 use crate::values::{Order, Values};
 
-/// Bits of a run that say how many entries it has less than the longest.
-const LEN_BITS: u32 = 3;
-/// Entries of a run at most.
-const MOST: usize = 1 << LEN_BITS;
-/// Columns that the other bits number.
-const MOST_COLS: usize = 1 << (u32::BITS - LEN_BITS);
+/// Columns that the word of a run numbers.
+const MOST_COLS: usize = 1 << (u32::BITS - Runs::LEN_BITS);
 /// Entries of a thread that finds runs, at least.
 const OF_A_THREAD: usize = 1 << 18;
 
@@ -115,9 +111,9 @@ fn runs<T: Value>(a: CsrView<'_, T, u32>) -> (Vec<u32>, Vec<u32>) {
             let mut cols = &a.cols()[a.row_range(row)];
             while let Some(first) = cols.first() {
                 // No column is the greatest number, so that there is a next one.
-                let others = cols[1..].iter().zip(1..).take(MOST - 1).take_while(|(col, i)| **col == first + i);
+                let others = cols[1..].iter().zip(1..).take(Runs::LONGEST - 1).take_while(|(col, i)| **col == first + i);
                 let len = 1 + others.count();
-                runs.push((first << LEN_BITS) + (MOST - len) as u32);
+                runs.push((first << Runs::LEN_BITS) + (Runs::LONGEST - len) as u32);
                 cols = &cols[len..];
             }
             ends.push(runs.len() as u32);
