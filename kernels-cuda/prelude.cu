@@ -144,6 +144,17 @@ DEVICE void load_four(const double *p, double *to)
     to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
 }
 
+// Four numbers in the order of memory, which begin at a multiple of 16 bytes, or of 8 where they have two each.
+#define FOUR 4
+DEVICE void store_four(ushort *to, const ushort *own) { *(ushort4 *)to = make_ushort4(own[0], own[1], own[2], own[3]); }
+DEVICE void store_four(float *to, const float *own) { *(float4 *)to = make_float4(own[0], own[1], own[2], own[3]); }
+DEVICE void store_four(double *to, const double *own)
+{
+    *(double2 *)to = make_double2(own[0], own[1]);
+    *((double2 *)to + 1) = make_double2(own[2], own[3]);
+}
+DEVICE bool is_aligned(const void *p) { return (ulong)p % 16 == 0; }
+
 // The chunk from entry `at` on, a multiple of CHUNK. The arrays begin at multiples of 16 bytes and hold all of it.
 DEVICE chunk_t load_chunk(const uint *cols, const value_t *vals, uint at)
 {
@@ -221,6 +232,9 @@ DEVICE accum_t part_sum(accum_t v, uint n)
     for (uint d = n / 2; d > 0; d /= 2) v += __shfl_xor_sync(WARP, v, d);
     return v;
 }
+
+// The sum with the lane whose number differs in the bit `d`, for both. All lanes of the warp must come here with the same `d`.
+DEVICE accum_t pair_sum(accum_t v, uint d) { return v + __shfl_xor_sync(WARP, v, d); }
 
 // The sum over each `n` lanes, for all of them, where each LANES of these have theirs already; powers of two up to a warp.
 // All lanes of the warp must come here with the same `n`.

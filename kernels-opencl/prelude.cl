@@ -35,6 +35,22 @@ typedef ushort raw_t;
 #define load_value(p, i) as_float((uint)(p)[i] << 16)
 #endif
 
+// Four numbers in the order of memory, and four sums.
+#define FOUR 4
+#if defined(VALUE_F64)
+typedef double4 accum4_t;
+#define load_four(p, i) vload4(0, (p) + (i))
+#elif defined(VALUE_F32)
+typedef float4 accum4_t;
+#define load_four(p, i) vload4(0, (p) + (i))
+#elif defined(VALUE_F16)
+typedef float4 accum4_t;
+#define load_four(p, i) vload_half4(0, (p) + (i))
+#elif defined(VALUE_BF16)
+typedef float4 accum4_t;
+#define load_four(p, i) as_float4(convert_uint4(vload4(0, (p) + (i))) << 16)
+#endif
+
 // A bunch is the LANES lanes that walk a tile together: a subgroup, or (with BUNCHES = 1, unless all bunches of
 // a group take the same turns) what one group barrier holds together.
 #if defined(LANES_SUBGROUP)

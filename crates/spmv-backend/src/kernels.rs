@@ -94,7 +94,7 @@ macro_rules! for_each_kernel {
 
             /// Blocks of rows whose products a group holds in local memory (Gao et al.).
             ///
-            /// `block_rows` and `block_entries`: the blocks of `spmv_core::tiling::RowBlocks`, one more than groups.
+            /// `block_rows` and `block_entries`: the blocks of `spmv_core::RowBlocks`, one more than groups.
             /// `arrivals`: how many pieces of a row are done, at the row's first block; zero before and after a launch,
             /// used where groups can join ([`DeviceCaps::cross_block_reduction`](crate::DeviceCaps::cross_block_reduction)).
             // A group's products, a sum, a row end and a number of a long row for each lane, and how many long rows
@@ -107,7 +107,7 @@ macro_rules! for_each_kernel {
 
             /// Blocks of whole rows, as Gao et al. published it (algorithms 3 and 5 to 9).
             ///
-            /// `block_rows`: the blocks of `spmv_core::tiling::RowBlocks::whole`, one more than groups.
+            /// `block_rows`: the blocks of `spmv_core::RowBlocks::whole`, one more than groups.
             // A group's products, and a sum for each lane.
             IpcsrPublished ipcsr_published(
                 n_rows: u32, row_base: u32, alpha: accum, beta: accum, row_ptr: [u32], block_rows: [u32],
@@ -262,6 +262,41 @@ macro_rules! for_each_kernel {
             ///
             /// `entries`: the entry whose value each slot takes, or the greatest number for a slot of padding, which takes zero.
             GatherValues gather_values(n_slots: u32, entries: [u32], vals: [value], slots: [mut value]) local |_| 0;
+
+            /// Rows times a panel: up to four columns for each bunch of a group, of a matrix X whose rows are `x_stride` values apart.
+            ///
+            /// `block_rows` and `block_entries`: the blocks of `spmv_core::RowBlocks::shared`, one more than groups. The panel begins
+            /// with column `x_at` of X and `y_at` of Y, and has `columns`. Where X is not read in whole fours (`x_at`, `x_stride` and `columns`
+            /// are multiples of four unless tasks are threads), it has been packed. A piece of a row leaves its sums in `carries`, four for each bunch.
+            // Four sums a lane.
+            Spmm spmm(
+                row_base: u32, columns: u32, x_stride: u32, x_at: u32, y_stride: u32, y_at: u32, alpha: accum, beta: accum,
+                row_ptr: [u32], block_rows: [u32], block_entries: [u32], cols: [u32], vals: [value], x: [vector],
+                carries: [mut accum], y: [mut accum],
+            ) local |g| 4 * g.lanes * g.sum;
+
+            /// Sums of the pieces of rows that `spmm` cut.
+            ///
+            /// Row `i` of `n_cut` is `cut_rows[i]`, and its pieces are the blocks from `cut_blocks[2 * i]` up to `cut_blocks[2 * i + 1]`, each
+            /// with `width` sums.
+            SpmmCarries spmm_carries(
+                row_base: u32, n_cut: u32, width: u32, columns: u32, y_stride: u32, y_at: u32, alpha: accum, beta: accum,
+                cut_rows: [u32], cut_blocks: [u32], carries: [accum], y: [mut accum],
+            ) local |_| 0;
+
+            /// A panel of X, packed: `width` values a row, a multiple of four, of which those after `columns` are zero.
+            ///
+            /// The panel begins with column `first_column`; values are `row_stride` and `column_stride` apart.
+            PanelPack panel_pack(
+                n_rows: u32, columns: u32, first_column: u32, row_stride: u32, column_stride: u32, width: u32, x: [vector],
+                slots: [mut value],
+            ) local |_| 0;
+
+            /// Adds a packed panel to beta times columns of Y, each of which begins `column_stride` after the one before.
+            PanelUnpack panel_unpack(
+                n_rows: u32, columns: u32, first_column: u32, column_stride: u32, width: u32, beta: accum, packed: [accum],
+                y: [mut accum],
+            ) local |_| 0;
         }
     };
 }

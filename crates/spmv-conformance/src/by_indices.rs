@@ -48,9 +48,9 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> 
 }
 
 /// Behind canaries.
-type Watched<B> = (Arc<Watch<B>>, Device<Probe<B>>);
+pub(crate) type Watched<B> = (Arc<Watch<B>>, Device<Probe<B>>);
 
-fn watched<B: Backend>(device: &Device<B>) -> Result<Watched<B>, String> {
+pub(crate) fn watched<B: Backend>(device: &Device<B>) -> Result<Watched<B>, String> {
     let watch = Watch::new(&Opened::new(device).map_err(|e| e.to_string())?, Faults::default());
     let device = Device::new(Probe::new(&watch)).map_err(text)?;
     Ok((watch, device))

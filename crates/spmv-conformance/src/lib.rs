@@ -21,6 +21,7 @@
 #![deny(unsafe_code)]
 
 pub mod auto;
+mod blocks;
 mod by_indices;
 mod canaries;
 mod captured;
@@ -137,8 +138,9 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.extend(sharing::trials(&label, &device, &variant, at));
                 trials.extend(new_values::trials(&label, &device, &variant, at));
                 // Of operations on vectors a variant after the first tries a third in turn.
-                let of_vectors =
-                    vectors::trials(&label, &device).into_iter().chain(by_indices::trials(&label, &device));
+                let of_vectors = vectors::trials(&label, &device).into_iter();
+                let of_vectors = of_vectors.chain(by_indices::trials(&label, &device));
+                let of_vectors = of_vectors.chain(blocks::trials(&label, &device, at));
                 let is_due = |i: usize| at == 0 || is_full() || i % 3 == at % 3;
                 trials.extend(of_vectors.enumerate().filter(|(i, _)| is_due(*i)).map(|(_, trial)| trial));
             }

@@ -1,8 +1,8 @@
 //! Blocks of rows whose products a group holds in local memory (Gao et al., algorithms 4 and 6).
 
 use proptest::prelude::*;
+use spmv_core::RowBlocks;
 use spmv_core::Tiling;
-use spmv_core::tiling::RowBlocks;
 
 /// Gao et al., section 4, example of the row blocks: SHARED_SIZE = 1024.
 #[test]

@@ -42,6 +42,24 @@ pub enum Error {
         /// The length needed.
         expected: usize,
     },
+    /// A block of another shape.
+    #[error("{what} has {} rows and {} columns, not {} and {}", found.0, found.1, expected.0, expected.1)]
+    Shape {
+        /// Which block.
+        what: &'static str,
+        /// Its rows and columns.
+        found: (usize, usize),
+        /// Those needed.
+        expected: (usize, usize),
+    },
+    /// A leading dimension that rows (or columns, in column-major order) do not fit.
+    #[error("a leading dimension of {leading} is less than the {least} values that stand next to each other")]
+    Leading {
+        /// What was given.
+        leading: usize,
+        /// The least that fits.
+        least: usize,
+    },
     /// A vector whose last run failed or was forgotten before its sums were repaired.
     #[error("the vector holds sums that were never repaired; write it anew, or wait for the pending run")]
     Unrepaired,

@@ -74,7 +74,9 @@ pub(crate) fn launch<'s, B: Backend, K: Arguments<'s, B>>(
     // `Queue` compared the lengths of all vectors, and it alone has scalars, programs of its own scalars, and partial sums, one for
     // each group; `Uses` makes whoever touches a vector later wait; `Device::indices` saw that indices are below the length that the
     // queue compares, `scatter_add` that all differ. Of new values: `Values` listed entries of the part that they are
-    // given for, one for each slot of a buffer that it has locked, and `copies` waits before the host's slice is given back.
+    // given for, one for each slot of a buffer that it has locked, and `copies` waits before the host's slice is given back. Of
+    // several right-hand sides: `checked` compared shapes with the matrix and with the lengths of vectors, and `grow` made scratch memory
+    // for a panel of each, and for the sums of each block.
     unsafe { device.backend().launch(stream, &compiled.kernel, groups, &args)? };
     Ok(())
 }

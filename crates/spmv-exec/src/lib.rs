@@ -26,6 +26,9 @@
 
 mod algorithms;
 mod alternatives;
+mod apply_block;
+mod block_shape;
+mod blocks;
 mod carries;
 mod choice;
 mod choose;
@@ -39,6 +42,7 @@ mod graph;
 mod indices;
 #[cfg(test)]
 mod integrated;
+mod keep_blocks;
 #[allow(unsafe_code)]
 mod launch;
 mod method;
@@ -62,6 +66,7 @@ mod values;
 mod workspace;
 
 pub use algorithms::{Algorithm, UnknownAlgorithm};
+pub use block_shape::{BlockOrder, BlockShape};
 pub use choice::{Choice, ChoiceError, Trial};
 pub use choose::{Candidate, work_of};
 pub use device::{Device, DeviceVec};

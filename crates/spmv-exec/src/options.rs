@@ -98,6 +98,9 @@ pub struct Options {
     /// they are left open, among what [`layouts`](Self::layouts), [`expected_runs`](Self::expected_runs) and
     /// [`max_blow_up`](Self::max_blow_up) allow.
     pub tune: Tune,
+    /// Whether the matrix is also multiplied with several right-hand sides ([`Queue::apply_block`](crate::Queue::apply_block)). They run on
+    /// the arrays of CSR: where the plan has another layout, these take memory besides.
+    pub blocks: bool,
 }
 
 impl Options {
@@ -124,7 +127,7 @@ impl Default for Options {
     fn default() -> Self {
         let (algorithm, tiling, fixup) = (Algorithm::Auto, None, Fixup::Auto);
         let (max_blow_up, layouts, expected_runs, regular_width) = (MAX_BLOW_UP, Layouts::Any, None, None);
-        let tune = Tune::Off;
-        Self { algorithm, tiling, fixup, max_blow_up, layouts, expected_runs, regular_width, tune }
+        let (tune, blocks) = (Tune::Off, false);
+        Self { algorithm, tiling, fixup, max_blow_up, layouts, expected_runs, regular_width, tune, blocks }
     }
 }

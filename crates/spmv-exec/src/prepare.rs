@@ -71,6 +71,9 @@ impl<B: Backend> Device<B> {
         let start = Instant::now();
         let planned = self.lay_out(a, given, options)?;
         let mut prepared = tuned(planned, a, given, options)?;
+        if options.blocks {
+            prepared.keep_for_blocks(a, given)?;
+        }
         prepared.prepare_s = start.elapsed().as_secs_f64();
         Ok(prepared)
     }

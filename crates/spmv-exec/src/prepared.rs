@@ -10,6 +10,7 @@ use spmv_core::tiling::{Piece, split_rows};
 use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Runs, Value};
 
 use crate::algorithms::Algorithm;
+use crate::blocks::BlockPart;
 use crate::device::{Device, DeviceVec, Use};
 use crate::error::{Error, Result};
 use crate::gather::{self, Gather};
@@ -45,6 +46,8 @@ pub struct Prepared<B: Backend, T: Value> {
     entries: Vec<usize>,
     /// From the first new values on, in layouts with an order of their own.
     gather: Option<Gather<B>>,
+    /// What products with several right-hand sides take, one for each part.
+    pub(crate) blocks: Option<Vec<BlockPart<B>>>,
     /// Queues that multiplied by it.
     pub(crate) readers: Mutex<Vec<Use>>,
     /// Planning and trials included: whoever prepares knows it.
@@ -96,7 +99,18 @@ impl<B: Backend> Device<B> {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let entries = std::iter::once(0).chain(pieces.iter().map(|piece| piece.entries.end)).collect();
         let (device, alive, readers) = (self.clone(), Arc::new(()), Mutex::default());
-        Ok(Prepared { device, plan, parts, id, alive, entries, gather: None, readers, prepare_s: 0.0 })
+        Ok(Prepared {
+            device,
+            plan,
+            parts,
+            id,
+            alive,
+            entries,
+            gather: None,
+            blocks: None,
+            readers,
+            prepare_s: 0.0,
+        })
     }
 
     fn part<T: Value, O: Offset>(
@@ -106,6 +120,19 @@ impl<B: Backend> Device<B> {
         piece: &Piece,
         plan: &Plan,
     ) -> Result<Box<dyn Layout<B, T>>> {
+        let built = self.with_piece(a, given, piece, plan, |to, a| plan.known.build(to, a));
+        built.map_err(|e| e.in_rows_from(piece.rows.start))
+    }
+
+    /// Gives `build` a piece of a matrix, with offsets of its own.
+    pub(crate) fn with_piece<T: Value, O: Offset, R>(
+        &self,
+        a: CsrView<'_, T, O>,
+        given: &[Arc<dyn HostArray>],
+        piece: &Piece,
+        plan: &Plan,
+        build: impl FnOnce(&Prepare<'_, B>, CsrView<'_, T, u32>) -> Result<R>,
+    ) -> Result<R> {
         let Piece { rows, entries, continues } = piece;
         let row_ptr = rebased(a.row_ptr(), rows, entries);
         let (row_base, n_rows, nnz) = (rows.start as u32, rows.len() as u32, entries.len() as u32);
@@ -114,8 +141,7 @@ impl<B: Backend> Device<B> {
         let regular_width = plan.regular_width.unwrap_or(0);
         let (kernel, repair) = (plan.kernel, plan.repair);
         let to = Prepare { device: self, kernel, helpers, repair, span, regular_width, given };
-        let piece = a.piece(piece, &row_ptr)?;
-        plan.known.build(&to, piece).map_err(|e| e.in_rows_from(rows.start))
+        build(&to, a.piece(piece, &row_ptr)?)
     }
 }
 
@@ -201,6 +227,11 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         for (part, entries) in self.parts.iter().zip(self.entries.windows(2)) {
             let vals = &vals[entries[0]..entries[1]];
             gather::set_values(&self.device, self.gather.as_mut(), &**part, vals)?;
+        }
+        for (part, entries) in self.blocks.iter().flatten().zip(self.entries.windows(2)) {
+            let (device, vals) = (&self.device, &vals[entries[0]..entries[1]]);
+            let Some(own) = &part.own else { continue };
+            device.copies(|stream| own.vals.write(device, stream, vals))?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use spmv_backend::arguments::{VecAxpyAypx, VecDot, VecUpdate};
 use spmv_backend::{Backend, Memory};
 use spmv_core::{Accum, Dtype, Value};
 
+use crate::blocks::PanelScratch;
 use crate::device::{Device, DeviceVec, Use};
 use crate::error::{Error, Result};
 use crate::factor::{DeviceScalar, Factor};
@@ -65,6 +66,7 @@ pub struct Queue<B: Backend> {
     f32: Option<Numbers<B>>,
     f64: Option<Numbers<B>>,
     pub(crate) by_indices: ByIndices<B>,
+    pub(crate) panels: PanelScratch<B>,
     /// One for each matrix that was multiplied, and whether that is still there: a workspace keeps the matrix's arrays.
     workspaces: HashMap<u64, (Weak<()>, Box<dyn Any + Send>)>,
     id: u64,
@@ -89,6 +91,7 @@ impl<B: Backend> Device<B> {
             f32: None,
             f64: None,
             by_indices: ByIndices::default(),
+            panels: PanelScratch::default(),
             workspaces: HashMap::new(),
             id: next_id(),
             stretch: next_id(),
@@ -468,7 +471,7 @@ impl<B: Backend> Queue<B> {
         vec.written_by(self.use_now())
     }
 
-    fn use_now(&self) -> Use {
+    pub(crate) fn use_now(&self) -> Use {
         Use { stretch: self.stretch, recording: self.recording }
     }
 

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use spmv_core::tiling::RowBlocks;
+use spmv_core::RowBlocks;
 use spmv_core::{Csr, Tiling};
 use spmv_io::suite::ENTRIES;
 

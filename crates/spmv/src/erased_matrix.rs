@@ -5,7 +5,9 @@ use std::fmt::Debug;
 
 use spmv_backend::Backend;
 use spmv_core::{RowStats, Value};
-use spmv_exec::{DeviceVec, Graph, Indices, Pending, Plan, Prepared, Queue, Result, RunStats, Workspace};
+use spmv_exec::{
+    BlockShape, DeviceVec, Graph, Indices, Pending, Plan, Prepared, Queue, Result, RunStats, Workspace,
+};
 use spmv_hetero::Partition;
 
 /// A prepared matrix of any backend.
@@ -45,6 +47,17 @@ pub trait AnyMatrix<T: Value>: Any + Debug + Send + Sync {
         _x: &dyn AnyVector<T>,
         _beta: T::Accum,
         _y: &mut dyn AnyVector<T::Accum>,
+    ) -> Result<(), Mismatch> {
+        Err(Mismatch::Other("the matrix"))
+    }
+    /// With several right-hand sides, in a queue of one device.
+    fn apply_block_in(
+        &self,
+        _: &mut dyn Any,
+        _alpha: T::Accum,
+        _x: (&dyn AnyVector<T>, BlockShape),
+        _beta: T::Accum,
+        _y: (&mut dyn AnyVector<T::Accum>, BlockShape),
     ) -> Result<(), Mismatch> {
         Err(Mismatch::Other("the matrix"))
     }
@@ -139,6 +152,11 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
         Prepared::plan(self)
     }
 
+    fn explain(&self) -> String {
+        let of_blocks = self.explain_blocks().map(|blocks| format!("\n{blocks}"));
+        self.plan().explain().to_string() + &of_blocks.unwrap_or_default()
+    }
+
     fn row_stats(&self) -> &RowStats {
         Prepared::row_stats(self)
     }
@@ -189,6 +207,19 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
     ) -> Result<(), Mismatch> {
         let queue = own_mut::<Queue<B>>(queue, "the matrix")?;
         Ok(queue.apply(self, alpha, own(x, "x")?, beta, own_mut(y, "y")?)?)
+    }
+
+    fn apply_block_in(
+        &self,
+        queue: &mut dyn Any,
+        alpha: T::Accum,
+        (x, of_x): (&dyn AnyVector<T>, BlockShape),
+        beta: T::Accum,
+        (y, of_y): (&mut dyn AnyVector<T::Accum>, BlockShape),
+    ) -> Result<(), Mismatch> {
+        let queue = own_mut::<Queue<B>>(queue, "the matrix")?;
+        let (x, y) = (own(x, "X")?, own_mut(y, "Y")?);
+        Ok(queue.apply_block(self, alpha, (x, of_x), beta, (y, of_y))?)
     }
 
     fn apply_slices(

@@ -7,7 +7,8 @@ use std::ops::Range;
 use spmv_backend::Backend;
 use spmv_core::{Accum, Value};
 use spmv_exec::{
-    Assignment, DeviceScalar, DeviceVec, Error, Factor, Indices, Lane, Mark, Program, Queue, Result,
+    Assignment, BlockShape, DeviceScalar, DeviceVec, Error, Factor, Indices, Lane, Mark, Program, Queue,
+    Result,
 };
 
 use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector, Mismatch, own, own_mut};
@@ -57,6 +58,19 @@ pub trait ProductsOf<T: Value> {
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
     ) -> Result<(), Mismatch>;
+    /// With several right-hand sides.
+    fn apply_block(
+        &mut self,
+        _a: &dyn AnyMatrix<T>,
+        _alpha: T::Accum,
+        _x: (&dyn AnyVector<T>, BlockShape),
+        _beta: T::Accum,
+        _y: (&mut dyn AnyVector<T::Accum>, BlockShape),
+    ) -> Result<(), Mismatch> {
+        let what = "products with several right-hand sides";
+        let on_several = "a queue of several devices";
+        Err(Error::from(spmv_backend::Error::unsupported(on_several, what, "use one device")).into())
+    }
     /// `to[i] <- from[at[i]]`.
     fn gather(
         &mut self,
@@ -185,6 +199,17 @@ impl<B: Backend, T: Value> ProductsOf<T> for Queue<B> {
         y: &mut dyn AnyVector<T::Accum>,
     ) -> Result<(), Mismatch> {
         a.apply_in(self, alpha, x, beta, y)
+    }
+
+    fn apply_block(
+        &mut self,
+        a: &dyn AnyMatrix<T>,
+        alpha: T::Accum,
+        x: (&dyn AnyVector<T>, BlockShape),
+        beta: T::Accum,
+        y: (&mut dyn AnyVector<T::Accum>, BlockShape),
+    ) -> Result<(), Mismatch> {
+        a.apply_block_in(self, alpha, x, beta, y)
     }
 
     fn gather(

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod block;
 mod builder;
 mod context;
 mod device;
@@ -30,6 +31,7 @@ mod transposed_entries;
 mod vector;
 
 pub use backend::{BackendKind, Memory, Tried, UnknownBackend};
+pub use block::Block;
 pub use builder::ContextBuilder;
 pub use context::Context;
 pub use erased::{Element, Real, Scalar};
@@ -40,6 +42,8 @@ pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
 pub use spmv_core::{
     Accum, Csr, CsrError, CsrView, Dtype, Index, Offset, Value, by_dtype, format, oracle, types,
 };
-pub use spmv_exec::{Assignment, DeviceScalar, Factor, Operation, Options, Program, RunStats};
+pub use spmv_exec::{
+    Assignment, BlockOrder, BlockShape, DeviceScalar, Factor, Operation, Options, Program, RunStats,
+};
 pub use types::*;
 pub use vector::Vector;

@@ -213,6 +213,7 @@ impl Context {
         a: impl Into<CsrView<'a, T, O>>,
         options: &Options,
     ) -> Result<Matrix<T>> {
+        self.check_blocks(options)?;
         let erased = T::device(&*self.origin.device).prepare(a.into().erase(), options)?;
         Ok(Matrix::new(self.clone(), erased))
     }
@@ -232,6 +233,7 @@ impl Context {
     /// # Errors
     /// As [`prepare_with`](Self::prepare_with); the matrix is lost then.
     pub fn prepare_owned<T: Scalar, O: Offset>(&self, a: Csr<T, O>, options: &Options) -> Result<Matrix<T>> {
+        self.check_blocks(options)?;
         let erased = T::device(&*self.origin.device).prepare_owned(OwnedCsr::of(a), options)?;
         Ok(Matrix::new(self.clone(), erased))
     }

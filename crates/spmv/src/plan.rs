@@ -14,7 +14,7 @@
 //! # Ok::<(), spmv::Error>(())
 //! ```
 
-pub use spmv_core::{HybShape, MatrixStats, RowStats, Tiling, TilingError, tiling};
+pub use spmv_core::{HybShape, MatrixStats, RowBlocks, RowStats, Tiling, TilingError, tiling};
 pub use spmv_exec::{
     Algorithm, Candidate, Choice, ChoiceError, Fixup, Layouts, Plan, Profile, Repair, Trial, Tune,
 };

@@ -71,6 +71,10 @@ impl Queue {
         Ok(Self { backend: origin.backend, erased: origin.device.queue()? })
     }
 
+    pub(crate) fn erased(&mut self) -> &mut dyn AnyQueue {
+        &mut *self.erased
+    }
+
     /// A scalar on the device, 0 to begin with. There are 4095 of each type, fewer where buffers are small.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use spmv::plan::tiling::{RowBlocks, Tiling};
+use spmv::plan::{RowBlocks, tiling::Tiling};
 use spmv::{Csr, Dtype, plan::Algorithm};
 use spmv_io::suite::GAO_2016;
 

@@ -14,6 +14,7 @@ mod diagonals;
 mod isa;
 mod loops;
 mod operand;
+mod panels;
 mod runs;
 mod slices;
 #[cfg(test)]
@@ -26,5 +27,5 @@ mod x86_gathers;
 
 pub use isa::Isa;
 pub(crate) use operand::{
-    Columns, Form, Operand, PaddedColumns, Piece, RunRows, SLICE_LANES, SimdValue, Slice, Slots,
+    Columns, Form, Operand, PaddedColumns, PanelRows, Piece, RunRows, SLICE_LANES, SimdValue, Slice, Slots,
 };

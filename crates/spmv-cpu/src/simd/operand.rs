@@ -191,6 +191,22 @@ pub(crate) struct RunRows<'a, T> {
     pub(crate) x: &'a [T],
 }
 
+/// Rows of a matrix in CSR form, and a panel of right-hand sides: columns next to each other of a matrix X, whose rows are `x_stride` values apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PanelRows<'a, T> {
+    pub(crate) cols: &'a [u32],
+    pub(crate) vals: &'a [T],
+    /// From the panel's first column on.
+    pub(crate) x: &'a [T],
+    pub(crate) x_stride: usize,
+    pub(crate) columns: usize,
+}
+
+impl<T> PanelRows<'_, T> {
+    /// Columns of a panel at most.
+    pub(super) const MOST_COLUMNS: usize = 32;
+}
+
 /// A type of stored values, with its loops.
 pub(crate) trait SimdValue: Value {
     /// Sum of products over entries `range`: one row or a piece of one.
@@ -233,4 +249,17 @@ pub(crate) trait SimdValue: Value {
     /// Panics unless there is a row for each `y`, whose runs are there, and end before the ends of the values and of x. An `isa` this CPU
     /// lacks counts as `Scalar`.
     fn runs(isa: Isa, a: &RunRows<'_, Self>, alpha: Self::Accum, beta: Self::Accum, y: &mut [Self::Accum]);
+
+    /// Whole rows for each column of a panel: `y[i * y_stride + y_at + k] = alpha * sum + beta * y[i * y_stride + y_at + k]` for row `i` and
+    /// column `k`, where `at` is `(y_stride, y_at)`. A zero `beta` leaves the old `y` unread.
+    ///
+    /// Panics where a row is not among the entries, or of X or `y` there is not enough. An `isa` this CPU lacks counts as `Scalar`.
+    fn panel(
+        isa: Isa,
+        a: &PanelRows<'_, Self>,
+        row_ptr: &[u32],
+        scaling: (Self::Accum, Self::Accum),
+        y: &mut [Self::Accum],
+        at: (usize, usize),
+    );
 }

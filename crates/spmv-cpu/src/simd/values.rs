@@ -8,7 +8,8 @@ use super::arrays::Arrays;
 use super::diagonals::diagonals;
 use super::isa::Isa;
 use super::loops::{dot, rows, slots};
-use super::operand::{Operand, Piece, RunRows, SLICE_LANES, SimdValue, Slice, Slots};
+use super::operand::{Operand, PanelRows, Piece, RunRows, SLICE_LANES, SimdValue, Slice, Slots};
+use super::panels::panel;
 use super::runs::runs;
 use super::slices::scalar;
 #[cfg(target_arch = "x86_64")]
@@ -54,6 +55,17 @@ macro_rules! values {
 
             fn runs(isa: Isa, a: &RunRows<'_, Self>, alpha: $accum, beta: $accum, y: &mut [$accum]) {
                 dispatch!(isa, $t, $wide, runs, a, alpha, beta, y)
+            }
+
+            fn panel(
+                isa: Isa,
+                a: &PanelRows<'_, Self>,
+                row_ptr: &[u32],
+                scaling: ($accum, $accum),
+                y: &mut [$accum],
+                at: (usize, usize),
+            ) {
+                dispatch!(isa, $t, $wide, panel, a, row_ptr, scaling, y, at)
             }
 
             fn slice(isa: Isa, a: &Slice<'_, Self>) -> [$accum; SLICE_LANES] {

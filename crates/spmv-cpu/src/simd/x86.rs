@@ -11,7 +11,7 @@ macro_rules! compiled {
             use std::ops::Range;
 
             use super::super::loops::Source;
-            use super::super::operand::{Operand, Piece, RunRows, SimdValue, Slots};
+            use super::super::operand::{Operand, PanelRows, Piece, RunRows, SimdValue, Slots};
 
             /// Body of [`SimdValue::dot`].
             ///
@@ -100,6 +100,25 @@ macro_rules! compiled {
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::runs::runs::<T, super::$lanes>(a, alpha, beta, y) }
+            }
+
+            /// Body of [`SimdValue::panel`].
+            ///
+            /// # Safety
+            ///
+            /// The CPU has the features.
+            #[target_feature(enable = $features)]
+            pub(in super::super) unsafe fn panel<T: SimdValue>(
+                a: &PanelRows<'_, T>,
+                row_ptr: &[u32],
+                scaling: (T::Accum, T::Accum),
+                y: &mut [T::Accum],
+                at: (usize, usize),
+            ) where
+                super::$lanes: Source<T>,
+            {
+                // SAFETY: the features are this function's.
+                unsafe { super::super::panels::panel::<T, super::$lanes>(a, row_ptr, scaling, y, at) }
             }
         }
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spmv_backend::arguments::Ipcsr as Arguments;
 use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Memory};
-use spmv_core::tiling::RowBlocks;
+use spmv_core::RowBlocks;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
 
 use crate::carries::{self, Pieces};

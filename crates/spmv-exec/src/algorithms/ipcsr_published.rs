@@ -2,7 +2,7 @@
 
 use spmv_backend::arguments::IpcsrPublished as Arguments;
 use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
-use spmv_core::tiling::RowBlocks;
+use spmv_core::RowBlocks;
 use spmv_core::{CsrView, MatrixStats, Tiling, Value};
 
 use super::ipcsr;

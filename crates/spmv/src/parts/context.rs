@@ -81,6 +81,7 @@ impl Context {
     /// # Errors
     /// As [`prepare_with`](Self::prepare_with), `Unsupported` on a context without peers, and what the transport says.
     pub fn prepare_part<T: Scalar>(&self, part: Part<T>, options: &Options) -> Result<Matrix<T>> {
+        self.check_blocks(options)?;
         let erased = T::device(&*self.origin.device).prepare_part(part, options)?;
         Ok(Matrix::new(self.clone(), erased))
     }

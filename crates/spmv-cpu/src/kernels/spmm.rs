@@ -1,0 +1,52 @@
+// kernel: spmm
+// params: row_base columns x_stride x_at y_stride y_at alpha beta row_ptr block_rows block_entries cols vals x carries y
+// steps:  1 a group takes a block of rows, or a piece of a long one, and a row its share of the lanes; 2 a lane sums the
+//         products of its entries with four columns; 3 add the sums of a row's lanes; 4 store alpha*sums + beta*y, or leave
+//         a piece's sums in carries[block]
+
+use super::prelude::{Rows, for_groups};
+use crate::device_args::view::Spmm;
+use crate::launch::Launch;
+use crate::simd::{PanelRows, SimdValue};
+
+/// A lane has four columns elsewhere.
+const COLUMNS_OF_A_BUNCH: usize = 4;
+
+/// A row has the vector unit to itself, and all columns are summed at once.
+pub(crate) fn run<T: SimdValue>(launch: Launch, args: Spmm<'_, T>) {
+    let Spmm { row_base, columns, x_stride, x_at, y_stride, y_at, alpha, beta, .. } = args;
+    let Spmm { row_ptr, block_rows, block_entries, cols, vals, x, carries, y, .. } = args;
+    let (n_blocks, columns) = (launch.groups as usize, columns as usize);
+    let width = launch.tiling.bunches() as usize * COLUMNS_OF_A_BUNCH;
+    let (y_stride, y_at) = (y_stride as usize, y_at as usize);
+    let (block_rows, block_entries) = (&block_rows[..=n_blocks], &block_entries[..=n_blocks]);
+    let a = PanelRows { cols, vals, x: &x[(x_at as usize).min(x.len())..], x_stride: x_stride as usize, columns };
+    let of_y = Rows { base: 0, rows: &mut y[row_base as usize * y_stride..] };
+    for_groups(
+        0..launch.groups,
+        (of_y, Rows { base: 0, rows: carries }),
+        &|(y, carries): (Rows<'_, T::Accum>, Rows<'_, T::Accum>), group| {
+            let row = block_rows[group as usize] as usize;
+            let (y_left, y_right) = y.split_before(row * y_stride);
+            // Without pieces there are no carries.
+            let carried = (group as usize * width).min(carries.base + carries.rows.len());
+            let (carries_left, carries_right) = carries.split_before(carried);
+            ((y_left, carries_left), (y_right, carries_right))
+        },
+        &|(y, carries), group| {
+            // STEP 1
+            let block = group as usize;
+            let first = block_rows[block] as usize;
+            let entries = [block_entries[block], block_entries[block + 1]];
+            let last = (block_rows[block + 1] as usize).max(first + 1);
+            // STEP 2, STEP 3, STEP 4
+            if entries == [row_ptr[first], row_ptr[last]] {
+                let rows = &row_ptr[first..=last];
+                T::panel(launch.isa, &a, rows, (alpha, beta), y.rows, (y_stride, y_at));
+            } else {
+                let scaling = (num_traits::one(), num_traits::zero());
+                T::panel(launch.isa, &a, &entries, scaling, carries.rows, (width, 0));
+            }
+        },
+    );
+}

@@ -1,0 +1,99 @@
+//! Matrices that are kept for products with several right-hand sides.
+
+use std::sync::Arc;
+
+use spmv_backend::{Backend, HostArray, KernelId};
+use spmv_core::tiling::split_rows;
+use spmv_core::{CsrView, Offset, RowBlocks, Value};
+
+use crate::blocks::{BlockPart, CutRows, most_columns, shares, spec};
+use crate::error::Result;
+use crate::prepared::Prepared;
+
+/// Rows that were cut, and of each its first block and the end.
+fn cut_rows(blocks: &RowBlocks) -> (Vec<u32>, Vec<u32>) {
+    let (mut rows, mut ranges) = (vec![], vec![]);
+    for (block, pair) in (0u32..).zip(blocks.rows.windows(2)) {
+        // A piece that does not end its row begins with the row that the next block begins with.
+        match (pair[0] == pair[1], rows.last() == Some(&pair[0])) {
+            (true, false) => {
+                rows.push(pair[0]);
+                ranges.extend([block, block + 1]);
+            }
+            (_, true) => *ranges.last_mut().expect("two of each row") = block + 1,
+            (false, false) => {}
+        }
+    }
+    (rows, ranges)
+}
+
+impl<B: Backend, T: Value> Prepared<B, T> {
+    /// Lays out what products with several right-hand sides take besides the parts.
+    pub(crate) fn keep_for_blocks<O: Offset>(
+        &mut self,
+        a: CsrView<'_, T, O>,
+        given: &[Arc<dyn HostArray>],
+    ) -> Result<()> {
+        let device = self.device.clone();
+        // What does not compile is found before anything is copied.
+        let width = most_columns(T::DTYPE, device.caps());
+        device.kernel(&spec(KernelId::Spmm, T::DTYPE, width, device.caps())).map(drop)?;
+        let pieces = split_rows(a.row_ptr(), self.plan.max_entries, self.plan.max_rows);
+        let mut blocks = Vec::with_capacity(pieces.len());
+        for (at, piece) in pieces.iter().enumerate() {
+            let has_csr = self.parts[at].csr().is_some();
+            let part = device.with_piece(a, given, piece, &self.plan, |to, a| {
+                let (lanes, steps) = shares(device.caps());
+                let rows = RowBlocks::shared(lanes, steps, a.row_ptr());
+                let (of_rows, of_blocks) = cut_rows(&rows);
+                let cut = rows.cuts_rows.then(|| {
+                    let n = of_rows.len() as u32;
+                    Ok::<_, crate::Error>(CutRows {
+                        rows: to.copy(&of_rows)?,
+                        blocks: to.copy(&of_blocks)?,
+                        n,
+                    })
+                });
+                Ok(BlockPart {
+                    row_base: to.span.row_base,
+                    continues: to.span.continues,
+                    own: (!has_csr).then(|| to.csr(a)).transpose()?,
+                    block_rows: to.copy(&rows.rows)?,
+                    block_entries: to.copy(&rows.entries)?,
+                    n_blocks: rows.n_blocks() as u32,
+                    cut: cut.transpose()?,
+                })
+            })?;
+            blocks.push(part);
+        }
+        self.blocks = Some(blocks);
+        Ok(())
+    }
+
+    /// What [`Options::blocks`](crate::Options::blocks) had the device keep, in words; `None` without it.
+    pub fn explain_blocks(&self) -> Option<String> {
+        let blocks = self.blocks.as_ref()?;
+        let tables: u64 = blocks.iter().map(|part| 8 * (u64::from(part.n_blocks) + 1)).sum();
+        let rows = &self.plan.rows;
+        let csr = 4 * (rows.n_rows as u64 + 1) + rows.nnz as u64 * (4 + T::DTYPE.bytes() as u64);
+        Some(match blocks.iter().any(|part| part.own.is_some()) {
+            true => format!("blocks: a copy in CSR form, {csr} bytes, and {tables} bytes of row blocks"),
+            false => {
+                format!("blocks: the arrays of CSR that the plan runs on, and {tables} bytes of row blocks")
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_cut_are_listed_with_their_blocks() {
+        // Rows of 1, 130, 200 and 1 entries, where 128 are the most of a block.
+        let blocks = RowBlocks::shared(4, 2, &[0, 1, 131, 331, 332]);
+        assert_eq!(blocks.rows, [0, 1, 1, 2, 2, 3, 4]);
+        assert_eq!(cut_rows(&blocks), (vec![1, 2], vec![1, 3, 3, 5]));
+    }
+}
