@@ -1,6 +1,8 @@
 //! `cargo xtask bench`: what to multiply, where and how; the rest is in the modules.
 
 mod args;
+mod block_product;
+pub(crate) mod blocks;
 pub(crate) mod census;
 mod compare;
 pub(crate) mod comparison;

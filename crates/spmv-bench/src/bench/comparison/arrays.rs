@@ -13,7 +13,7 @@ use super::flush::Flushing;
 pub(super) type OnGpu = Flushing<Cuda>;
 
 /// A value type of the comparison.
-pub(super) trait GpuValue: Accum + Scalar {
+pub(crate) trait GpuValue: Accum + Scalar {
     /// Its `cudaDataType`.
     const TYPE: c_int;
 }

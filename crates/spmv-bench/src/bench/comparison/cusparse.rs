@@ -15,7 +15,7 @@ use super::library::{Functions, Object, OpFunctions, Raw, SpMv, check};
 use super::variant::{self, OpAlgorithm, SpMvAlgorithm, Variant};
 
 /// `CUSPARSE_OPERATION_NON_TRANSPOSE` and `CUSPARSE_OPERATION_TRANSPOSE`.
-const NON_TRANSPOSE: c_int = 0;
+pub(super) const NON_TRANSPOSE: c_int = 0;
 const TRANSPOSE: c_int = 1;
 /// `CUSPARSE_POINTER_MODE_HOST`.
 const SCALARS_ON_HOST: c_int = 0;
@@ -72,6 +72,14 @@ impl Cusparse {
 
     pub(super) fn can_preprocess(&self) -> bool {
         self.functions.preprocess.is_some()
+    }
+
+    pub(super) fn handle(&self) -> Raw {
+        self.handle.raw()
+    }
+
+    pub(super) fn device(&self) -> &Device<OnGpu> {
+        &self.device
     }
 
     pub(super) fn stream(&self) -> &Stream {
@@ -382,7 +390,7 @@ impl Cusparse {
         unsafe { function(handle, operation, alpha, a, x, beta, y, T::TYPE, algorithm, last) }
     }
 
-    fn matrix<T: GpuValue>(&self, arrays: &Arrays<'_, T>) -> anyhow::Result<Object> {
+    pub(super) fn matrix<T: GpuValue>(&self, arrays: &Arrays<'_, T>) -> anyhow::Result<Object> {
         let [n_rows, n_cols, nnz] = arrays.counts().map(|n| n as i64);
         let [row_ptr, cols, vals] = arrays.addresses();
         let mut raw: Raw = std::ptr::null_mut();

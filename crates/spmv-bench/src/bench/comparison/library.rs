@@ -159,6 +159,11 @@ pub(in super::super) fn symbol<F: Copy + 'static>(
     Ok(*symbol)
 }
 
+/// A function of `libcusparse`.
+pub(super) fn of_library<F: Copy + 'static>(name: &str) -> anyhow::Result<F> {
+    symbol(library()?, name)
+}
+
 /// `libcusparse`, opened once and never closed: the first that `SPMV_CUSPARSE` names. A process never loads two, which
 /// would share the names of their symbols.
 fn library() -> anyhow::Result<&'static Library> {

@@ -14,6 +14,8 @@ mod arrays;
 mod cublas;
 #[allow(unsafe_code)]
 mod cusparse;
+#[allow(unsafe_code)]
+mod cusparse_blocks;
 mod facade;
 mod flush;
 mod isolated;
@@ -29,6 +31,7 @@ mod solve;
 mod table;
 mod variant;
 
+pub(crate) use arrays::GpuValue;
 pub(crate) use matrix_cache::MatrixCache;
 pub(crate) use nccl::{Nccl, OfEach};
 pub(crate) use solve::CudaSolver;
@@ -41,6 +44,7 @@ use spmv_backend::Backend as _;
 use spmv_cuda::Cuda;
 use spmv_exec::Device;
 
+use super::block_product::{Contestant, Problem};
 use super::devices::Target;
 use super::inputs::{Input, Loaded};
 use super::live::Live;
@@ -206,6 +210,17 @@ impl Gpu {
     pub(crate) fn solver(self, a: &Csr<f64>, b: &[f64]) -> anyhow::Result<CudaSolver> {
         let cusparse = self.cusparse()?;
         CudaSolver::new(self.device, cusparse, a, b)
+    }
+
+    /// Products with several right-hand sides by every algorithm of the library.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn blocks<'a, T: GpuValue>(
+        &self,
+        problem: &Problem<'a, T>,
+    ) -> anyhow::Result<Vec<Contestant<'a, T>>> {
+        cusparse_blocks::blocks(self.cusparse()?, problem)
     }
 
     /// The library, or why it is absent.

@@ -1,11 +1,14 @@
 //! Intel MKL's inspector-executor through `libmkl_rt`, found at run time.
 
 use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::{anyhow, bail, ensure};
 use libloading::{Library, Symbol};
+
+use ::spmv::CsrView;
 
 use super::{Factor, Peer, PeerValue};
 
@@ -15,19 +18,19 @@ const TRANSPOSE: c_int = 11;
 /// Multiplications that MKL is told to expect, so that it optimises for them.
 const EXPECTED_CALLS: c_int = 1000;
 
-/// `struct matrix_descr`: a general matrix.
+/// `struct matrix_descr`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Descr {
+pub(super) struct MatrixKind {
     kind: c_int,
     mode: c_int,
     diag: c_int,
 }
 
 /// SPARSE_MATRIX_TYPE_GENERAL; fill mode and diagonal are ignored for it.
-const GENERAL: Descr = Descr { kind: 20, mode: 40, diag: 50 };
+const GENERAL: MatrixKind = MatrixKind { kind: 20, mode: 40, diag: 50 };
 
-type Handle = *mut c_void;
+pub(super) type Handle = *mut c_void;
 type CreateCsr<T> = unsafe extern "C" fn(
     *mut Handle,
     c_int,
@@ -38,46 +41,63 @@ type CreateCsr<T> = unsafe extern "C" fn(
     *mut c_int,
     *mut T,
 ) -> c_int;
-type SetHint = unsafe extern "C" fn(Handle, c_int, Descr, c_int) -> c_int;
+type SetHint = unsafe extern "C" fn(Handle, c_int, MatrixKind, c_int) -> c_int;
 type Optimize = unsafe extern "C" fn(Handle) -> c_int;
-type Mv<T> = unsafe extern "C" fn(c_int, T, Handle, Descr, *const T, T, *mut T) -> c_int;
+type Mv<T> = unsafe extern "C" fn(c_int, T, Handle, MatrixKind, *const T, T, *mut T) -> c_int;
 
 /// A value type of MKL.
 pub(crate) trait MklValue: Copy + 'static {
     const CREATE: &'static [u8];
     const MV: &'static [u8];
+    const MM: &'static [u8];
 }
 
 impl MklValue for f32 {
     const CREATE: &'static [u8] = b"mkl_sparse_s_create_csr\0";
     const MV: &'static [u8] = b"mkl_sparse_s_mv\0";
+    const MM: &'static [u8] = b"mkl_sparse_s_mm\0";
 }
 
 impl MklValue for f64 {
     const CREATE: &'static [u8] = b"mkl_sparse_d_create_csr\0";
     const MV: &'static [u8] = b"mkl_sparse_d_mv\0";
+    const MM: &'static [u8] = b"mkl_sparse_d_mm\0";
+}
+
+/// What MKL is told of the products to come.
+#[derive(Clone, Copy)]
+pub(super) struct Hint {
+    pub(super) operation: c_int,
+    pub(super) kind: MatrixKind,
+    pub(super) calls: c_int,
+}
+
+impl Hint {
+    pub(super) fn of(transposed: bool) -> Self {
+        let operation = if transposed { TRANSPOSE } else { NO_TRANSPOSE };
+        Self { operation, kind: GENERAL, calls: EXPECTED_CALLS }
+    }
 }
 
 /// A matrix handed to MKL, which keeps pointers to its arrays.
-pub(super) struct InspectorExecutor<'a, T> {
+pub(super) struct Matrix<'a> {
     handle: Handle,
-    mv: Mv<T>,
-    operation: c_int,
     destroy: Optimize,
-    factor: Factor<'a, T>,
+    borrowed: PhantomData<&'a ()>,
 }
 
-impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
-    pub(super) fn new(factor: Factor<'a, T>) -> anyhow::Result<Self> {
-        let a = factor.a;
+impl<'a> Matrix<'a> {
+    /// Optimised for what `hint` says, which returns MKL's status.
+    pub(super) fn new<T: PeerValue>(
+        a: CsrView<'a, T>,
+        hint: &dyn Fn(Handle, Hint) -> c_int,
+        transposed: bool,
+    ) -> anyhow::Result<Self> {
         let library = library()?;
         super::fits_c_int(a)?;
         let create: CreateCsr<T> = symbol(library, T::CREATE)?;
-        let hint: SetHint = symbol(library, b"mkl_sparse_set_mv_hint\0")?;
         let optimize: Optimize = symbol(library, b"mkl_sparse_optimize\0")?;
         let destroy: Optimize = symbol(library, b"mkl_sparse_destroy\0")?;
-        let mv: Mv<T> = symbol(library, T::MV)?;
-
         let starts = a.row_ptr().as_ptr().cast_mut().cast::<c_int>();
         let cols = a.cols().as_ptr().cast_mut().cast::<c_int>();
         let mut handle: Handle = std::ptr::null_mut();
@@ -88,13 +108,43 @@ impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
             create(&mut handle, 0, m, n, starts, starts.add(1), cols, a.vals().as_ptr().cast_mut())
         };
         check("mkl_sparse_create_csr", status)?;
-        let operation = if factor.transposed { TRANSPOSE } else { NO_TRANSPOSE };
-        let this = Self { handle, mv, operation, destroy, factor };
+        let this = Self { handle, destroy, borrowed: PhantomData };
+        check("mkl_sparse_set_hint", hint(handle, Hint::of(transposed)))?;
         // SAFETY: the handle was just made.
-        check("mkl_sparse_set_mv_hint", unsafe { hint(handle, operation, GENERAL, EXPECTED_CALLS) })?;
-        // SAFETY: as above.
         check("mkl_sparse_optimize", unsafe { optimize(handle) })?;
         Ok(this)
+    }
+
+    pub(super) fn handle(&self) -> Handle {
+        self.handle
+    }
+}
+
+impl Drop for Matrix<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the handle was made in `new` and is given back once. A failure leaks memory, no more.
+        let _ = unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+/// Products with one vector.
+pub(super) struct InspectorExecutor<'a, T> {
+    matrix: Matrix<'a>,
+    mv: Mv<T>,
+    factor: Factor<'a, T>,
+}
+
+impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
+    pub(super) fn new(factor: Factor<'a, T>) -> anyhow::Result<Self> {
+        let library = library()?;
+        let set_hint: SetHint = symbol(library, b"mkl_sparse_set_mv_hint\0")?;
+        let mv: Mv<T> = symbol(library, T::MV)?;
+        let hint = |handle, Hint { operation, kind, calls }: Hint| {
+            // SAFETY: the handle was just made; the rest are numbers of mkl_spblas.h.
+            unsafe { set_hint(handle, operation, kind, calls) }
+        };
+        let matrix = Matrix::new(factor.a, &hint, factor.transposed)?;
+        Ok(Self { matrix, mv, factor })
     }
 }
 
@@ -102,9 +152,9 @@ impl<T: PeerValue> Peer<T> for InspectorExecutor<'_, T> {
     fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()> {
         self.factor.check(x, y)?;
         let (zero, one) = (<T as ::spmv::Value>::from_f64(0.0), <T as ::spmv::Value>::from_f64(1.0));
+        let (Hint { operation, kind, .. }, handle) = (Hint::of(self.factor.transposed), self.matrix.handle());
         // SAFETY: the handle is alive; x and y have the lengths of this operation, checked above.
-        let status =
-            unsafe { (self.mv)(self.operation, one, self.handle, GENERAL, x.as_ptr(), zero, y.as_mut_ptr()) };
+        let status = unsafe { (self.mv)(operation, one, handle, kind, x.as_ptr(), zero, y.as_mut_ptr()) };
         check("mkl_sparse_mv", status)
     }
 
@@ -119,14 +169,7 @@ impl<T: PeerValue> Peer<T> for InspectorExecutor<'_, T> {
     }
 }
 
-impl<T> Drop for InspectorExecutor<'_, T> {
-    fn drop(&mut self) {
-        // SAFETY: the handle was made in `new` and is given back once. A failure leaks memory, no more.
-        let _ = unsafe { (self.destroy)(self.handle) };
-    }
-}
-
-fn check(call: &str, status: c_int) -> anyhow::Result<()> {
+pub(super) fn check(call: &str, status: c_int) -> anyhow::Result<()> {
     const MESSAGES: [&str; 7] = [
         "success",
         "not initialized",
@@ -143,7 +186,7 @@ fn check(call: &str, status: c_int) -> anyhow::Result<()> {
 }
 
 /// A function of the library.
-fn symbol<F: Copy + 'static>(library: &'static Library, name: &'static [u8]) -> anyhow::Result<F> {
+pub(super) fn symbol<F: Copy + 'static>(library: &'static Library, name: &'static [u8]) -> anyhow::Result<F> {
     // SAFETY: `F` is the function's type as MKL's header mkl_spblas.h declares it (the aliases above), and the
     // library is never unloaded.
     let symbol: Symbol<'static, F> = unsafe { library.get(name) }?;

@@ -11,6 +11,8 @@ mod factor;
 #[allow(unsafe_code)]
 mod mkl;
 #[allow(unsafe_code)]
+mod mkl_blocks;
+#[allow(unsafe_code)]
 mod petsc;
 mod python;
 #[cfg_attr(not(feature = "peers"), path = "without_rust.rs")]
@@ -22,6 +24,8 @@ use std::time::Instant;
 
 use ::spmv::{CsrView, Scalar};
 use anyhow::ensure;
+
+use super::block_product::{Contestant, Problem};
 
 pub(crate) use arrays::Arrays;
 pub(crate) use factor::Factor;
@@ -58,6 +62,14 @@ pub(crate) trait Peer<T> {
 
     /// What it is, for readers of a report: the library, its version where it says one, the function, the number of threads.
     fn about(&self) -> String;
+}
+
+/// Other libraries' products with several right-hand sides.
+///
+/// # Errors
+/// Why there are none.
+pub(crate) fn blocks<'a, T: PeerValue>(problem: &Problem<'a, T>) -> anyhow::Result<Vec<Contestant<'a, T>>> {
+    Ok(vec![mkl_blocks::contestant(problem)?])
 }
 
 /// Another library's solver: makes a number of iterations from what `x` holds on.

@@ -1,0 +1,384 @@
+//! `cargo xtask blocks`: products with several right-hand sides, next to as many products with one and to other libraries.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use spmv::oracle::{self, Reference};
+use spmv::{BackendKind, BlockShape, Csr, DeviceKind, Dtype, Options, Value};
+
+use super::block_product::{Contestant, ON_GPU, Problem, Result};
+use super::comparison::{Gpu, GpuValue};
+use super::devices::{self, Target};
+use super::inputs::{self, Loaded};
+use super::measure::{Eviction, Run, interleave};
+use super::peers::{self, PeerValue};
+use super::report::{Cache, Spread};
+use super::stop::Stop;
+use super::suites::SuiteArgs;
+use super::text::aligned;
+
+/// `cargo xtask blocks`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Matrix Market files to multiply, or names of matrices of the suites.
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    matrix: Vec<PathBuf>,
+    #[command(flatten)]
+    suites: SuiteArgs,
+    /// Right-hand sides.
+    #[arg(long, value_delimiter = ',', default_value = "4,8,32,64", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    columns: Vec<u16>,
+    /// Columns next to each other, instead of rows.
+    #[arg(long)]
+    column_major: bool,
+    /// Backends, with all their devices; all that open, without it.
+    #[arg(long, value_delimiter = ',')]
+    backend: Vec<BackendKind>,
+    /// Types of values.
+    #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = precision)]
+    precision: Vec<Dtype>,
+    /// Timed runs of each contestant, at least.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+    /// Times `mkl_sparse_mm` of MKL next to the CPU, and every algorithm of `cusparseSpMM` next to CUDA's first device.
+    #[arg(long)]
+    peers: bool,
+}
+
+fn precision(text: &str) -> std::result::Result<Dtype, String> {
+    match text.parse() {
+        Ok(dtype @ (Dtype::F32 | Dtype::F64)) => Ok(dtype),
+        _ => Err(format!("'{text}' is neither f32 nor f64")),
+    }
+}
+
+/// Bytes of X and Y together at most: more would not fit next to copies for other libraries.
+const MOST_BYTES: usize = 16 << 30;
+
+/// What was measured of one block on one device.
+struct Measured {
+    device: String,
+    dtype: Dtype,
+    columns: usize,
+    matrix: String,
+    /// Of ours, of as many products with one right-hand side, and of the fastest of others.
+    ours: Spread,
+    one_by_one: Spread,
+    peer: Option<(String, f64)>,
+}
+
+/// A row of the table for each matrix, precision, number of columns and device, then means.
+///
+/// # Errors
+/// If a device fails, or a result is wrong.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let stop = Stop::at_interrupt()?;
+    let targets = devices::open(&args.backend)?;
+    let (inputs, left_out) = inputs::select(&args.matrix, args.suites, None)?;
+    left_out.iter().for_each(|what| eprintln!("{what}"));
+    let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets));
+    let gpu = gpu.and_then(|gpu| gpu.inspect_err(|e| eprintln!("cusparse is left out: {e:#}")).ok());
+    let bench = Bench { args, targets: &targets, gpu: gpu.as_ref(), stop: &stop };
+    let (mut all, mut rows) = (Vec::new(), Vec::new());
+    for input in &inputs {
+        let loaded = input.load()?;
+        for dtype in &args.precision {
+            let measured = match dtype {
+                Dtype::F32 => bench.matrix::<f32>(&loaded),
+                _ => bench.matrix::<f64>(&loaded),
+            };
+            let measured = measured.with_context(|| loaded.name.clone())?;
+            rows.extend(measured.iter().map(|one| one.row(&loaded.matrix)));
+            all.extend(measured);
+        }
+    }
+    let mut out = std::io::stdout().lock();
+    let order = if args.column_major { "column-major" } else { "row-major" };
+    writeln!(out, "{order} X and Y, warm; medians\n")?;
+    writeln!(out, "{}", aligned(HEADER.map(str::to_owned).to_vec(), rows))?;
+    means(&all).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    writeln!(out, "\nmachine: {}\ncommit: {}", super::machine(), super::commit())?;
+    Ok(())
+}
+
+const HEADER: [&str; 11] =
+    ["matrix", "rows", "nonzeros", "type", "columns", "on", "us", "GFlop/s", "one by one", "peer", "over it"];
+
+struct Bench<'a> {
+    args: &'a Args,
+    targets: &'a [Target],
+    gpu: Option<&'a Gpu>,
+    stop: &'a Stop,
+}
+
+impl Bench<'_> {
+    fn matrix<T: PeerValue + GpuValue>(&self, loaded: &Loaded) -> anyhow::Result<Vec<Measured>> {
+        let dtype = <T as Value>::DTYPE;
+        let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
+        let sums = [pattern, other_pattern].map(|of: fn(usize) -> f64| {
+            let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(of(i))).collect();
+            oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![T::default(); a.n_rows()])
+        });
+        let mut measured = Vec::new();
+        for target in self.targets {
+            if let Some(why) = target.obstacle(dtype, Cache::Warm) {
+                eprintln!("{why}");
+                continue;
+            }
+            for columns in self.args.columns.iter().map(|n| usize::from(*n)) {
+                self.stop.check()?;
+                let of = |n_rows: usize| match self.args.column_major {
+                    false => BlockShape::row_major(n_rows, columns),
+                    true => BlockShape::column_major(n_rows, columns),
+                };
+                let (of_x, of_y) = (of(a.n_cols()), of(a.n_rows()));
+                let values = of_x.len() + of_y.len();
+                if values.saturating_mul(dtype.bytes()) > MOST_BYTES {
+                    eprintln!(
+                        "{}: {columns} columns of {dtype} take more than {MOST_BYTES} bytes",
+                        loaded.name
+                    );
+                    continue;
+                }
+                let mut x = vec![T::default(); of_x.len()];
+                for column in 0..columns {
+                    let [first, second] = weights(column);
+                    for row in 0..a.n_cols() {
+                        let value = first * pattern(row) + second * other_pattern(row);
+                        x[of_x.index(row, column)] = T::from_f64(value);
+                    }
+                }
+                let problem = Problem { a: &a, x: &x, of_x, of_y };
+                let (ours, one_by_one, peer) = self.race(target, &problem, &sums)?;
+                let (device, matrix) = (target.label.clone(), loaded.name.clone());
+                measured.push(Measured { device, dtype, columns, matrix, ours, one_by_one, peer });
+            }
+        }
+        Ok(measured)
+    }
+
+    /// All contestants of one device, in turn; their results are checked.
+    #[allow(clippy::type_complexity)] // Ours, one by one, and the fastest other.
+    fn race<T: PeerValue + GpuValue>(
+        &self,
+        target: &Target,
+        problem: &Problem<'_, T>,
+        sums: &[Reference; 2],
+    ) -> anyhow::Result<(Spread, Spread, Option<(String, f64)>)> {
+        let mut contestants = ours(target, problem)?;
+        let peers = match (target.context.backend(), self.gpu) {
+            (BackendKind::Cpu, _) if self.args.peers => peers::blocks(problem),
+            (BackendKind::Cuda, Some(gpu)) => gpu.blocks(problem),
+            _ => Ok(vec![]),
+        };
+        match peers {
+            Ok(peers) => contestants.extend(peers),
+            Err(e) => eprintln!("no other library next to {}: {e:#}", target.label),
+        }
+        let names: Vec<String> = contestants.iter().map(|one| one.name.clone()).collect();
+        let (mut runs, mut results) = (vec![], vec![]);
+        for Contestant { run, result, .. } in contestants {
+            runs.push(run);
+            results.push(result);
+        }
+        let repeat = Some(usize::from(self.args.repeat));
+        let spreads = interleave(&mut runs, Cache::Warm, repeat, &Eviction::none(), self.stop)?;
+        drop(runs);
+        for (name, result) in names.iter().zip(results) {
+            check(&result()?, problem.of_y, sums).with_context(|| name.clone())?;
+        }
+        let others = names.iter().zip(&spreads).skip(2).map(|(name, spread)| (name.clone(), spread.median));
+        let fastest = others.min_by(|a, b| a.1.total_cmp(&b.1));
+        let mut spreads = spreads.into_iter();
+        let (ours, one_by_one) = (spreads.next(), spreads.next());
+        Ok((ours.context("no run of ours")?, one_by_one.context("no run of single products")?, fastest))
+    }
+}
+
+/// Small integers, so that X holds them exactly.
+fn pattern(i: usize) -> f64 {
+    (i % 7) as f64 - 3.0
+}
+
+fn other_pattern(i: usize) -> f64 {
+    (i / 3 % 5) as f64 - 2.0
+}
+
+/// What a column has of either pattern.
+fn weights(column: usize) -> [f64; 2] {
+    [(column % 3) as f64 + 1.0, (column % 5) as f64]
+}
+
+/// Compares each column with the sums of both patterns.
+fn check<T: spmv::Accum>(y: &[T], shape: BlockShape, sums: &[Reference; 2]) -> anyhow::Result<()> {
+    for column in 0..shape.columns() {
+        let weights = weights(column);
+        let mix = |of: fn(&Reference) -> &Vec<f64>| -> Vec<f64> {
+            let both = of(&sums[0]).iter().zip(of(&sums[1]));
+            both.map(|(first, second)| weights[0] * first + weights[1] * second).collect()
+        };
+        let expected = Reference {
+            y: mix(|r| &r.y),
+            magnitude: mix(|r| &r.magnitude),
+            roundings: sums[0].roundings.clone(),
+        };
+        let found: Vec<T> = (0..shape.n_rows()).map(|row| y[shape.index(row, column)]).collect();
+        let over = expected.error_over_bound(&found);
+        ensure!(over <= 1.0, "column {column}: {over} times the bound of rounding errors");
+    }
+    Ok(())
+}
+
+/// One product with all columns, and one with each.
+fn ours<'a, T: PeerValue + GpuValue>(
+    target: &'a Target,
+    problem: &Problem<'a, T>,
+) -> anyhow::Result<Vec<Contestant<'a, T>>> {
+    let (context, Problem { a, x, of_x, of_y }) = (&target.context, *problem);
+    let (one, zero) = (T::one(), T::zero());
+    let options = Options { blocks: true, ..Options::default() };
+    let matrix = Rc::new(context.prepare_with(a, &options)?);
+    let (on_x, mut queue) = (context.upload_block(x, of_x)?, context.queue()?);
+    let y = Rc::new(RefCell::new(context.upload_block(&vec![T::nan(); of_y.len()], of_y)?));
+    let (of_block, to) = (Rc::clone(&matrix), Rc::clone(&y));
+    let together = if context.caps().kind == DeviceKind::Cpu { 1 } else { ON_GPU };
+    let all: Run<'a> = Box::new(move |batch, _| {
+        let batch = batch * together;
+        let start = Instant::now();
+        let mut y = to.borrow_mut();
+        (0..batch).try_for_each(|_| queue.apply_block(&of_block, one, &on_x, zero, &mut y))?;
+        queue.wait()?;
+        Ok(start.elapsed().as_secs_f64() / batch as f64)
+    });
+    let column = |column: usize| (0..of_x.n_rows()).map(|row| x[of_x.index(row, column)]).collect::<Vec<_>>();
+    let of_columns = |column_of: usize| Ok((context.upload(&column(column_of))?, matrix.zeros_y()?));
+    let columns = (0..of_x.columns()).map(of_columns).collect::<spmv::Result<Vec<_>>>()?;
+    let columns = Rc::new(RefCell::new(columns));
+    let (of_each, mut queue) = (Rc::clone(&columns), context.queue()?);
+    let one_by_one: Run<'a> = Box::new(move |batch, _| {
+        let start = Instant::now();
+        for _ in 0..batch {
+            of_each.borrow_mut().iter_mut().try_for_each(|(x, y)| queue.apply(&matrix, one, x, zero, y))?;
+        }
+        queue.wait()?;
+        Ok(start.elapsed().as_secs_f64() / batch as f64)
+    });
+    let of_block: Result<'a, T> = Box::new(move || Ok(y.borrow().vector().to_vec()?));
+    let of_columns: Result<'a, T> = Box::new(move || {
+        let mut all = vec![T::zero(); of_y.len()];
+        for (column, (_, y)) in columns.borrow().iter().enumerate() {
+            for (row, value) in y.to_vec()?.into_iter().enumerate() {
+                all[of_y.index(row, column)] = value;
+            }
+        }
+        Ok(all)
+    });
+    Ok(vec![
+        Contestant { name: "ours".into(), run: all, result: of_block },
+        Contestant { name: "one by one".into(), run: one_by_one, result: of_columns },
+    ])
+}
+
+impl Measured {
+    fn row(&self, a: &Csr<f64>) -> Vec<String> {
+        let Self { device, dtype, columns, matrix, ours, one_by_one, peer } = self;
+        let flops = 2.0 * a.nnz() as f64 * *columns as f64;
+        let (name, over) = match peer {
+            Some((name, us)) => (name.clone(), format!("{:.2}x", us / ours.median)),
+            None => ("-".to_owned(), "-".to_owned()),
+        };
+        vec![
+            matrix.clone(),
+            a.n_rows().to_string(),
+            a.nnz().to_string(),
+            dtype.to_string(),
+            columns.to_string(),
+            device.clone(),
+            format!("{:.1}", ours.median),
+            format!("{:.1}", flops / ours.median / 1e3),
+            format!("{:.2}x", one_by_one.median / ours.median),
+            name,
+            over,
+        ]
+    }
+}
+
+/// A geometric mean and the least of some ratios, each with its matrix.
+fn mean_and_least<'a>(ratios: impl Iterator<Item = (f64, &'a str)> + Clone) -> Option<(f64, f64, &'a str)> {
+    let least = ratios.clone().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let n = ratios.clone().count() as f64;
+    Some(((ratios.map(|(ratio, _)| ratio.ln()).sum::<f64>() / n).exp(), least.0, least.1))
+}
+
+/// Lines for each device, precision and number of columns.
+fn means(all: &[Measured]) -> Vec<String> {
+    let mut groups: Vec<(&str, Dtype, usize)> = Vec::new();
+    for one in all {
+        let group = (&*one.device, one.dtype, one.columns);
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    let mut lines = Vec::new();
+    for (device, dtype, columns) in groups {
+        let is_it = |one: &&Measured| (&*one.device, one.dtype, one.columns) == (device, dtype, columns);
+        let of_group = all.iter().filter(is_it);
+        let singles = of_group.clone().map(|one| (one.one_by_one.median / one.ours.median, &*one.matrix));
+        let others = of_group
+            .clone()
+            .filter_map(|one| one.peer.as_ref().map(|(_, us)| (us / one.ours.median, &*one.matrix)));
+        let both = [("single products", mean_and_least(singles.clone()), singles.count())];
+        let peer = ("the fastest other", mean_and_least(others.clone()), others.count());
+        for (what, mean, n) in both.into_iter().chain([peer]) {
+            if let Some((mean, least, at)) = mean {
+                lines.push(format!(
+                    "{device} {dtype}, {columns} columns: {mean:.3}x {what} (geometric mean of {n}, least {least:.3}x, {at})"
+                ));
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_timed_and_checked_in_both_orders() {
+        for column_major in [false, true] {
+            run(&Args {
+                matrix: vec![],
+                suites: SuiteArgs { suite: None, max_nnz: None },
+                columns: vec![3],
+                column_major,
+                backend: vec![BackendKind::Cpu],
+                precision: vec![Dtype::F32],
+                repeat: 1,
+                peers: false,
+            })
+            .unwrap();
+        }
+    }
+
+    #[test]
+    fn a_wrong_column_is_found() {
+        let a = Csr::from_coo(1, 1, &[(0, 0, 1.0f32)]).unwrap();
+        let sums = [2.0, 1.0].map(|x| oracle::multiply(a.view(), 1.0, &[x], 0.0, &[0.0f32]));
+        let shape = BlockShape::row_major(1, 2);
+        // 2 + 0 and 4 + 1.
+        assert!(check(&[2.0f32, 5.0], shape, &sums).is_ok());
+        assert!(check(&[2.0f32, 4.0], shape, &sums).unwrap_err().to_string().starts_with("column 1: "));
+    }
+
+    #[test]
+    fn means_are_geometric() {
+        let ratios = [(4.0, "a"), (1.0, "b")];
+        assert_eq!(mean_and_least(ratios.into_iter()), Some((2.0, 1.0, "b")));
+        assert_eq!(mean_and_least(std::iter::empty()), None);
+    }
+}
