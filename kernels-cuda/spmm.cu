@@ -1,14 +1,20 @@
 // kernel: spmm
 // params: row_base columns x_stride x_at y_stride y_at alpha beta row_ptr block_rows block_entries cols vals x carries y
-// built:  T=32
+// built:  T=16,32
 // steps:  1 a group takes a block of rows, or a piece of a long one, and a row its share of the lanes; 2 a lane sums the
 //         products of its entries with four columns; 3 add the sums of a row's lanes; 4 store alpha*sums + beta*y, or leave
 //         a piece's sums in carries[block]
 
 // Entries of a lane whose rows of x are on their way before the first is used.
-#define AHEAD 4
+#define AHEAD 2
+// Groups of a multiprocessor: as many as leave registers for what a lane has on its way.
+#if __CUDA_ARCH__ >= 900
+#define GROUPS (sizeof(accum_t) == 8 ? 4 : 6)
+#else
+#define GROUPS 3
+#endif
 
-KERNEL_OF(256, 3) spmm(uint row_base, uint columns, uint x_stride, uint x_at, uint y_stride, uint y_at, accum_t alpha,
+KERNEL_OF(256, GROUPS) spmm(uint row_base, uint columns, uint x_stride, uint x_at, uint y_stride, uint y_at, accum_t alpha,
                        accum_t beta, const uint *__restrict__ row_ptr, const uint *__restrict__ block_rows,
                        const uint *__restrict__ block_entries, const uint *__restrict__ cols,
                        const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *carries, accum_t *y)

@@ -99,23 +99,19 @@ impl RowBlocks {
         Self { rows, entries, cuts_rows: false }
     }
 
-    /// Most entries of a block of [`shared`](Self::shared) over those that its lanes take in their steps.
-    const MOST_TURNS: u32 = 16;
-
     /// Blocks for groups whose lanes, or teams of lanes, share rows: of each row every lane that it has takes as many entries. A block has a
     /// power of two of rows, up to `lanes`, itself a power of two, such that none has more than `steps` entries for each of its lanes; or
-    /// a single row, or the last rows. A row of more than sixteen times what all lanes take in their steps is cut. O(rows).
+    /// a single row, or the last rows. A row of more than `most` entries is cut into pieces of so many. O(rows).
     ///
     /// ```
     /// use spmv_core::RowBlocks;
-    /// // Four lanes, two entries each: rows of 2, 2, 2, 2, 1, 4, 4 and 130.
-    /// let blocks = RowBlocks::shared(4, 2, &[0, 2, 4, 6, 8, 9, 13, 17, 147]);
+    /// // Four lanes, two entries each, 128 at most: rows of 2, 2, 2, 2, 1, 4, 4 and 130.
+    /// let blocks = RowBlocks::shared(4, 2, 128, &[0, 2, 4, 6, 8, 9, 13, 17, 147]);
     /// assert_eq!(blocks.rows, [0, 4, 6, 7, 7, 8]);
     /// assert_eq!(blocks.entries, [0, 8, 13, 17, 145, 147]);
     /// ```
-    pub fn shared(lanes: u32, steps: u32, row_ptr: &[u32]) -> Self {
+    pub fn shared(lanes: u32, steps: u32, most: u32, row_ptr: &[u32]) -> Self {
         let (n_rows, held) = (row_ptr.len() - 1, u64::from(lanes) * u64::from(steps));
-        let most = held.saturating_mul(Self::MOST_TURNS.into()).min(u32::MAX.into()) as u32;
         let (mut rows, mut entries, mut cuts_rows) = (vec![], vec![], false);
         let mut first = 0;
         while first < n_rows {

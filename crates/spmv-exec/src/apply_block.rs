@@ -9,7 +9,8 @@ use spmv_core::{Accum, Value};
 
 use crate::block_shape::{BlockOrder, BlockShape};
 use crate::blocks::{
-    BlockPart, COLUMNS_OF_A_BUNCH, Panel, PanelScratch, are_iterations, most_columns, panels, spec,
+    BlockPart, COLUMNS_OF_A_BUNCH, Panel, PanelScratch, are_iterations, helper, most_columns, panels,
+    share_of, spec,
 };
 use crate::device::{Device, DeviceVec, bytes_of};
 use crate::error::{Error, Result};
@@ -54,9 +55,9 @@ impl<B: Backend> Queue<B> {
     /// Each column has the sums of a product with one right-hand side, in another order; the same bits in every run. `alpha` and `beta`
     /// mean what they mean in [`apply`](Self::apply).
     ///
-    /// Up to 32 columns are multiplied in one pass over the matrix. The first product of so many columns and rows allocates scratch
-    /// memory, if any is needed: up to 32 columns of X, unless it is in row-major order with a leading dimension and columns in multiples of
-    /// four (cores take any); up to 32 columns of Y in column-major order; and sums of rows too long for one group.
+    /// Up to 64 columns are multiplied in one pass over the matrix, on cores up to 32. The first product of so many columns and rows allocates scratch
+    /// memory, if any is needed: a panel of so many columns of X, unless it is in row-major order with a leading dimension and columns in multiples of
+    /// four (cores take any); one of Y in column-major order; and sums of rows too long for one group.
     ///
     /// ```
     /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
@@ -119,8 +120,8 @@ impl<B: Backend> Queue<B> {
         let of = |is_needed: bool, n: u64, bytes: u64| {
             if is_needed { n.saturating_mul(width).saturating_mul(bytes) } else { 0 }
         };
-        let n_carries =
-            blocks.iter().filter(|part| part.cut.is_some()).map(|part| u64::from(part.n_blocks)).max();
+        let of_rows = blocks.iter().flat_map(|part| &part.blocks);
+        let n_carries = of_rows.filter(|blocks| blocks.cut.is_some()).map(|blocks| u64::from(blocks.n)).max();
         let wanted = [
             of(product.packs, product.x.n_rows() as u64, value),
             of(product.unpacks, product.y.n_rows() as u64, sum),
@@ -177,7 +178,7 @@ fn checked<B: Backend, T: Value>(
     // Loads bring whole fours, but on cores.
     let in_fours = |n: usize| n.is_multiple_of(COLUMNS_OF_A_BUNCH as usize);
     let is_in_place = are_iterations(caps) || in_fours(x.leading()) && in_fours(x.columns());
-    let has_cut_rows = blocks.iter().any(|part| part.cut.is_some());
+    let has_cut_rows = blocks.iter().flat_map(|part| &part.blocks).any(|blocks| blocks.cut.is_some());
     let packs = x.order() == BlockOrder::ColumnMajor || !is_in_place;
     let unpacks = y.order() == BlockOrder::ColumnMajor;
     // Narrower panels where a buffer would not hold what is packed.
@@ -196,11 +197,11 @@ fn kernels_of<B: Backend, T: Value, A>(
     width: u32,
 ) -> Result<Kernels<B>> {
     let caps = device.caps();
-    let of = |id, value| device.compiled(&spec(id, value, width, caps));
-    let if_needed = |is_needed: bool, id, value| is_needed.then(|| of(id, value)).transpose();
+    let if_needed =
+        |is_needed: bool, id, value| is_needed.then(|| device.compiled(&helper(id, value, caps))).transpose();
     let sum = <T::Accum as Value>::DTYPE;
     Ok(Kernels {
-        spmm: of(KernelId::Spmm, T::DTYPE)?,
+        spmm: device.compiled(&spec(T::DTYPE, width, caps))?,
         carries: if_needed(product.has_cut_rows, KernelId::SpmmCarries, sum)?,
         pack: if_needed(product.packs, KernelId::PanelPack, T::DTYPE)?,
         unpack: if_needed(product.unpacks, KernelId::PanelUnpack, sum)?,
@@ -292,6 +293,7 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
     ) -> Result<()> {
         let Self { device, stream, scratch, product } = self;
         let alpha = scalar(product.scaling.alpha);
+        let blocks = &part.blocks[share_of(panel.width, device.caps())];
         let vals = csr.vals.get();
         let carries = Memory::Device(scratch.carries.buffer());
         let args = Spmm {
@@ -304,16 +306,16 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
             alpha,
             beta: scalar(beta),
             row_ptr: Memory::Device(&csr.row_ptr),
-            block_rows: Memory::Device(&part.block_rows),
-            block_entries: Memory::Device(&part.block_entries),
+            block_rows: Memory::Device(&blocks.rows),
+            block_entries: Memory::Device(&blocks.entries),
             cols: Memory::Device(&csr.cols),
             vals: Memory::Device(&*vals),
             x,
             carries,
             y,
         };
-        launch(device, stream, &kernels.spmm, part.n_blocks, args)?;
-        let (Some(cut), Some(kernel)) = (&part.cut, &kernels.carries) else { return Ok(()) };
+        launch(device, stream, &kernels.spmm, blocks.n, args)?;
+        let (Some(cut), Some(kernel)) = (&blocks.cut, &kernels.carries) else { return Ok(()) };
         let args = SpmmCarries {
             row_base: part.row_base,
             n_cut: cut.n,

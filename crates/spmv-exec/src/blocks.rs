@@ -3,22 +3,44 @@
 use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec};
 use spmv_core::{Dtype, Tiling};
 
-use crate::carries::lanes;
 use crate::device::Device;
 use crate::error::Result;
 use crate::part::CsrArrays;
 
-/// Lanes of a bunch: each takes entries of one row, or of several rows together.
-const LANES: u32 = 32;
-/// Entries of a lane at most, in a block of several rows.
-const STEPS: u32 = 8;
-/// The same where lanes are iterations: some 16,384 entries of a task.
-const LANES_OF_A_TASK: u32 = 1024;
-const STEPS_OF_A_TASK: u32 = 16;
+/// How lanes share rows of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) lanes: u32,
+    /// Entries of a lane: the fewest and the most.
+    steps: [u32; 2],
+    /// Blocks for each compute unit, from which lanes get more entries.
+    blocks: u32,
+    /// Entries of a row from which it is cut.
+    pub(crate) most: u32,
+}
+
+impl Share {
+    /// Entries of a lane, for so many in all: more of them take less time each, as long as there are blocks for the whole device.
+    pub(crate) fn steps(&self, nnz: u64, caps: &DeviceCaps) -> u32 {
+        let for_all = u64::from(self.lanes) * u64::from(self.blocks) * u64::from(caps.compute_units.max(1));
+        let [fewest, most] = self.steps;
+        (nnz / for_all).clamp(fewest.into(), most.into()) as u32
+    }
+}
+
+/// For panels of up to [`NARROW`] columns, and for wider ones: there a row has many lanes already, since each has four columns.
+const SHARES: [Share; 2] = [
+    Share { lanes: 32, steps: [8, 32], blocks: 32, most: 1024 },
+    Share { lanes: 16, steps: [8, 128], blocks: 16, most: 1024 },
+];
+const NARROW: u32 = 8;
+/// Where lanes are iterations: some 16,384 entries of a task.
+const OF_A_TASK: [Share; 1] = [Share { lanes: 1024, steps: [16, 16], blocks: 1, most: 1 << 18 }];
 /// Columns of a lane, and so of a bunch: what one load brings.
 pub(crate) const COLUMNS_OF_A_BUNCH: u32 = 4;
-/// Bunches of a group at most: wider panels would leave too few registers to cores, and too few groups to a GPU.
-const MOST_BUNCHES: u32 = 8;
+/// Columns of a panel at most: on cores as many sums as leave registers for what is loaded, elsewhere as many as a group of 256 lanes has.
+const MOST_OF_CORES: u32 = 32;
+const MOST: u32 = 64;
 
 /// Columns that one launch multiplies by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,31 +72,50 @@ pub(crate) fn are_iterations(caps: &DeviceCaps) -> bool {
     caps.tasks && caps.subgroup.is_some()
 }
 
-/// Lanes that share rows of a block, and entries that each takes.
-pub(crate) fn shares(caps: &DeviceCaps) -> (u32, u32) {
-    if are_iterations(caps) { (LANES_OF_A_TASK, STEPS_OF_A_TASK) } else { (LANES, STEPS) }
+/// Kinds of blocks of rows, of which panels of one width take one.
+pub(crate) fn shares(caps: &DeviceCaps) -> &'static [Share] {
+    if are_iterations(caps) { &OF_A_TASK } else { &SHARES }
+}
+
+/// Which of them.
+pub(crate) fn share_of(width: u32, caps: &DeviceCaps) -> usize {
+    usize::from(!are_iterations(caps) && width > NARROW)
 }
 
 /// Columns of the widest panel.
 pub(crate) fn most_columns(value: Dtype, caps: &DeviceCaps) -> u32 {
-    let fits = |bunches: u32| {
-        let width = bunches * COLUMNS_OF_A_BUNCH;
-        let local_bytes = spec(KernelId::Spmm, value, width, caps).local_bytes();
-        are_iterations(caps)
-            || bunches * LANES <= caps.max_group && local_bytes <= u64::from(caps.max_local_bytes)
-    };
-    let mut bunches = MOST_BUNCHES;
-    while bunches > 1 && !fits(bunches) {
-        bunches /= 2;
+    if are_iterations(caps) {
+        return MOST_OF_CORES;
     }
-    bunches * COLUMNS_OF_A_BUNCH
+    let fits = |width: u32| {
+        let spec = spec(value, width, caps);
+        // Drivers add some bytes of their own.
+        spec.tiling.group_lanes() <= caps.max_group
+            && 2 * spec.local_bytes() <= u64::from(caps.max_local_bytes)
+    };
+    let mut width = MOST;
+    while width > COLUMNS_OF_A_BUNCH && !fits(width) {
+        width /= 2;
+    }
+    width
 }
 
-/// A kernel for panels of that width.
-pub(crate) fn spec(id: KernelId, value: Dtype, width: u32, caps: &DeviceCaps) -> KernelSpec {
-    let bunch = if are_iterations(caps) { 1 } else { LANES };
-    let tiling = Tiling::new(bunch, 1, 1, width / COLUMNS_OF_A_BUNCH).expect("at most 256 lanes");
-    KernelSpec::new(id, value, lanes(&tiling, caps), tiling)
+/// The kernel for panels of that width.
+pub(crate) fn spec(value: Dtype, width: u32, caps: &DeviceCaps) -> KernelSpec {
+    let lanes = if are_iterations(caps) { 1 } else { shares(caps)[share_of(width, caps)].lanes };
+    kernel(KernelId::Spmm, value, lanes, width / COLUMNS_OF_A_BUNCH, caps)
+}
+
+/// One of the kernels besides, whose lanes do not talk.
+pub(crate) fn helper(id: KernelId, value: Dtype, caps: &DeviceCaps) -> KernelSpec {
+    const LANES: u32 = 32;
+    const BUNCHES: u32 = 8;
+    kernel(id, value, LANES, BUNCHES.min(caps.max_group / LANES).max(1), caps)
+}
+
+fn kernel(id: KernelId, value: Dtype, lanes: u32, bunches: u32, caps: &DeviceCaps) -> KernelSpec {
+    let tiling = Tiling::new(lanes, 1, 1, bunches).expect("at most 256 lanes");
+    KernelSpec::new(id, value, crate::carries::lanes(&tiling, caps), tiling)
 }
 
 /// A part of a matrix as products with several right-hand sides take it.
@@ -85,10 +126,16 @@ pub(crate) struct BlockPart<B: Backend> {
     pub(crate) continues: bool,
     /// Where the layout has other arrays.
     pub(crate) own: Option<CsrArrays<B>>,
-    /// [`RowBlocks::shared`](spmv_core::RowBlocks::shared).
-    pub(crate) block_rows: B::Buffer,
-    pub(crate) block_entries: B::Buffer,
-    pub(crate) n_blocks: u32,
+    /// Of each [kind](shares).
+    pub(crate) blocks: Vec<BlocksOfRows<B>>,
+}
+
+/// [`RowBlocks::shared`](spmv_core::RowBlocks::shared).
+#[derive(Debug)]
+pub(crate) struct BlocksOfRows<B: Backend> {
+    pub(crate) rows: B::Buffer,
+    pub(crate) entries: B::Buffer,
+    pub(crate) n: u32,
     pub(crate) cut: Option<CutRows<B>>,
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use spmv_backend::{Backend, HostArray, KernelId};
+use spmv_backend::{Backend, HostArray};
 use spmv_core::tiling::split_rows;
 use spmv_core::{CsrView, Offset, RowBlocks, Value};
 
-use crate::blocks::{BlockPart, CutRows, most_columns, shares, spec};
+use crate::blocks::{BlockPart, BlocksOfRows, CutRows, Share, most_columns, shares, spec};
 use crate::error::Result;
+use crate::part::Prepare;
 use crate::prepared::Prepared;
 
 /// Rows that were cut, and of each its first block and the end.
@@ -27,6 +28,22 @@ fn cut_rows(blocks: &RowBlocks) -> (Vec<u32>, Vec<u32>) {
     (rows, ranges)
 }
 
+/// Blocks of rows on the device.
+fn blocks_of_rows<B: Backend>(to: &Prepare<'_, B>, row_ptr: &[u32], share: Share) -> Result<BlocksOfRows<B>> {
+    let steps = share.steps(u64::from(to.span.nnz), to.device.caps());
+    let blocks = RowBlocks::shared(share.lanes, steps, share.most, row_ptr);
+    let cut = match blocks.cuts_rows {
+        true => {
+            let (rows, of_rows) = cut_rows(&blocks);
+            let n = rows.len() as u32;
+            Some(CutRows { rows: to.copy(&rows)?, blocks: to.copy(&of_rows)?, n })
+        }
+        false => None,
+    };
+    let n = blocks.n_blocks() as u32;
+    Ok(BlocksOfRows { rows: to.copy(&blocks.rows)?, entries: to.copy(&blocks.entries)?, n, cut })
+}
+
 impl<B: Backend, T: Value> Prepared<B, T> {
     /// Lays out what products with several right-hand sides take besides the parts.
     pub(crate) fn keep_for_blocks<O: Offset>(
@@ -37,31 +54,20 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let device = self.device.clone();
         // What does not compile is found before anything is copied.
         let width = most_columns(T::DTYPE, device.caps());
-        device.kernel(&spec(KernelId::Spmm, T::DTYPE, width, device.caps())).map(drop)?;
+        device.kernel(&spec(T::DTYPE, width, device.caps())).map(drop)?;
         let pieces = split_rows(a.row_ptr(), self.plan.max_entries, self.plan.max_rows);
         let mut blocks = Vec::with_capacity(pieces.len());
         for (at, piece) in pieces.iter().enumerate() {
             let has_csr = self.parts[at].csr().is_some();
             let part = device.with_piece(a, given, piece, &self.plan, |to, a| {
-                let (lanes, steps) = shares(device.caps());
-                let rows = RowBlocks::shared(lanes, steps, a.row_ptr());
-                let (of_rows, of_blocks) = cut_rows(&rows);
-                let cut = rows.cuts_rows.then(|| {
-                    let n = of_rows.len() as u32;
-                    Ok::<_, crate::Error>(CutRows {
-                        rows: to.copy(&of_rows)?,
-                        blocks: to.copy(&of_blocks)?,
-                        n,
-                    })
-                });
                 Ok(BlockPart {
                     row_base: to.span.row_base,
                     continues: to.span.continues,
                     own: (!has_csr).then(|| to.csr(a)).transpose()?,
-                    block_rows: to.copy(&rows.rows)?,
-                    block_entries: to.copy(&rows.entries)?,
-                    n_blocks: rows.n_blocks() as u32,
-                    cut: cut.transpose()?,
+                    blocks: shares(device.caps())
+                        .iter()
+                        .map(|share| blocks_of_rows(to, a.row_ptr(), *share))
+                        .collect::<Result<_>>()?,
                 })
             })?;
             blocks.push(part);
@@ -73,7 +79,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     /// What [`Options::blocks`](crate::Options::blocks) had the device keep, in words; `None` without it.
     pub fn explain_blocks(&self) -> Option<String> {
         let blocks = self.blocks.as_ref()?;
-        let tables: u64 = blocks.iter().map(|part| 8 * (u64::from(part.n_blocks) + 1)).sum();
+        let of_rows = blocks.iter().flat_map(|part| &part.blocks);
+        let tables: u64 = of_rows.map(|blocks| 8 * (u64::from(blocks.n) + 1)).sum();
         let rows = &self.plan.rows;
         let csr = 4 * (rows.n_rows as u64 + 1) + rows.nnz as u64 * (4 + T::DTYPE.bytes() as u64);
         Some(match blocks.iter().any(|part| part.own.is_some()) {
@@ -92,7 +99,7 @@ mod tests {
     #[test]
     fn rows_that_are_cut_are_listed_with_their_blocks() {
         // Rows of 1, 130, 200 and 1 entries, where 128 are the most of a block.
-        let blocks = RowBlocks::shared(4, 2, &[0, 1, 131, 331, 332]);
+        let blocks = RowBlocks::shared(4, 2, 128, &[0, 1, 131, 331, 332]);
         assert_eq!(blocks.rows, [0, 1, 1, 2, 2, 3, 4]);
         assert_eq!(cut_rows(&blocks), (vec![1, 2], vec![1, 3, 3, 5]));
     }

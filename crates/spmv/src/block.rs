@@ -106,8 +106,8 @@ impl<T: Scalar> Matrix<T> {
     /// `Y <- alpha*A*X + beta*Y` for several right-hand sides, of a matrix that was prepared with [`Options::blocks`]: `X` has `n_cols` rows,
     /// `Y` has `n_rows`, both as many columns. Waits; [`Queue::apply_block`] does not.
     ///
-    /// The matrix is read once for up to 32 columns, so that this is faster than as many products. Row-major order is the fastest, on GPUs
-    /// with columns and a leading dimension in multiples of four: any other is copied, up to 32 columns at a time, to scratch memory that
+    /// The matrix is read once for up to 64 columns, on cores 32, so that this is faster than as many products. Row-major order is the fastest, on GPUs
+    /// with columns and a leading dimension in multiples of four: any other is copied, so many columns at a time, to scratch memory that
     /// the first product allocates. Each column has the same bits in every run. `alpha` and `beta` mean what they mean in
     /// [`apply`](Self::apply).
     ///

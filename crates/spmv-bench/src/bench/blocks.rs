@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     left_out.iter().for_each(|what| eprintln!("{what}"));
     let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets));
     let gpu = gpu.and_then(|gpu| gpu.inspect_err(|e| eprintln!("cusparse is left out: {e:#}")).ok());
-    let bench = Bench { args, targets: &targets, gpu: gpu.as_ref(), stop: &stop };
+    let bench = Bench { args, targets: &targets, gpu: gpu.as_ref(), stop };
     let (mut all, mut rows) = (Vec::new(), Vec::new());
     for input in &inputs {
         let loaded = input.load()?;
