@@ -23,10 +23,6 @@ impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
         unsafe { from.cast::<[A; 8]>().read() }
     }
     #[inline(always)]
-    unsafe fn splat_halves(low: A, high: A) -> [A; 8] {
-        std::array::from_fn(|i| if i < 4 { low } else { high })
-    }
-    #[inline(always)]
     unsafe fn read_halves(low: *const A, high: *const A) -> [A; 8] {
         // SAFETY: by contract.
         let (low, high) = unsafe { (low.cast::<[A; 4]>().read(), high.cast::<[A; 4]>().read()) };

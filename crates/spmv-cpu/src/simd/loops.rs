@@ -34,8 +34,6 @@ pub(super) trait Lanes<A> {
     type Lens: Copy;
 
     unsafe fn splat(a: A) -> Self::V;
-    /// Four lanes of `low`, and four of `high`.
-    unsafe fn splat_halves(low: A, high: A) -> Self::V;
     unsafe fn read(from: *const A) -> Self::V;
     /// Four lanes from `low` and four from `high`.
     unsafe fn read_halves(low: *const A, high: *const A) -> Self::V;

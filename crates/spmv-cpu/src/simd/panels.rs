@@ -8,7 +8,7 @@ use super::operand::{PanelRows, SimdValue};
 /// Entries whose row of x is asked for ahead, where the rows that a call reads span more than `CACHE` bytes: neither L3 nor memory is waited for
 /// then.
 const AHEAD: usize = 16;
-const CACHE: usize = 512 << 10;
+const CACHE: usize = 2 << 20;
 /// Entries whose columns and values are asked for ahead, as in the loops over CSR: 4 KiB of columns.
 const FAR_AHEAD: usize = 1024;
 /// Rows whose entries are asked for together.
@@ -19,33 +19,41 @@ const ROWS_AHEAD: usize = 8;
 struct Shared {
     /// Columns of the last vector.
     n_last: usize,
-    /// The greatest column of the matrix whose row of x is there.
-    most: usize,
+    /// The first entry and the end, between which every column has a row of x.
+    first: usize,
+    end: usize,
     prefetches: bool,
 }
 
 impl Shared {
     /// Of a panel whose last vector has `n_last` columns.
+    #[inline(always)]
     fn of<T>(a: &PanelRows<'_, T>, row_ptr: &[u32], n_last: usize) -> Self {
         // Without a row of x there is no column, and no entry is allowed.
         assert!(a.columns <= a.x.len() || row_ptr.first() == row_ptr.last(), "entries without an x");
         let most = a.x.len().saturating_sub(a.columns) / a.x_stride.max(1);
-        let [first, end] = [row_ptr[0], row_ptr[row_ptr.len() - 1]].map(|e| (e as usize).min(a.cols.len()));
-        // One of each line of columns.
-        let sample = a.cols[first.min(end)..end].iter().step_by(16);
-        let (low, high) = sample.fold((u32::MAX, 0), |(low, high), col| (low.min(*col), high.max(*col)));
+        let [first, end] = [row_ptr[0], row_ptr[row_ptr.len() - 1]].map(|e| e as usize);
+        let n_entries = a.cols.len().min(a.vals.len());
+        assert!(first <= end && end <= n_entries, "entries {first} to {end} of {n_entries}");
+        let (mut low, mut high) = (u32::MAX, 0);
+        for col in &a.cols[first..end] {
+            low = low.min(*col);
+            high = high.max(*col);
+        }
+        if first < end && high as usize > most {
+            beyond(high as usize, most);
+        }
         let spanned = high.saturating_sub(low) as usize;
-        Self { n_last, most, prefetches: spanned.saturating_mul(a.x_stride * size_of::<T>()) > CACHE }
+        Self { n_last, first, end, prefetches: spanned.saturating_mul(a.x_stride * size_of::<T>()) > CACHE }
     }
-}
 
-/// Entries that are there.
-#[inline(always)]
-fn checked<T>(a: &PanelRows<'_, T>, entries: Range<u32>) -> Range<usize> {
-    let (start, end) = (entries.start as usize, entries.end as usize);
-    let n_entries = a.cols.len().min(a.vals.len());
-    assert!(start <= end && end <= n_entries, "entries {start} to {end} of {n_entries}");
-    start..end
+    /// The entries of a row, which are among those that were checked.
+    #[inline(always)]
+    fn row(&self, start: u32, end: u32) -> Range<usize> {
+        let (start, end) = (start as usize, end as usize);
+        assert!(self.first <= start && start <= end && end <= self.end, "entries {start} to {end}");
+        start..end
+    }
 }
 
 #[cold]
@@ -69,11 +77,7 @@ unsafe fn row_of_x<T>(a: &PanelRows<'_, T>, shared: Shared, e: usize, bytes: usi
             let row = (*a.cols.get_unchecked(e + AHEAD) as usize).wrapping_mul(a.x_stride);
             prefetch_lines(x.wrapping_add(row), bytes);
         }
-        let col = *a.cols.get_unchecked(e) as usize;
-        if col > shared.most {
-            beyond(col, shared.most);
-        }
-        x.add(col * a.x_stride)
+        x.add(*a.cols.get_unchecked(e) as usize * a.x_stride)
     }
 }
 
@@ -91,8 +95,7 @@ fn prefetch_entries<T>(a: &PanelRows<'_, T>, row_ptr: &[u32], row: usize) {
 ///
 /// # Safety
 ///
-/// The CPU has the features of `L`, `e` is below the number of entries, `1 <= n_last <= LANES`, of which it is all if `WHOLE`, and x has a row
-/// for each column up to `most`.
+/// The CPU has the features of `L`, `e` is among the entries that `shared` is of, and `1 <= n_last <= LANES`, of which it is all if `WHOLE`.
 #[inline(always)]
 unsafe fn add<T: SimdValue, L: Source<T>, const N: usize, const WHOLE: bool>(
     a: &PanelRows<'_, T>,
@@ -150,52 +153,53 @@ unsafe fn row<T: SimdValue, L: Source<T>, const N: usize, const SETS: usize, con
 /// Columns of half a vector.
 const HALF: usize = LANES / 2;
 
-/// Sums of a row for four columns: those of every other entry in the lower half, and those of the rest in the upper one.
+/// Sums of a row for four columns, of entries that take turns: vectors of half the size, which compilers make of such arrays.
 ///
 /// # Safety
 ///
 /// As for [`add`], of all entries of the row.
 #[inline(always)]
-unsafe fn row_of_halves<T: SimdValue, L: Source<T>>(
+unsafe fn row_of_four<T: SimdValue>(
     a: &PanelRows<'_, T>,
     shared: Shared,
     entries: Range<usize>,
-) -> L::V {
-    let bytes = HALF * size_of::<T>();
-    let zero = T::Accum::default();
-    let mut e = entries.start;
+) -> [T::Accum; HALF] {
+    const TURNS: usize = 4;
+    let mut sums = [[T::Accum::default(); HALF]; TURNS];
+    let whole = entries.start + entries.len() / TURNS * TURNS;
     // SAFETY: by contract.
     unsafe {
-        let value = |e: usize| a.vals.get_unchecked(e).to_accum();
-        let [mut even, mut odd] = [L::splat(zero); 2];
-        while e + 4 <= entries.end {
-            let [x0, x1] = [row_of_x(a, shared, e, bytes), row_of_x(a, shared, e + 1, bytes)];
-            let [x2, x3] = [row_of_x(a, shared, e + 2, bytes), row_of_x(a, shared, e + 3, bytes)];
-            even = L::mul_add(L::splat_halves(value(e), value(e + 1)), L::load_halves(x0, x1), even);
-            odd = L::mul_add(L::splat_halves(value(e + 2), value(e + 3)), L::load_halves(x2, x3), odd);
-            e += 4;
+        let mut e = entries.start;
+        while e < whole {
+            for (i, sums) in sums.iter_mut().enumerate() {
+                let x =
+                    row_of_x(a, shared, e + i, HALF * size_of::<T>()).cast::<[T; HALF]>().read_unaligned();
+                let val = a.vals.get_unchecked(e + i).to_accum();
+                for (sum, x) in sums.iter_mut().zip(x) {
+                    *sum += val * x.to_accum();
+                }
+            }
+            e += TURNS;
         }
-        if e + 2 <= entries.end {
-            let [x0, x1] = [row_of_x(a, shared, e, bytes), row_of_x(a, shared, e + 1, bytes)];
-            even = L::mul_add(L::splat_halves(value(e), value(e + 1)), L::load_halves(x0, x1), even);
-            e += 2;
+        while e < entries.end {
+            let x = row_of_x(a, shared, e, HALF * size_of::<T>()).cast::<[T; HALF]>().read_unaligned();
+            let val = a.vals.get_unchecked(e).to_accum();
+            for (sum, x) in sums[0].iter_mut().zip(x) {
+                *sum += val * x.to_accum();
+            }
+            e += 1;
         }
-        if e < entries.end {
-            // The other half of the vector is zero times zero.
-            let x = L::load_first(row_of_x(a, shared, e, bytes), HALF);
-            odd = L::mul_add(L::splat_halves(value(e), zero), x, odd);
-        }
-        L::add(even, odd)
     }
+    std::array::from_fn(|k| (sums[0][k] + sums[1][k]) + (sums[2][k] + sums[3][k]))
 }
 
-/// All rows, for four columns.
+/// All rows, for four columns of values that are sums too.
 ///
 /// # Safety
 ///
-/// The CPU has the features of `L`.
+/// As for [`rows`].
 #[inline(always)]
-unsafe fn rows_of_halves<T: SimdValue, L: Source<T>>(
+unsafe fn rows_of_four<T: SimdValue>(
     a: &PanelRows<'_, T>,
     row_ptr: &[u32],
     (alpha, beta): (T::Accum, T::Accum),
@@ -203,36 +207,15 @@ unsafe fn rows_of_halves<T: SimdValue, L: Source<T>>(
     (y_stride, y_at): (usize, usize),
 ) {
     let shared = Shared::of(a, row_ptr, HALF);
-    let n_rows = row_ptr.len() - 1;
-    let is_dense = y_stride == HALF && y_at == 0;
-    let mut halves = [T::Accum::default(); 2 * LANES];
-    for i in (0..n_rows).step_by(2) {
+    for (i, ends) in row_ptr.windows(2).enumerate() {
         if i % ROWS_AHEAD == 0 {
             prefetch_entries(a, row_ptr, i);
         }
-        let n = (n_rows - i).min(2);
-        for k in 0..n {
-            let entries = checked(a, row_ptr[i + k]..row_ptr[i + k + 1]);
-            // SAFETY: features by contract; the entries are there, as was just checked; there is room for two vectors.
-            unsafe {
-                L::write(halves.as_mut_ptr().add(k * LANES), row_of_halves::<T, L>(a, shared, entries))
-            };
-        }
-        if n == 2 && is_dense {
-            // SAFETY: as above.
-            unsafe {
-                let from = halves.as_ptr();
-                let low = L::read_halves(from, from.add(LANES));
-                let high = L::read_halves(from.add(HALF), from.add(LANES + HALF));
-                store::<T::Accum, L>(y, i * HALF, L::add(low, high), alpha, beta);
-            }
-            continue;
-        }
-        for k in 0..n {
-            let of_row = &halves[k * LANES..][..LANES];
-            for (c, y) in y[(i + k) * y_stride + y_at..][..HALF].iter_mut().enumerate() {
-                *y = crate::kernels::prelude::store(alpha, of_row[c] + of_row[c + HALF], beta, *y);
-            }
+        // SAFETY: by contract; the entries are there.
+        let sums = unsafe { row_of_four(a, shared, shared.row(ends[0], ends[1])) };
+        let y = &mut y[i * y_stride + y_at..][..HALF];
+        for (y, sum) in y.iter_mut().zip(sums) {
+            *y = crate::kernels::prelude::store(alpha, sum, beta, *y);
         }
     }
 }
@@ -255,7 +238,7 @@ unsafe fn rows<T: SimdValue, L: Source<T>, const N: usize, const SETS: usize, co
         if i % ROWS_AHEAD == 0 {
             prefetch_entries(a, row_ptr, i);
         }
-        let entries = checked(a, ends[0]..ends[1]);
+        let entries = shared.row(ends[0], ends[1]);
         let y = &mut y[i * y_stride + y_at..][..a.columns];
         // SAFETY: features by contract; the entries are there, as was just checked.
         unsafe {
@@ -292,7 +275,9 @@ pub(super) unsafe fn panel<T: SimdValue, L: Source<T>>(
     unsafe {
         match a.columns {
             0 => {}
-            HALF => rows_of_halves::<T, L>(a, row_ptr, scaling, y, at),
+            HALF if T::DTYPE == <T::Accum as spmv_core::Value>::DTYPE => {
+                rows_of_four(a, row_ptr, scaling, y, at)
+            }
             8 => rows::<T, L, 1, 4, true>(a, row_ptr, scaling, y, at),
             16 => rows::<T, L, 2, 2, true>(a, row_ptr, scaling, y, at),
             24 => rows::<T, L, 3, 1, true>(a, row_ptr, scaling, y, at),

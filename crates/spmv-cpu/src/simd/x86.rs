@@ -243,7 +243,6 @@ impl Lanes<f32> for Avx2 {
 
     methods! {
         fn splat(a: f32) -> __m256 { _mm256_set1_ps(a) }
-        fn splat_halves(low: f32, high: f32) -> __m256 { _mm256_set_m128(_mm_set1_ps(high), _mm_set1_ps(low)) }
         fn read(from: *const f32) -> __m256 { _mm256_loadu_ps(from) }
         fn read_halves(low: *const f32, high: *const f32) -> __m256 {
             _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high))
@@ -317,7 +316,6 @@ impl Lanes<f64> for Avx2 {
 
     methods! {
         fn splat(a: f64) -> Self::V { [_mm256_set1_pd(a); 2] }
-        fn splat_halves(low: f64, high: f64) -> Self::V { [_mm256_set1_pd(low), _mm256_set1_pd(high)] }
         fn read(from: *const f64) -> Self::V { [_mm256_loadu_pd(from), _mm256_loadu_pd(from.add(4))] }
         fn read_halves(low: *const f64, high: *const f64) -> Self::V {
             [_mm256_loadu_pd(low), _mm256_loadu_pd(high)]
@@ -424,7 +422,6 @@ impl Lanes<f32> for Avx512 {
 
     as_avx2! {
         fn splat(a: f32) -> __m256;
-        fn splat_halves(low: f32, high: f32) -> __m256;
         fn read(from: *const f32) -> __m256;
         fn read_halves(low: *const f32, high: *const f32) -> __m256;
         fn write(to: *mut f32, v: __m256) -> ();
@@ -465,9 +462,6 @@ impl Lanes<f64> for Avx512 {
 
     methods! {
         fn splat(a: f64) -> __m512d { _mm512_set1_pd(a) }
-        fn splat_halves(low: f64, high: f64) -> __m512d {
-            _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(_mm256_set1_pd(low)), _mm256_set1_pd(high))
-        }
         fn read(from: *const f64) -> __m512d { _mm512_loadu_pd(from) }
         fn read_halves(low: *const f64, high: *const f64) -> __m512d {
             _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(_mm256_loadu_pd(low)), _mm256_loadu_pd(high))
