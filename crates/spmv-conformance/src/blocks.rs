@@ -9,10 +9,10 @@ use crate::by_indices::watched;
 use crate::check::{compare, same_bits};
 use crate::outcome::Check;
 use crate::vectors::{expect, text};
-use crate::{ALGORITHMS, Share, can, trial, trial_where};
+use crate::{ALGORITHMS, Share, can, is_full, trial, trial_where};
 
-/// About each width of a panel, and more than one panel.
-const COLUMNS: [usize; 11] = [1, 2, 4, 5, 8, 13, 16, 31, 32, 40, 69];
+/// About each width of a panel, and more than one panel; by default every other one.
+const COLUMNS: [usize; 12] = [4, 1, 5, 2, 13, 8, 32, 16, 31, 40, 100, 69];
 const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (-2.0, 3.0), (1.0, 1.0), (0.0, 2.0)];
 /// With rows that groups of GPUs cut, and with one that tasks cut.
 const CUT_BY_GROUPS: usize = 9_001;
@@ -48,6 +48,11 @@ fn first(has_own_layout: bool) -> Algorithm {
     let is_it = |a: &&Algorithm| a.facts().is_some_and(|facts| facts.refuses.is_empty());
     let mut all = ALGORITHMS.iter().filter(is_it);
     *all.find(|a| a.has_own_layout() == has_own_layout).expect("one of either kind")
+}
+
+/// Columns of blocks to try.
+fn columns() -> impl Iterator<Item = usize> {
+    COLUMNS.into_iter().step_by(if is_full() { 1 } else { 2 })
 }
 
 /// Small integers.
@@ -161,7 +166,7 @@ fn shapes<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check 
     let mut on_device = device.prepare(a.view(), options).map_err(text)?;
     let mut queue = device.queue().map_err(text)?;
     let mut n_checked = 0;
-    for (turn, columns) in COLUMNS.into_iter().filter(|columns| !is_small || *columns <= 4).enumerate() {
+    for (turn, columns) in columns().filter(|columns| !is_small || *columns <= 4).enumerate() {
         for (at, shapes) in orders(n_cols, lens.len(), columns).into_iter().enumerate() {
             let bytes = [shapes.0.len() * T::DTYPE.bytes(), shapes.1.len() * T::Accum::DTYPE.bytes()];
             if bytes.iter().any(|bytes| *bytes as u64 + 24 > most) {
