@@ -43,6 +43,8 @@ KERNEL_OF(256, GROUPS) spmm(uint row_base, uint columns, uint x_stride, uint x_a
         start = row < n_own ? load_index(row_ptr, first_row + row) : end_entry;
         stop = row < n_own ? load_index(row_ptr, first_row + row + 1) : end_entry;
     }
+    // What is beyond the panel may be beyond the last row of x.
+    if (column >= columns) stop = start;
     // STEP 2
     const value_t *from = x + x_at + column;
     accum_t sum[FOUR] = {};

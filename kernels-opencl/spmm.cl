@@ -33,6 +33,8 @@ KERNEL void spmm(uint row_base, uint columns, uint x_stride, uint x_at, uint y_s
         start = row < n_own ? row_ptr[first_row + row] : end_entry;
         stop = row < n_own ? row_ptr[first_row + row + 1] : end_entry;
     }
+    // What is beyond the panel may be beyond the last row of x.
+    if (column >= columns) stop = start;
     // STEP 2
     accum4_t sum = 0;
     for (uint e = start + own; e < stop; e += share)

@@ -36,6 +36,8 @@ fn spmm()
             stop = row_ptr[first_row + row + 1u];
         }
     }
+    // What is beyond the panel may be beyond the last row of x.
+    if (column >= p.columns) { stop = start; }
     // STEP 2
     var sum = vec4<accum>();
     for (var e = start + own; e < stop; e += share)

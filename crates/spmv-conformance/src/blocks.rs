@@ -12,7 +12,7 @@ use crate::vectors::{expect, text};
 use crate::{ALGORITHMS, Share, can, is_full, trial, trial_where};
 
 /// About each width of a panel, and more than one panel; by default every other one.
-const COLUMNS: [usize; 12] = [4, 1, 5, 2, 13, 8, 32, 16, 31, 40, 100, 69];
+const COLUMNS: [usize; 14] = [4, 1, 5, 2, 13, 8, 32, 16, 28, 31, 60, 40, 100, 69];
 const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (-2.0, 3.0), (1.0, 1.0), (0.0, 2.0)];
 /// With rows that groups of GPUs cut, and with one that tasks cut.
 const CUT_BY_GROUPS: usize = 9_001;
