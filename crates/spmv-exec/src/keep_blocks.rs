@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use spmv_backend::{Backend, HostArray};
+use spmv_core::format::Cost;
 use spmv_core::tiling::split_rows;
 use spmv_core::{CsrView, Offset, RowBlocks, Value};
 
@@ -82,13 +83,18 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let of_rows = blocks.iter().flat_map(|part| &part.blocks);
         let tables: u64 = of_rows.map(|blocks| 8 * (u64::from(blocks.n) + 1)).sum();
         let rows = &self.plan.rows;
-        let csr = 4 * (rows.n_rows as u64 + 1) + rows.nnz as u64 * (4 + T::DTYPE.bytes() as u64);
-        Some(match blocks.iter().any(|part| part.own.is_some()) {
-            true => format!("blocks: a copy in CSR form, {csr} bytes, and {tables} bytes of row blocks"),
-            false => {
-                format!("blocks: the arrays of CSR that the plan runs on, and {tables} bytes of row blocks")
-            }
-        })
+        let csr = Cost::of(rows.n_rows, rows.nnz, T::DTYPE, 0, 0).csr_bytes;
+        let runs_on = match blocks.iter().any(|part| part.own.is_some()) {
+            true => format!("a copy in CSR form, {csr} bytes"),
+            false => "the arrays of CSR that the plan runs on".to_owned(),
+        };
+        // Every kind of blocks cuts the same rows.
+        let cut = blocks.iter().filter_map(|part| part.blocks[0].cut.as_ref()).map(|cut| cut.n).sum();
+        let of_cut = match cut {
+            0u32 => String::new(),
+            n => format!(", in which {n} rows are cut"),
+        };
+        Some(format!("blocks: {runs_on}, and {tables} bytes of row blocks{of_cut}"))
     }
 }
 
