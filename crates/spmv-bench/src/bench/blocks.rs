@@ -16,7 +16,7 @@ use super::devices::{self, Target};
 use super::inputs::{self, Loaded};
 use super::measure::{Eviction, Run, interleave};
 use super::peers::{self, PeerValue};
-use super::report::{Cache, Spread};
+use super::report::{Cache, Spread, geometric_mean};
 use super::stop::Stop;
 use super::suites::SuiteArgs;
 use super::text::aligned;
@@ -308,10 +308,10 @@ impl Measured {
 }
 
 /// A geometric mean and the least of some ratios, each with its matrix.
-fn mean_and_least<'a>(ratios: impl Iterator<Item = (f64, &'a str)> + Clone) -> Option<(f64, f64, &'a str)> {
-    let least = ratios.clone().min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let n = ratios.clone().count() as f64;
-    Some(((ratios.map(|(ratio, _)| ratio.ln()).sum::<f64>() / n).exp(), least.0, least.1))
+fn mean_and_least<'a>(ratios: &[(f64, &'a str)]) -> Option<(f64, f64, &'a str)> {
+    let (least, at) = ratios.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let mean = geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>())?;
+    Some((mean, least, at))
 }
 
 /// Lines for each device, precision and number of columns.
@@ -325,16 +325,15 @@ fn means(all: &[Measured]) -> Vec<String> {
     }
     let mut lines = Vec::new();
     for (device, dtype, columns) in groups {
-        let is_it = |one: &&Measured| (&*one.device, one.dtype, one.columns) == (device, dtype, columns);
-        let of_group = all.iter().filter(is_it);
-        let singles = of_group.clone().map(|one| (one.one_by_one.median / one.ours.median, &*one.matrix));
-        let others = of_group
-            .clone()
-            .filter_map(|one| one.peer.as_ref().map(|(_, us)| (us / one.ours.median, &*one.matrix)));
-        let both = [("single products", mean_and_least(singles.clone()), singles.count())];
-        let peer = ("the fastest other", mean_and_least(others.clone()), others.count());
-        for (what, mean, n) in both.into_iter().chain([peer]) {
-            if let Some((mean, least, at)) = mean {
+        let of_group =
+            || all.iter().filter(|one| (&*one.device, one.dtype, one.columns) == (device, dtype, columns));
+        let over = |us: f64, one: &Measured| us / one.ours.median;
+        let singles: Vec<_> =
+            of_group().map(|one| (over(one.one_by_one.median, one), &*one.matrix)).collect();
+        let others = of_group().filter_map(|one| Some((over(one.peer.as_ref()?.1, one), &*one.matrix)));
+        for (what, ratios) in [("single products", singles), ("the fastest other", others.collect())] {
+            if let Some((mean, least, at)) = mean_and_least(&ratios) {
+                let n = ratios.len();
                 lines.push(format!(
                     "{device} {dtype}, {columns} columns: {mean:.3}x {what} (geometric mean of {n}, least {least:.3}x, {at})"
                 ));
@@ -378,7 +377,7 @@ mod tests {
     #[test]
     fn means_are_geometric() {
         let ratios = [(4.0, "a"), (1.0, "b")];
-        assert_eq!(mean_and_least(ratios.into_iter()), Some((2.0, 1.0, "b")));
-        assert_eq!(mean_and_least(std::iter::empty()), None);
+        assert_eq!(mean_and_least(&ratios), Some((2.0, 1.0, "b")));
+        assert_eq!(mean_and_least(&[]), None);
     }
 }

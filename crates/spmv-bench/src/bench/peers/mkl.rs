@@ -64,7 +64,7 @@ impl MklValue for f64 {
     const MM: &'static [u8] = b"mkl_sparse_d_mm\0";
 }
 
-/// What MKL is told of the products to come.
+/// The hint that MKL gets about the products that follow.
 #[derive(Clone, Copy)]
 pub(super) struct Hint {
     pub(super) operation: c_int,
