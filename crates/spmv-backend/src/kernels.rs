@@ -266,8 +266,8 @@ macro_rules! for_each_kernel {
             /// Rows times a panel: up to four columns for each bunch of a group, of a matrix X whose rows are `x_stride` values apart.
             ///
             /// `block_rows` and `block_entries`: the blocks of `spmv_core::RowBlocks::shared`, one more than groups. The panel begins
-            /// with column `x_at` of X and `y_at` of Y, and has `columns`. Where X is not read in whole fours (`x_at`, `x_stride` and `columns`
-            /// are multiples of four unless tasks are threads), it has been packed. A piece of a row leaves its sums in `carries`, four for each bunch.
+            /// with column `x_at` of X and `y_at` of Y, and has `columns`. X is packed unless `x_at`, `x_stride` and `columns` are multiples of
+            /// four; the CPU's version reads any. A piece of a row leaves its sums in `carries`, four for each bunch.
             // Four sums a lane.
             Spmm spmm(
                 row_base: u32, columns: u32, x_stride: u32, x_at: u32, y_stride: u32, y_at: u32, alpha: accum, beta: accum,

@@ -1,7 +1,5 @@
 //! Products with several right-hand sides, in a queue.
 
-use std::sync::PoisonError;
-
 use num_traits::Zero;
 use spmv_backend::arguments::{PanelPack, PanelUnpack, Spmm, SpmmCarries};
 use spmv_backend::{Backend, Error as DeviceError, KernelId, Memory};
@@ -20,10 +18,11 @@ use crate::part::CsrArrays;
 use crate::prepared::Prepared;
 use crate::queue::Queue;
 
-/// Kernels for panels of one width.
+/// Kernels of a product.
 #[derive(Debug)]
 struct Kernels<B: Backend> {
-    spmm: Compiled<B>,
+    /// For each panel.
+    spmm: Vec<Compiled<B>>,
     carries: Option<Compiled<B>>,
     pack: Option<Compiled<B>>,
     unpack: Option<Compiled<B>>,
@@ -86,22 +85,18 @@ impl<B: Backend> Queue<B> {
         }
         let blocks = a.blocks.as_deref().ok_or_else(|| not_kept(&self.device))?;
         let product = checked(a, blocks, Scaling { alpha, beta }, (x.len(), of_x), (y.len(), of_y))?;
-        let mut kernels = Vec::with_capacity(4);
-        for panel in product.panels() {
-            kernels.push(kernels_of::<B, T, _>(&self.device, &product, panel.width)?);
-        }
+        let kernels = Kernels::of::<T>(&self.device, &product)?;
         if of_y.is_empty() {
             return Ok(());
         }
         self.grow(&product, blocks, bytes_of::<T>(1))?;
         self.reads("x", x)?;
         self.writes("y", y, !beta.is_zero())?;
-        let mut readers = a.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        self.device.note(&mut readers, self.use_now());
-        drop(readers);
-        let on = On { device: &self.device, stream: &self.stream, scratch: &self.panels, product: &product };
-        let ran = product.panels().zip(&kernels).try_for_each(|(panel, kernels)| {
-            on.panel(a, blocks, kernels, panel, Memory::Device(&x.buffer), Memory::Device(&y.buffer))
+        a.read_by(self.use_now());
+        let (device, stream, scratch) = (&self.device, &self.stream, &self.panels);
+        let on = On { device, stream, scratch, product: &product, kernels: &kernels };
+        let ran = product.panels().zip(&kernels.spmm).try_for_each(|(panel, spmm)| {
+            on.panel(a, blocks, spmm, panel, Memory::Device(&x.buffer), Memory::Device(&y.buffer))
         });
         if ran.is_err() {
             y.unrepaired = true;
@@ -128,20 +123,13 @@ impl<B: Backend> Queue<B> {
             // Kernels take some memory even where they carry nothing.
             of(true, n_carries.unwrap_or(1), sum),
         ];
-        let of_each = |scratch: &mut PanelScratch<B>| {
-            let PanelScratch { x, y, carries } = scratch;
-            [x, y, carries].map(std::mem::take)
-        };
-        let mut scratch = of_each(&mut self.panels);
-        let grows = scratch.iter().zip(wanted).any(|(one, bytes)| !one.holds(bytes));
-        // What is held back may use the memory that is to be freed.
-        let mut grown = if grows { self.release() } else { Ok(()) };
-        for (one, bytes) in scratch.iter_mut().zip(wanted) {
-            grown = grown.and_then(|()| one.grow(&self.device, bytes));
+        let PanelScratch { x, y, carries } = &self.panels;
+        if [x, y, carries].iter().zip(wanted).any(|(one, bytes)| !one.holds(bytes)) {
+            // What is held back may use the memory that is to be freed.
+            self.release()?;
         }
-        let [x, y, carries] = scratch;
-        self.panels = PanelScratch { x, y, carries };
-        grown
+        let PanelScratch { x, y, carries } = &mut self.panels;
+        [x, y, carries].into_iter().zip(wanted).try_for_each(|(one, bytes)| one.grow(&self.device, bytes))
     }
 }
 
@@ -191,21 +179,21 @@ fn checked<B: Backend, T: Value>(
     Ok(Product { x, y, packs, unpacks, has_cut_rows, most, scaling })
 }
 
-fn kernels_of<B: Backend, T: Value, A>(
-    device: &Device<B>,
-    product: &Product<A>,
-    width: u32,
-) -> Result<Kernels<B>> {
-    let caps = device.caps();
-    let if_needed =
-        |is_needed: bool, id, value| is_needed.then(|| device.compiled(&helper(id, value, caps))).transpose();
-    let sum = <T::Accum as Value>::DTYPE;
-    Ok(Kernels {
-        spmm: device.compiled(&spec(T::DTYPE, width, caps))?,
-        carries: if_needed(product.has_cut_rows, KernelId::SpmmCarries, sum)?,
-        pack: if_needed(product.packs, KernelId::PanelPack, T::DTYPE)?,
-        unpack: if_needed(product.unpacks, KernelId::PanelUnpack, sum)?,
-    })
+impl<B: Backend> Kernels<B> {
+    fn of<T: Value>(device: &Device<B>, product: &Product<T::Accum>) -> Result<Self> {
+        let caps = device.caps();
+        let if_needed = |is_needed: bool, id, value| {
+            is_needed.then(|| device.compiled(&helper(id, value, caps))).transpose()
+        };
+        let sum = <T::Accum as Value>::DTYPE;
+        let spmm = product.panels().map(|panel| device.compiled(&spec(T::DTYPE, panel.width, caps)));
+        Ok(Self {
+            spmm: spmm.collect::<Result<_>>()?,
+            carries: if_needed(product.has_cut_rows, KernelId::SpmmCarries, sum)?,
+            pack: if_needed(product.packs, KernelId::PanelPack, T::DTYPE)?,
+            unpack: if_needed(product.unpacks, KernelId::PanelUnpack, sum)?,
+        })
+    }
 }
 
 /// Where a product runs.
@@ -214,6 +202,7 @@ struct On<'a, B: Backend, A> {
     stream: &'a B::Stream,
     scratch: &'a PanelScratch<B>,
     product: &'a Product<A>,
+    kernels: &'a Kernels<B>,
 }
 
 /// Where a panel stands: how far its rows are apart, and its first column.
@@ -229,19 +218,18 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
         &self,
         a: &Prepared<B, T>,
         blocks: &[BlockPart<B>],
-        kernels: &Kernels<B>,
+        spmm: &Compiled<B>,
         panel: Panel,
         x: Memory<'_, B>,
         y: Memory<'_, B>,
     ) -> Result<()> {
-        let Self { device, stream, scratch, product } = self;
+        let Self { device, stream, scratch, product, kernels } = self;
         let packed = At { stride: panel.width, first: 0 };
         let in_place = |shape: &BlockShape| At { stride: shape.leading() as u32, first: panel.first };
         let (mut of_x, mut x_at) = (x, in_place(&product.x));
         if let Some(pack) = &kernels.pack {
             let [row_stride, column_stride] = product.x.strides().map(|stride| stride as u32);
             let n_rows = counted(device, product.x.n_rows())?;
-            let lanes = u64::from(n_rows) * u64::from(panel.width / COLUMNS_OF_A_BUNCH);
             let args = PanelPack {
                 n_rows,
                 columns: panel.columns,
@@ -252,7 +240,7 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
                 x,
                 slots: Memory::Device(scratch.x.buffer()),
             };
-            launch(device, stream, pack, groups_of(pack, lanes), args)?;
+            launch(device, stream, pack, groups_of(pack, n_rows, panel.width / COLUMNS_OF_A_BUNCH), args)?;
             (of_x, x_at) = (Memory::Device(scratch.x.buffer()), packed);
         }
         let (mut of_y, mut y_at, mut beta) = (y, in_place(&product.y), product.scaling.beta);
@@ -262,11 +250,10 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
         for (part, layout) in blocks.iter().zip(&a.parts) {
             let csr = part.own.as_ref().or_else(|| layout.csr()).expect("one of both has them");
             let beta = if part.continues { A::one() } else { beta };
-            self.part(part, csr, kernels, panel, (of_x, x_at), beta, (of_y, y_at))?;
+            self.part(part, csr, spmm, panel, (of_x, x_at), beta, (of_y, y_at))?;
         }
         let Some(unpack) = &kernels.unpack else { return Ok(()) };
         let n_rows = counted(device, product.y.n_rows())?;
-        let lanes = u64::from(n_rows) * u64::from(panel.width / COLUMNS_OF_A_BUNCH);
         let args = PanelUnpack {
             n_rows,
             columns: panel.columns,
@@ -277,7 +264,7 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
             packed: Memory::Device(scratch.y.buffer()),
             y,
         };
-        launch(device, stream, unpack, groups_of(unpack, lanes), args)
+        launch(device, stream, unpack, groups_of(unpack, n_rows, panel.width / COLUMNS_OF_A_BUNCH), args)
     }
 
     #[allow(clippy::too_many_arguments)] // What a product has, and where each of its arrays stands.
@@ -285,13 +272,13 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
         &self,
         part: &BlockPart<B>,
         csr: &CsrArrays<B>,
-        kernels: &Kernels<B>,
+        spmm: &Compiled<B>,
         panel: Panel,
         (x, x_at): (Memory<'_, B>, At),
         beta: A,
         (y, y_at): (Memory<'_, B>, At),
     ) -> Result<()> {
-        let Self { device, stream, scratch, product } = self;
+        let Self { device, stream, scratch, product, kernels } = self;
         let alpha = scalar(product.scaling.alpha);
         let blocks = &part.blocks[share_of(panel.width, device.caps())];
         let vals = csr.vals.get();
@@ -314,7 +301,7 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
             carries,
             y,
         };
-        launch(device, stream, &kernels.spmm, blocks.n, args)?;
+        launch(device, stream, spmm, blocks.n, args)?;
         let (Some(cut), Some(kernel)) = (&blocks.cut, &kernels.carries) else { return Ok(()) };
         let args = SpmmCarries {
             row_base: part.row_base,
@@ -330,11 +317,12 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
             carries,
             y,
         };
-        launch(device, stream, kernel, groups_of(kernel, u64::from(cut.n) * u64::from(panel.width)), args)
+        launch(device, stream, kernel, groups_of(kernel, cut.n, panel.width), args)
     }
 }
 
-/// Groups for so many lanes.
-fn groups_of<B: Backend>(kernel: &Compiled<B>, lanes: u64) -> u32 {
+/// Workgroups whose lanes cover that many rows, with several lanes for each row.
+fn groups_of<B: Backend>(kernel: &Compiled<B>, n_rows: u32, lanes_of_a_row: u32) -> u32 {
+    let lanes = u64::from(n_rows) * u64::from(lanes_of_a_row);
     lanes.div_ceil(u64::from(kernel.spec.tiling.group_lanes())) as u32
 }

@@ -258,6 +258,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         self.prepare_s
     }
 
+    /// New values wait for that use.
+    pub(crate) fn read_by(&self, new: Use) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.device.note(&mut readers, new);
+    }
+
     pub(crate) fn check_lengths(&self, x: usize, y: usize) -> Result<()> {
         for (what, found, expected) in [("x", x, self.plan.rows.n_cols), ("y", y, self.plan.rows.n_rows)] {
             if found != expected {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use num_traits::Zero;
 use spmv_backend::arguments::{VecAxpyAypx, VecDot, VecUpdate};
@@ -145,9 +145,7 @@ impl<B: Backend> Queue<B> {
         }
         self.reads("x", x)?;
         self.writes("y", y, !beta.is_zero())?;
-        let mut readers = a.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        self.device.note(&mut readers, self.use_now());
-        drop(readers);
+        a.read_by(self.use_now());
         let (alive, own) = self.workspaces.remove(&a.id).expect("inserted above");
         let mut own = own.downcast::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
         // Runs of this workspace are on the queue's stream alone.

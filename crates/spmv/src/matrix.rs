@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use spmv_core::format::Cost;
 use spmv_core::{Csr, CsrView, Offset, RowStats, Value};
 use spmv_exec::{Options, Plan, RunStats};
 use spmv_hetero::Partition;
@@ -68,7 +69,7 @@ impl<T: Scalar> Transpose<T> {
                 "transpose: the matrix itself, which is symmetric; on the host {on_host} bytes for new values"
             ),
             Some(stored) => {
-                let csr = 4 * (stored.n_rows() + 1) + stored.nnz() * (4 + T::DTYPE.bytes());
+                let csr = Cost::of(stored.n_rows(), stored.nnz(), T::DTYPE, 0, 0).csr_bytes;
                 format!(
                     "transpose: a copy with a plan of its own, {csr} bytes as CSR; on the host {on_host} bytes for new values\n{}",
                     stored.explain()
