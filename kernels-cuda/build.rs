@@ -40,7 +40,9 @@ fn written() -> Result<(), String> {
 
     let prelude = format!("{PRELUDE}{SOURCE}");
     let text = read(&prelude)?;
-    write("values.rs", header::values(&prelude, &text)?.iter().map(|value| format!("{value:?}")))?;
+    for (list, key) in [("values.rs", "values:"), ("mixed.rs", "mixed:")] {
+        write(list, header::values(&prelude, &text, key)?.iter().map(|value| format!("{value:?}")))?;
+    }
     let kernels = stems.iter().filter(|stem| *stem != PRELUDE);
     let variants: Vec<String> = kernels.map(|stem| variants(stem)).collect::<Result<_, _>>()?;
     write("variants.rs", variants.into_iter())
@@ -49,9 +51,13 @@ fn written() -> Result<(), String> {
 /// The row of a kernel.
 fn variants(stem: &str) -> Result<String, String> {
     let file = format!("{stem}{SOURCE}");
-    let header::Built { lanes, widths } = header::built(&file, &read(&file)?)?;
+    let text = read(&file)?;
+    let (header::Built { lanes, widths }, multiplies) =
+        (header::built(&file, &text)?, header::multiplies(&text));
     let widths = if widths.is_empty() { "ANY".to_owned() } else { format!("&{widths:?}") };
-    Ok(format!("Variants {{ stem: {stem:?}, lanes: &{lanes:?}, widths: {widths} }}"))
+    Ok(format!(
+        "Variants {{ stem: {stem:?}, lanes: &{lanes:?}, widths: {widths}, multiplies: {multiplies} }}"
+    ))
 }
 
 /// Names of the folder's files that end so, without the end. A folder that is not there has none.

@@ -11,7 +11,7 @@
 // Without a number of groups, ptxas spills for 16-bit values where it need not.
 KERNEL_OF(512, (sizeof(value_t) == 2)) coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles,
                   accum_t alpha, accum_t beta, const uint *__restrict__ rows, const uint *__restrict__ cols,
-                  const value_t *__restrict__ vals, const value_t *__restrict__ x,
+                  const value_t *__restrict__ vals, const vector_t *__restrict__ x,
                   accum_t *__restrict__ carries, accum_t *__restrict__ y)
 {
     accum_t *products = (accum_t *)local_memory + bunch_id<LANES>() * TILE;

@@ -5,7 +5,7 @@
 
 KERNEL csr_scalar(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
                   const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
-                  const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *__restrict__ y)
+                  const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *__restrict__ y)
 {
     // STEP 1
     uint row = blockIdx.x * blockDim.x * tiles + threadIdx.x;

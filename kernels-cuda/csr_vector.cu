@@ -12,7 +12,7 @@
 // Without a number of groups, the assembler saves registers and lets loads wait for each other.
 KERNEL_OF(512, 2) csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
                              const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
-                             const value_t *__restrict__ vals, const value_t *__restrict__ x,
+                             const value_t *__restrict__ vals, const vector_t *__restrict__ x,
                              accum_t *y)
 {
     const uint lane = lane_id<LANES>();
@@ -44,7 +44,7 @@ KERNEL_OF(512, 2) csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alp
                         if (e + i * NEXT == whole) chunk[i] = load_last_chunk(cols, vals, whole, stop);
                 }
                 after_others();
-                value_t of_x[AHEAD][CHUNK] = {};
+                vector_t of_x[AHEAD][CHUNK] = {};
 #pragma unroll
                 for (uint i = 0; i < AHEAD; i++)
 #pragma unroll

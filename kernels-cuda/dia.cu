@@ -5,7 +5,7 @@
 //         3 store alpha*sum + beta*y
 
 KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
-           const uint *__restrict__ diags, const value_t *__restrict__ vals, const value_t *__restrict__ x,
+           const uint *__restrict__ diags, const value_t *__restrict__ vals, const vector_t *__restrict__ x,
            accum_t *y)
 {
     after_others();

@@ -11,7 +11,7 @@
 KERNEL dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
                const uint *__restrict__ offsets, const value_t *__restrict__ slot_vals,
                const uint *__restrict__ row_ptr, const uint *__restrict__ cols, const value_t *__restrict__ vals,
-               const value_t *__restrict__ x, accum_t *__restrict__ y)
+               const vector_t *__restrict__ x, accum_t *__restrict__ y)
 {
     const uint lane = lane_id<LANES>();
     // STEP 1

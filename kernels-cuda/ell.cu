@@ -10,7 +10,7 @@
 #define PADDING 0xffffffffu
 
 KERNEL ell(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha, accum_t beta,
-           const uint *__restrict__ cols, const value_t *__restrict__ vals, const value_t *__restrict__ x,
+           const uint *__restrict__ cols, const value_t *__restrict__ vals, const vector_t *__restrict__ x,
            accum_t *__restrict__ y)
 {
     // STEP 1

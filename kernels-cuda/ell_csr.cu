@@ -15,7 +15,7 @@
 KERNEL ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha, accum_t beta,
                const uint *__restrict__ slot_cols, const value_t *__restrict__ slot_vals,
                const uint *__restrict__ row_ptr, const uint *__restrict__ cols, const value_t *__restrict__ vals,
-               const value_t *__restrict__ x, accum_t *__restrict__ y)
+               const vector_t *__restrict__ x, accum_t *__restrict__ y)
 {
     const uint lane = lane_id<LANES>();
     // STEP 1

@@ -29,7 +29,7 @@ template <uint LANES> DEVICE accum_t group_sum(accum_t *sums, accum_t v)
 KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta,
              const uint *__restrict__ row_ptr, const uint *__restrict__ block_rows,
              const uint *__restrict__ block_entries, const uint *__restrict__ cols,
-             const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *carries, uint *arrivals,
+             const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *carries, uint *arrivals,
              accum_t *y)
 {
     accum_t *products = (accum_t *)local_memory;

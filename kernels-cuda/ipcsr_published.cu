@@ -21,7 +21,7 @@ template <uint LANES> DEVICE uint lanes_of_a_row(uint n_rows)
 
 KERNEL_UP_TO(LANES) ipcsr_published(uint n_rows, uint row_base, accum_t alpha, accum_t beta,
              const uint *__restrict__ row_ptr, const uint *__restrict__ block_rows, const uint *__restrict__ cols,
-             const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *__restrict__ y)
+             const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *__restrict__ y)
 {
     // SHARED_SIZE products, and a partial sum for each lane.
     accum_t *products = (accum_t *)local_memory;

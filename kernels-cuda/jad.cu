@@ -9,7 +9,7 @@
 
 KERNEL jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, accum_t beta,
            const uint *__restrict__ perm, const uint *__restrict__ jag_ptr, const uint *__restrict__ cols,
-           const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *__restrict__ y)
+           const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *__restrict__ y)
 {
     // STEP 1
     uint position = blockIdx.x * blockDim.x * tiles + threadIdx.x;

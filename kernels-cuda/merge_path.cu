@@ -19,11 +19,11 @@ DEVICE uint merge(const uint *row_ptr, uint low, uint high, uint step)
     return low;
 }
 
-// Without a number of groups, ptxas spills for 16-bit values where it need not.
-KERNEL_OF(512, (sizeof(value_t) == 2)) merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t alpha, accum_t beta,
+// Without a number of groups, ptxas spills for narrow values where it need not.
+KERNEL_OF(512, (sizeof(value_t) < sizeof(accum_t))) merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t alpha, accum_t beta,
                   const uint *__restrict__ row_ptr, const uint *__restrict__ bunch_rows,
                   const uint *__restrict__ cols, const value_t *__restrict__ vals,
-                  const value_t *__restrict__ x, accum_t *__restrict__ carries, accum_t *__restrict__ y)
+                  const vector_t *__restrict__ x, accum_t *__restrict__ carries, accum_t *__restrict__ y)
 {
     accum_t *products = (accum_t *)local_memory + bunch_id<LANES>() * TILE;
     uint *ends = (uint *)((accum_t *)local_memory + bunches<LANES>() * TILE) + bunch_id<LANES>() * TILE;
@@ -49,20 +49,21 @@ KERNEL_OF(512, (sizeof(value_t) == 2)) merge_path(uint n_rows, uint row_base, ui
         const uint n_ends = stop_row - row;
         const uint n_entries = stop_entry - entry;
         uint col[WIDTH];
-        accum_t val[WIDTH];
+        value_t val[WIDTH];
 #pragma unroll
         for (uint i = 0; i < WIDTH; i++)
         {
             const bool has = i * LANES + lane < n_entries;
             col[i] = has ? load_index(cols + entry + lane, i * LANES) : 0;
-            val[i] = has ? load_value(vals + entry + lane, i * LANES) : 0;
+            // Widened where it is used: it may take half of a sum's registers.
+            val[i] = has ? __ldg(vals + entry + lane + i * LANES) : value_t(0);
         }
         for (uint i = lane; i < n_ends; i += LANES) ends[i] = __ldg(row_ptr + row + 1 + i) - entry;
 #pragma unroll
         for (uint i = 0; i < WIDTH; i++)
         {
             const uint e = i * LANES + lane;
-            if (e < n_entries) products[e] = val[i] * load_value(x, col[i]);
+            if (e < n_entries) products[e] = widen(val[i]) * load_value(x, col[i]);
         }
         bunch_barrier();
         // Where the lane's WIDTH steps begin.

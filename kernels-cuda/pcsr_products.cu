@@ -4,7 +4,7 @@
 // steps:  1 a group takes S*W*T entries; 2 gather their products; 3 store them in order
 
 KERNEL pcsr_products(uint nnz, uint tiles, const uint *__restrict__ cols, const value_t *__restrict__ vals,
-                     const value_t *__restrict__ x, accum_t *__restrict__ products)
+                     const vector_t *__restrict__ x, accum_t *__restrict__ products)
 {
     // STEP 1
     uint first = blockIdx.x * blockDim.x * WIDTH * tiles + threadIdx.x;

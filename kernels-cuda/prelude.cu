@@ -1,8 +1,10 @@
 // What the kernels of this folder share, and the only file that names a vendor's intrinsics. It goes before each
-// kernel; the compiler is given VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64. T and W of the tiling are the template
-// parameters LANES and WIDTH; B is what the group's size makes it. The line `built:` of a kernel names each T, and each W
-// where the code depends on it; all are built for each type of values:
+// kernel; the compiler is given VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64 for the matrix, and VECTOR_F16 and so on for x. T
+// and W of the tiling are the template parameters LANES and WIDTH; B is what the group's size makes it. The line `built:` of a
+// kernel names each T, and each W where the code depends on it; all are built for each type of values, and those that multiply values
+// by x for each pair with a wider x:
 // values: f16 bf16 f32 f64
+// mixed:  f16_f32 bf16_f32 f16_f64 bf16_f64 f32_f64
 
 typedef unsigned int uint;
 typedef unsigned short ushort;
@@ -17,19 +19,35 @@ typedef unsigned long long ulong;
     template <uint LANES, uint WIDTH> __global__ void __launch_bounds__(lanes, groups)
 #define DEVICE static __device__ __forceinline__
 
-// Values are what matrix and x hold, sums what y holds: at least 32 bits. 16-bit values are storage only, as on
-// devices without arithmetic in them.
+// Values are what the matrix holds, vectors what x holds, sums what y holds: at least 32 bits. 16-bit numbers are storage only,
+// as on devices without arithmetic in them.
+#if defined(VECTOR_F64)
+typedef double accum_t;
+#else
+typedef float accum_t;
+#endif
+
+#if defined(VECTOR_F64)
+typedef double vector_t;
+#elif defined(VECTOR_F32)
+typedef float vector_t;
+#else
+typedef ushort vector_t;
+#endif
+
 #if defined(VALUE_F64)
 typedef double value_t;
-typedef double accum_t;
-DEVICE accum_t widen(double v) { return v; }
 #elif defined(VALUE_F32)
 typedef float value_t;
-typedef float accum_t;
-DEVICE accum_t widen(float v) { return v; }
-#elif defined(VALUE_F16)
+#else
 typedef ushort value_t;
-typedef float accum_t;
+#endif
+
+#if defined(VECTOR_F64)
+DEVICE accum_t widen(double v) { return v; }
+#endif
+DEVICE accum_t widen(float v) { return v; }
+#if defined(VALUE_F16)
 DEVICE accum_t widen(ushort v)
 {
     float r;
@@ -37,8 +55,6 @@ DEVICE accum_t widen(ushort v)
     return r;
 }
 #elif defined(VALUE_BF16)
-typedef ushort value_t;
-typedef float accum_t;
 DEVICE accum_t widen(ushort v) { return __uint_as_float((uint)v << 16); }
 #endif
 
@@ -103,7 +119,7 @@ LOAD_VECTOR(double, "=d", "f64")
 DEVICE void after_others() {}
 template <class V> DEVICE V load_written(const V *p) { return __ldg(p); }
 #endif
-DEVICE accum_t load_vector(const value_t *p, uint i) { return widen(load_written(p + i)); }
+DEVICE accum_t load_vector(const vector_t *p, uint i) { return widen(load_written(p + i)); }
 
 // Elements of the matrix, and of x.
 DEVICE uint stream_index(const uint *p, uint i) { return stream(p + i); }
@@ -111,7 +127,7 @@ DEVICE accum_t stream_value(const value_t *p, uint i) { return widen(stream(p + 
 DEVICE uint stream_index(const uint *p, uint i, policy_t policy) { return stream(p + i, policy); }
 DEVICE accum_t stream_value(const value_t *p, uint i, policy_t policy) { return widen(stream(p + i, policy)); }
 DEVICE uint load_index(const uint *p, uint i) { return __ldg(p + i); }
-DEVICE accum_t load_value(const value_t *p, uint i) { return widen(__ldg(p + i)); }
+template <class V> DEVICE accum_t load_value(const V *p, uint i) { return widen(__ldg(p + i)); }
 
 // Entries that follow each other, as one lane loads them: columns in 16 bytes, values in 8 to 32. Values are widened when
 // they are used, so that no load waits for another's value.

@@ -25,7 +25,7 @@
 // The sum of the runs of lane `at` of a slice.
 template <uint LANES, uint WIDTH, bool IS_NARROW>
 DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ words,
-                           const value_t *__restrict__ vals, const value_t *__restrict__ x, policy_t policy)
+                           const value_t *__restrict__ vals, const vector_t *__restrict__ x, policy_t policy)
 {
     const uint n_steps = N_STEPS(slice.w);
     const bool ragged = slice.w & RAGGED;
@@ -76,7 +76,7 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
 KERNEL_OF(512, 2)
 sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps,
      accum_t alpha, accum_t beta, const uint *__restrict__ perm, const uint *__restrict__ slices, const uint *__restrict__ words,
-     const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *carries, uint *arrivals,
+     const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *carries, uint *arrivals,
      accum_t *y)
 {
     // STEP 1

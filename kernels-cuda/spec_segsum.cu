@@ -14,7 +14,7 @@
 // The products of lane `lane`'s column of the tile: entries `lane`, `lane + LANES`, ... from `start` on.
 template <uint LANES, uint WIDTH>
 DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, const uint *cols,
-                   const value_t *vals, const value_t *x)
+                   const value_t *vals, const vector_t *x)
 {
     const uint first = start + lane;
     const uint n_left = first < stop ? stop - first : 0;
@@ -47,7 +47,7 @@ DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, const ui
 KERNEL_UP_TO((WIDTH * sizeof(accum_t) >= 128 ? 11 * WARP_LANES : 512)) spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn,
                    const uint *__restrict__ row_ptr, const uint *__restrict__ tile_rows,
                    const uint *__restrict__ cols, const value_t *__restrict__ vals,
-                   const value_t *__restrict__ x, accum_t *y, uint *sync_rows, accum_t *sync_sums,
+                   const vector_t *__restrict__ x, accum_t *y, uint *sync_rows, accum_t *sync_sums,
                    uint *dirty_count, uint *speculator)
 {
     accum_t *group_sums = (accum_t *)local_memory;

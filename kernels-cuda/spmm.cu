@@ -17,7 +17,7 @@
 KERNEL_OF(256, GROUPS) spmm(uint row_base, uint columns, uint x_stride, uint x_at, uint y_stride, uint y_at, accum_t alpha,
                        accum_t beta, const uint *__restrict__ row_ptr, const uint *__restrict__ block_rows,
                        const uint *__restrict__ block_entries, const uint *__restrict__ cols,
-                       const value_t *__restrict__ vals, const value_t *__restrict__ x, accum_t *carries, accum_t *y)
+                       const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *carries, accum_t *y)
 {
     accum_t *sums = (accum_t *)local_memory;
     // STEP 1
@@ -46,13 +46,13 @@ KERNEL_OF(256, GROUPS) spmm(uint row_base, uint columns, uint x_stride, uint x_a
     // What is beyond the panel may be beyond the last row of x.
     if (column >= columns) stop = start;
     // STEP 2
-    const value_t *from = x + x_at + column;
+    const vector_t *from = x + x_at + column;
     accum_t sum[FOUR] = {};
     for (uint e = start + own; e < stop; e += AHEAD * share)
     {
         uint col[AHEAD];
         accum_t val[AHEAD];
-        value_t of_x[AHEAD][FOUR];
+        vector_t of_x[AHEAD][FOUR];
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
         {

@@ -9,7 +9,7 @@
 
 KERNEL void coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles, accum_t alpha, accum_t beta,
                 GLOBAL const uint *rows, GLOBAL const uint *cols, GLOBAL const value_t *vals,
-                GLOBAL const value_t *x, GLOBAL accum_t *carries, GLOBAL accum_t *y)
+                GLOBAL const vector_t *x, GLOBAL accum_t *carries, GLOBAL accum_t *y)
 {
     LANE_TALK
     LOCAL accum_t group_products[BUNCHES * TILE];
@@ -39,7 +39,7 @@ KERNEL void coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles, 
                 const uint row = rows[at];
                 ends[e] = row != rows[min(at + 1, n_slots - 1)] || at + 1 == n_slots ? row : GOES_ON;
                 products[e] =
-                    at < nnz ? (accum_t)load_value(vals, at) * (accum_t)load_value(x, cols[at]) : 0;
+                    at < nnz ? (accum_t)load_value(vals, at) * (accum_t)load_vector(x, cols[at]) : 0;
             }
         }
         bunch_barrier();

@@ -4,7 +4,7 @@
 
 KERNEL void csr_scalar(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
                        GLOBAL const uint *row_ptr, GLOBAL const uint *cols, GLOBAL const value_t *vals,
-                       GLOBAL const value_t *x, GLOBAL accum_t *y)
+                       GLOBAL const vector_t *x, GLOBAL accum_t *y)
 {
     // STEP 1
     const uint group_lanes = LANES * BUNCHES;
@@ -15,7 +15,7 @@ KERNEL void csr_scalar(uint n_rows, uint row_base, uint tiles, accum_t alpha, ac
         accum_t sum = 0;
         const uint stop = row_ptr[row + 1];
         for (uint e = row_ptr[row]; e < stop; e++)
-            sum += (accum_t)load_value(vals, e) * (accum_t)load_value(x, cols[e]);
+            sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]);
         // STEP 3
         store(y + row_base + row, alpha, sum, beta);
     }

@@ -5,7 +5,7 @@
 
 KERNEL void csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
                        GLOBAL const uint *row_ptr, GLOBAL const uint *cols, GLOBAL const value_t *vals,
-                       GLOBAL const value_t *x, GLOBAL accum_t *y)
+                       GLOBAL const vector_t *x, GLOBAL accum_t *y)
 {
     LANE_TALK
     const talk_t talk = lane_talk();
@@ -21,7 +21,7 @@ KERNEL void csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alpha, ac
         {
             const uint stop = row_ptr[row + 1];
             for (uint e = row_ptr[row] + lane; e < stop; e += LANES)
-                sum += (accum_t)load_value(vals, e) * (accum_t)load_value(x, cols[e]);
+                sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]);
         }
         // STEP 3
         sum = lane_sum(talk, sum);

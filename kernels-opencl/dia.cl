@@ -4,7 +4,7 @@
 //         3 store alpha*sum + beta*y
 
 KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
-                GLOBAL const uint *diags, GLOBAL const value_t *vals, GLOBAL const value_t *x,
+                GLOBAL const uint *diags, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
                 GLOBAL accum_t *y)
 {
     const uint lanes = (uint)get_local_size(0);
@@ -20,7 +20,7 @@ KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tile
             const uint col = row + diags[2 * d];
             const uint slot = row + diags[2 * d + 1];
             const accum_t val = col < n_cols ? (accum_t)load_value(vals, slot) : 0;
-            const accum_t other = col < n_cols ? (accum_t)load_value(x, col) : 0;
+            const accum_t other = col < n_cols ? (accum_t)load_vector(x, col) : 0;
             if (val != 0) sum += val * other;
         }
         // STEP 3

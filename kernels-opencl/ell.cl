@@ -7,7 +7,7 @@
 #define PADDING 0xffffffffu
 
 KERNEL void ell(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha, accum_t beta,
-                GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *y)
+                GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL accum_t *y)
 {
     const uint lanes = (uint)get_local_size(0);
     // STEP 1
@@ -22,7 +22,7 @@ KERNEL void ell(uint n_rows, uint row_base, uint width, uint tiles, accum_t alph
             const uint col = cols[at];
             // A row's padding comes last.
             if (col == PADDING) break;
-            sum += (accum_t)load_value(vals, at) * (accum_t)load_value(x, col);
+            sum += (accum_t)load_value(vals, at) * (accum_t)load_vector(x, col);
         }
         // STEP 3
         store(y + row_base + row, alpha, sum, beta);

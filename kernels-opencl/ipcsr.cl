@@ -12,7 +12,7 @@
 
 KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBAL const uint *row_ptr,
                   GLOBAL const uint *block_rows, GLOBAL const uint *block_entries, GLOBAL const uint *cols,
-                  GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *carries,
+                  GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL accum_t *carries,
                   GLOBAL uint *arrivals, GLOBAL accum_t *y)
 {
     LOCAL accum_t products[HELD + HELD / 32];
@@ -35,7 +35,7 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
         const uint e = i * GROUP + lane;
         if (e < n_entries)
             products[HELD_AT(e)] =
-                (accum_t)load_value(vals, start + e) * (accum_t)load_value(x, cols[start + e]);
+                (accum_t)load_value(vals, start + e) * (accum_t)load_vector(x, cols[start + e]);
     }
     ends[lane] = lane < n_own ? row_ptr[first_row + lane + 1] - start : n_entries;
     if (lane == 0) n_long = 0;

@@ -5,7 +5,7 @@
 
 KERNEL void jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, accum_t beta,
                 GLOBAL const uint *perm, GLOBAL const uint *jag_ptr, GLOBAL const uint *cols,
-                GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *y)
+                GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL accum_t *y)
 {
     const uint lanes = (uint)get_local_size(0);
     // STEP 1
@@ -19,7 +19,7 @@ KERNEL void jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alp
             const uint start = jag_ptr[k];
             if (position >= jag_ptr[k + 1] - start) break;
             const uint at = start + position;
-            sum += (accum_t)load_value(vals, at) * (accum_t)load_value(x, cols[at]);
+            sum += (accum_t)load_value(vals, at) * (accum_t)load_vector(x, cols[at]);
         }
         // STEP 3
         store(y + row_base + perm[position], alpha, sum, beta);

@@ -20,7 +20,7 @@ static uint merge(GLOBAL const uint *row_ptr, uint low, uint high, uint step)
 
 KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t alpha, accum_t beta,
                        GLOBAL const uint *row_ptr, GLOBAL const uint *bunch_rows, GLOBAL const uint *cols,
-                       GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *carries,
+                       GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL accum_t *carries,
                        GLOBAL accum_t *y)
 {
     LANE_TALK
@@ -57,7 +57,7 @@ KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t
             const uint e = i * LANES + lane;
             if (e < n_entries)
                 products[e] =
-                    (accum_t)load_value(vals, entry + e) * (accum_t)load_value(x, cols[entry + e]);
+                    (accum_t)load_value(vals, entry + e) * (accum_t)load_vector(x, cols[entry + e]);
         }
         bunch_barrier();
         // Where the lane's WIDTH steps begin.

@@ -5,7 +5,7 @@
 #define GROUP (LANES * BUNCHES)
 
 KERNEL void pcsr_products(uint nnz, uint tiles, GLOBAL const uint *cols, GLOBAL const value_t *vals,
-                          GLOBAL const value_t *x, GLOBAL accum_t *products)
+                          GLOBAL const vector_t *x, GLOBAL accum_t *products)
 {
     // STEP 1
     uint first = (uint)get_group_id(0) * GROUP * WIDTH * tiles + (uint)get_local_id(0);
@@ -18,7 +18,7 @@ KERNEL void pcsr_products(uint nnz, uint tiles, GLOBAL const uint *cols, GLOBAL 
             // STEP 2
             if (at < nnz)
             {
-                const accum_t product = (accum_t)load_value(vals, at) * (accum_t)load_value(x, cols[at]);
+                const accum_t product = (accum_t)load_value(vals, at) * (accum_t)load_vector(x, cols[at]);
                 // STEP 3
                 products[at] = product;
             }

@@ -1,6 +1,6 @@
 // What the kernels of this folder share, and the only file that names a vendor. The host puts it before each
 // kernel and sets with -D:
-//   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64
+//   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64 for the matrix, and VECTOR_F16 and so on for x
 //   LANES_SUBGROUP (and SUBGROUP_NV, SUBGROUP_INTEL or SUBGROUP_KHR) or LANES_WORKGROUP
 //   LANES, WIDTH, BUNCHES: T, W and B of the tiling
 //   JOINS_NV where groups can join (NVIDIA)
@@ -10,44 +10,52 @@
 #define GLOBAL __global
 #define LOCAL __local
 
-// Values are what matrix and x hold, sums what y holds: at least 32 bits. 16-bit values are storage only, so
-// that no device needs arithmetic in them. Values that are copied are `raw_t`, because few devices assign a half.
-#if defined(VALUE_F64)
+// Values are what the matrix holds, vectors what x holds, sums what y holds: at least 32 bits. 16-bit numbers are storage
+// only, so that no device needs arithmetic in them.
+#if defined(VECTOR_F64)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
-typedef double value_t;
 typedef double accum_t;
-typedef double raw_t;
+typedef double4 accum4_t;
+#else
+typedef float accum_t;
+typedef float4 accum4_t;
+#endif
+
+#if defined(VALUE_F64)
+typedef double value_t;
 #define load_value(p, i) ((p)[i])
 #elif defined(VALUE_F32)
 typedef float value_t;
-typedef float accum_t;
-typedef float raw_t;
 #define load_value(p, i) ((p)[i])
 #elif defined(VALUE_F16)
 typedef half value_t;
-typedef float accum_t;
-typedef ushort raw_t;
 #define load_value(p, i) vload_half((i), (p))
 #elif defined(VALUE_BF16)
 typedef ushort value_t;
-typedef float accum_t;
-typedef ushort raw_t;
 #define load_value(p, i) as_float((uint)(p)[i] << 16)
 #endif
 
-// Four numbers in the order of memory, and four sums.
+// Numbers that are copied are `raw_t`, because few devices assign a half. Four of a vector stand in the order of memory.
 #define FOUR 4
-#if defined(VALUE_F64)
-typedef double4 accum4_t;
+#if defined(VECTOR_F64)
+typedef double vector_t;
+typedef double raw_t;
+#define load_vector(p, i) ((p)[i])
 #define load_four(p, i) vload4(0, (p) + (i))
-#elif defined(VALUE_F32)
-typedef float4 accum4_t;
+#elif defined(VECTOR_F32)
+typedef float vector_t;
+typedef float raw_t;
+#define load_vector(p, i) ((p)[i])
 #define load_four(p, i) vload4(0, (p) + (i))
-#elif defined(VALUE_F16)
-typedef float4 accum4_t;
+#elif defined(VECTOR_F16)
+typedef half vector_t;
+typedef ushort raw_t;
+#define load_vector(p, i) vload_half((i), (p))
 #define load_four(p, i) vload_half4(0, (p) + (i))
-#elif defined(VALUE_BF16)
-typedef float4 accum4_t;
+#elif defined(VECTOR_BF16)
+typedef ushort vector_t;
+typedef ushort raw_t;
+#define load_vector(p, i) as_float((uint)(p)[i] << 16)
 #define load_four(p, i) as_float4(convert_uint4(vload4(0, (p) + (i))) << 16)
 #endif
 
@@ -103,7 +111,7 @@ static uint lane_read_word(uint v, uint from)
 #endif
 
 // What another lane has, by a function that reads a word of it.
-#if defined(VALUE_F64)
+#if defined(VECTOR_F64)
 #define READ_BY(read_word, v, from)                                                                           \
     as_double((uint2)(read_word(as_uint2(v).x, (from)), read_word(as_uint2(v).y, (from))))
 #else

@@ -25,7 +25,7 @@
 // The sum of the runs of lane `at` of a slice.
 #if GROUP == 1
 static accum_t sum_of_runs(const uint4 slice, uint at, GLOBAL const uint *words, GLOBAL const value_t *vals,
-                           GLOBAL const value_t *x)
+                           GLOBAL const vector_t *x)
 {
     const uint n_steps = N_STEPS(slice.w);
     const uint lengths = slice.y + at;
@@ -41,7 +41,7 @@ static accum_t sum_of_runs(const uint4 slice, uint at, GLOBAL const uint *words,
             slice.w & RAGGED ? words[lengths + step / 16 * SLICE_LANES] >> step % 16 * 2 & 3 : WIDTH - 1;
         const uint val = slice.x + step * WIDTH * SLICE_LANES + at;
         for (uint j = 0; j <= last; j++)
-            sum += (accum_t)load_value(vals, val + j * SLICE_LANES) * (accum_t)load_value(x, col + j);
+            sum += (accum_t)load_value(vals, val + j * SLICE_LANES) * (accum_t)load_vector(x, col + j);
     }
     return sum;
 }
@@ -49,7 +49,7 @@ static accum_t sum_of_runs(const uint4 slice, uint at, GLOBAL const uint *words,
 // Inlined where `is_narrow` is a constant, so that the loop does not test it.
 static __attribute__((always_inline)) accum_t
 sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint *restrict words,
-            GLOBAL const value_t *restrict vals, GLOBAL const value_t *restrict x)
+            GLOBAL const value_t *restrict vals, GLOBAL const vector_t *restrict x)
 {
     const uint n_steps = N_STEPS(slice.w);
     const bool ragged = slice.w & RAGGED;
@@ -85,7 +85,7 @@ sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint 
             const bool is_there = col[i] != (is_narrow ? NARROW_NONE : NONE);
 #pragma unroll
             for (uint j = 0; j < WIDTH; j++)
-                of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_value(x, slice.z + col[i] + j) : 0;
+                of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_vector(x, slice.z + col[i] + j) : 0;
         }
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
@@ -99,7 +99,7 @@ sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint 
 KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps,
                  accum_t alpha, accum_t beta, GLOBAL const uint *restrict perm, GLOBAL const uint *restrict slices,
                  GLOBAL const uint *restrict words, GLOBAL const value_t *restrict vals,
-                 GLOBAL const value_t *restrict x, GLOBAL accum_t *carries, GLOBAL uint *arrivals,
+                 GLOBAL const vector_t *restrict x, GLOBAL accum_t *carries, GLOBAL uint *arrivals,
                  GLOBAL accum_t *restrict y)
 {
 #if GROUP == 1

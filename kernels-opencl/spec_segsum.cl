@@ -12,7 +12,7 @@
 
 // The products of lane `lane`'s column of the tile: entries `lane`, `lane + LANES`, ... from `start` on.
 static void gather(accum_t *products, uint lane, uint start, uint stop, GLOBAL const uint *cols,
-                   GLOBAL const value_t *vals, GLOBAL const value_t *x)
+                   GLOBAL const value_t *vals, GLOBAL const vector_t *x)
 {
     uint col[WIDTH];
     accum_t val[WIDTH];
@@ -25,19 +25,19 @@ static void gather(accum_t *products, uint lane, uint start, uint stop, GLOBAL c
             val[i] = load_value(vals, start + i * LANES + lane);
         }
 #pragma unroll
-        for (uint i = 0; i < WIDTH; i++) products[i] = val[i] * (accum_t)load_value(x, col[i]);
+        for (uint i = 0; i < WIDTH; i++) products[i] = val[i] * (accum_t)load_vector(x, col[i]);
         return;
     }
     for (uint i = 0; i < WIDTH; i++)
     {
         const uint e = start + i * LANES + lane;
-        products[i] = e < stop ? (accum_t)load_value(vals, e) * (accum_t)load_value(x, cols[e]) : 0;
+        products[i] = e < stop ? (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]) : 0;
     }
 }
 
 KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn,
                         GLOBAL const uint *row_ptr, GLOBAL const uint *tile_rows, GLOBAL const uint *cols,
-                        GLOBAL const value_t *vals, GLOBAL const value_t *x, GLOBAL accum_t *y,
+                        GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL accum_t *y,
                         GLOBAL uint *sync_rows, GLOBAL accum_t *sync_sums, GLOBAL uint *dirty_count,
                         GLOBAL uint *speculator)
 {

@@ -7,7 +7,7 @@
 KERNEL void spmm(uint row_base, uint columns, uint x_stride, uint x_at, uint y_stride, uint y_at, accum_t alpha,
                  accum_t beta, GLOBAL const uint *row_ptr, GLOBAL const uint *block_rows,
                  GLOBAL const uint *block_entries, GLOBAL const uint *cols, GLOBAL const value_t *vals,
-                 GLOBAL const value_t *x, GLOBAL accum_t *carries, GLOBAL accum_t *y)
+                 GLOBAL const vector_t *x, GLOBAL accum_t *carries, GLOBAL accum_t *y)
 {
     LOCAL accum4_t sums[LANES * BUNCHES];
     // STEP 1

@@ -4,7 +4,7 @@
 
 KERNEL void vbl(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta, GLOBAL const uint *row_ptr,
                 GLOBAL const uint *run_ptr, GLOBAL const uint *runs, GLOBAL const value_t *vals,
-                GLOBAL const value_t *x, GLOBAL accum_t *y)
+                GLOBAL const vector_t *x, GLOBAL accum_t *y)
 {
     // STEP 1
     const uint group_lanes = LANES * BUNCHES;
@@ -20,7 +20,7 @@ KERNEL void vbl(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t b
             const uint code = runs[run];
             const uint end = e + 8 - code % 8;
             for (uint col = code / 8; e < end; e++, col++)
-                sum += (accum_t)load_value(vals, e) * (accum_t)load_value(x, col);
+                sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, col);
         }
         // STEP 3
         store(y + row_base + row, alpha, sum, beta);

@@ -2,7 +2,7 @@
 // between the scalars `p` and the buffers that the parameter table gives it. `#if` keeps lines for a define of the spec
 // or a parameter of the kernel, `#each i N` repeats lines for i = 0 .. N-1 with `$i` replaced (N may be a quotient, A/B, of
 // which at least one is taken), and `$STEM` is the kernel's name. Defines:
-//   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64
+//   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64 for the matrix, and VECTOR_F16 and so on for x
 //   LANES_SUBGROUP or LANES_WORKGROUP
 //   LANES, WIDTH, BUNCHES: T, W and B of the tiling
 
@@ -12,31 +12,33 @@ const BUNCHES = $BUNCHESu;
 const TILE = LANES * WIDTH;
 const GROUP = LANES * BUNCHES;
 
-// Values are what matrix and x hold, sums what y holds: at least 32 bits. 16-bit values are storage only, two to a
-// word, so that no device needs arithmetic in them.
-#if VALUE_F64
+// Values are what the matrix holds, vectors what x holds, sums what y holds: at least 32 bits. 16-bit numbers are storage
+// only, two to a word, so that no device needs arithmetic in them.
+#if VECTOR_F64
 alias accum = f64;
+#else
+alias accum = f32;
+#end
+
+#if VALUE_F64
 alias value_word = f64;
 const PACKED = 1u;
 fn widen(word: value_word, i: u32) -> accum { return word; }
 #end
 #if VALUE_F32
-alias accum = f32;
 alias value_word = f32;
 const PACKED = 1u;
-fn widen(word: value_word, i: u32) -> accum { return word; }
+fn widen(word: value_word, i: u32) -> accum { return accum(word); }
 #end
 #if VALUE_F16
-alias accum = f32;
 alias value_word = u32;
 const PACKED = 2u;
-fn widen(word: value_word, i: u32) -> accum { return unpack2x16float(word >> (i % 2u * 16u)).x; }
+fn widen(word: value_word, i: u32) -> accum { return accum(unpack2x16float(word >> (i % 2u * 16u)).x); }
 #end
 #if VALUE_BF16
-alias accum = f32;
 alias value_word = u32;
 const PACKED = 2u;
-fn widen(word: value_word, i: u32) -> accum { return bitcast<f32>(word >> (i % 2u * 16u) << 16u); }
+fn widen(word: value_word, i: u32) -> accum { return accum(bitcast<f32>(word >> (i % 2u * 16u) << 16u)); }
 #end
 #if slots
 

@@ -12,8 +12,8 @@ pub(crate) struct Built {
 /// How the line of a kernel is written.
 const BUILT_FORM: &str = "write '// built:  T=2,4,8', or '// built:  T=32 W=1,4' if the code depends on W";
 
-/// How the line of the prelude is written.
-const VALUES_FORM: &str = "write '// values: f32 f64'";
+/// How the lines of the prelude are written.
+const VALUES_FORM: &str = "write '// values: f32 f64', and '// mixed: f32_f64' for values and a wider x";
 
 /// Reads `// built:` in the header of the kernel in `file`.
 ///
@@ -46,14 +46,24 @@ pub(crate) fn built(file: &str, text: &str) -> Result<Built, String> {
     Ok(Built { lanes, widths })
 }
 
-/// Reads `// values:` in the header of the prelude.
+/// Whether the kernel multiplies values by `x`: the line `params:` of the header, and those that it goes on in, have both.
+pub(crate) fn multiplies(text: &str) -> bool {
+    let header = text.lines().map_while(|line| line.strip_prefix("//"));
+    let from_params = header.skip_while(|line| !line.trim().starts_with("params:")).enumerate();
+    let params = from_params.take_while(|(at, line)| *at == 0 || !line.trim().contains(": "));
+    let words: Vec<&str> = params.flat_map(|(_, line)| line.split_whitespace()).collect();
+    words.contains(&"x") && words.iter().any(|word| word.ends_with("vals"))
+}
+
+/// Reads `// values:` or `// mixed:` in the header of the prelude.
 ///
 /// # Errors
 /// The file, the line and the way out, if the header has no such line or more than one, or it is malformed.
-pub(crate) fn values<'a>(file: &str, text: &'a str) -> Result<Vec<&'a str>, String> {
-    let (line, found) = only_line(file, text, "values:", VALUES_FORM)?;
+pub(crate) fn values<'a>(file: &str, text: &'a str, key: &str) -> Result<Vec<&'a str>, String> {
+    let (line, found) = only_line(file, text, key, VALUES_FORM)?;
     let values: Vec<_> = found.split_whitespace().collect();
-    let is_name = |value: &str| value.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let is_name =
+        |value: &str| value.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if values.is_empty() {
         return Err(format!("{file}:{line}: no type of values; {VALUES_FORM}"));
     }
@@ -119,12 +129,22 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_that_takes_values_and_x_multiplies_them() {
+        let takes = |params: &str| {
+            multiplies(&format!("// kernel: k\n// params: n\n//         {params}\n// built:  T=x vals\nx"))
+        };
+        assert!(takes("cols vals x y") && takes("slot_vals y x"));
+        assert!(!takes("vals slots") && !takes("x y") && !takes(""));
+    }
+
+    #[test]
     fn types_of_values_are_read_from_the_header() {
-        let read =
-            |line: &str| values("prelude.cu", &format!("// Shared.\n{line}\ncode\n")).map(|v| v.join("+"));
+        let read = |line: &str| {
+            values("prelude.cu", &format!("// Shared.\n{line}\ncode\n"), "values:").map(|v| v.join("+"))
+        };
         assert_eq!(read("// values: f16  f64").unwrap(), "f16+f64");
         for (line, problem) in [
-            ("// values:", "prelude.cu:2: no type of values; write '// values: f32 f64'"),
+            ("// values:", "prelude.cu:2: no type of values; write '// values: f32 f64', and"),
             ("// values: f32, f64", "prelude.cu:2: 'f32,' is no name of a type"),
             ("// values: f32 f32", "prelude.cu:2: 'f32' stands there twice"),
             ("values: f32", "prelude.cu:1: the header has no line 'values:'"),

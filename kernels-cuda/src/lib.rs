@@ -1,7 +1,7 @@
 //! CUDA C++ kernel sources as data, one file for each stem, and the PTX that `cargo xtask kernels` builds of them.
 //!
 //! A device loads PTX: neither it nor this crate needs a CUDA toolkit. One PTX text holds one kernel for one type
-//! of values and one [`Target`], with an entry for each of the kernel's tilings; an [`archive`] holds those of a target.
+//! of values (and of `x`, where that differs) and one [`Target`], with an entry for each of the kernel's tilings; an [`archive`] holds those of a target.
 //!
 //! They are a crate of their own because `include_str!` across crates breaks `cargo package`.
 //!
@@ -27,6 +27,24 @@ pub const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources
 
 /// Types of matrix values that each stem is built for: the line `values:` of the prelude.
 pub const VALUES: &[&str] = include!(concat!(env!("OUT_DIR"), "/values.rs"));
+
+/// Types of matrix values with a wider type of `x` and sums, that each stem which multiplies them is built for too: the line `mixed:`
+/// of the prelude.
+pub const MIXED: &[&str] = include!(concat!(env!("OUT_DIR"), "/mixed.rs"));
+
+/// Every stem with each name of types that it is built for, in the order of the archives: those of [`VALUES`] first.
+///
+/// ```
+/// let types = |stem| spmv_kernels_cuda::texts().filter(move |(variants, _)| variants.stem == stem).count();
+/// assert!(types("csr_vector") > types("axpby"));
+/// ```
+pub fn texts() -> impl Iterator<Item = (&'static Variants, &'static str)> {
+    let of = |types: &'static [&'static str]| {
+        move |variants: &'static Variants| types.iter().map(move |types| (variants, *types))
+    };
+    let mixed = VARIANTS.iter().filter(|variants| variants.multiplies);
+    VARIANTS.iter().flat_map(of(VALUES)).chain(mixed.flat_map(of(MIXED)))
+}
 
 /// Devices that PTX is for: all from a compute capability on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +85,8 @@ pub struct Variants {
     pub lanes: &'static [u32],
     /// W of the tilings, or [`ANY`].
     pub widths: &'static [u32],
+    /// Whether it multiplies values of the matrix by `x`.
+    pub multiplies: bool,
 }
 
 /// Widths of a kernel whose code is the same for every W: its entries are named after W = 1.
@@ -115,12 +135,12 @@ pub fn entry(stem: &str, lanes: u32, width: u32) -> Option<String> {
     variants.tilings().any(|tiling| tiling == (lanes, width)).then(|| format!("{stem}_{lanes}x{width}"))
 }
 
-/// The PTX of a stem for a type of values and a device's compute capability: that of the newest [`Target`] that
+/// The PTX of a stem for a type of values, or one of [`MIXED`], and a device's compute capability: that of the newest [`Target`] that
 /// the device is part of.
 ///
 /// It is unpacked at every call, which takes some 10 ms.
 ///
-/// `None` for a name that is in neither [`VARIANTS`] nor [`VALUES`], and for a device older than every target.
+/// `None` for a name that is none of [`VARIANTS`], [`VALUES`] and [`MIXED`], and for a device older than every target.
 ///
 /// ```
 /// use spmv_kernels_cuda::ptx;

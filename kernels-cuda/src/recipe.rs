@@ -1,7 +1,7 @@
 //! How PTX is made of the sources: compiler, options, the text that is compiled, and the first line of what comes out,
 //! which distinguishes stale PTX from fresh without any compiler.
 
-use crate::{SOURCES, TARGETS, Target, VALUES, Variants};
+use crate::{SOURCES, TARGETS, Target, Variants, texts};
 
 /// Version of the compiler and assembler, which are packages of that version.
 pub const COMPILER: &str = "12.9.86";
@@ -9,19 +9,22 @@ pub const COMPILER: &str = "12.9.86";
 /// Options of every compilation; [`options`] adds those that differ.
 pub const OPTIONS: &[&str] = &["-std=c++17", "--device-as-default-execution-space"];
 
-/// Options for one type of values and one target.
+/// Options for one type of values, or one of [`MIXED`](crate::MIXED), and one target.
 ///
 /// ```
 /// use spmv_kernels_cuda::{TARGETS, recipe};
 /// let options = recipe::options("bf16", &TARGETS[0]);
 /// assert!(options.contains(&"-DVALUE_BF16=1".to_owned()));
+/// assert!(recipe::options("f32_f64", &TARGETS[0]).contains(&"-DVECTOR_F64=1".to_owned()));
 /// assert!(options.contains(&"--gpu-architecture=compute_60".to_owned()));
 /// ```
 pub fn options(value: &str, target: &Target) -> Vec<String> {
     let (major, minor) = target.compute;
+    let (value, vector) = value.split_once('_').unwrap_or((value, value));
     let varying = [
         format!("--gpu-architecture=compute_{major}{minor}"),
         format!("-DVALUE_{}=1", value.to_ascii_uppercase()),
+        format!("-DVECTOR_{}=1", vector.to_ascii_uppercase()),
     ];
     varying.into_iter().chain(OPTIONS.iter().map(|option| (*option).to_owned())).collect()
 }
@@ -48,8 +51,9 @@ pub fn unit(stem: &str) -> Option<String> {
 /// ```
 pub fn source_hash(stem: &str) -> Option<u64> {
     let tilings: Vec<_> = Variants::of(stem)?.tilings().collect();
+    let types: Vec<_> = texts().filter(|(of, _)| of.stem == stem).map(|(_, types)| types).collect();
     let options: Vec<_> =
-        TARGETS.iter().flat_map(|target| VALUES.iter().map(move |value| options(value, target))).collect();
+        TARGETS.iter().flat_map(|target| types.iter().map(move |types| options(types, target))).collect();
     let settings = format!("{COMPILER} {TARGETS:?} {options:?} {tilings:?}\n");
     Some(fnv1a(&[&settings, &unit(stem)?]))
 }

@@ -27,7 +27,7 @@ fn unpacked(target: &Target) -> Vec<String> {
 
 /// Stem and type of values of each text.
 fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
-    VARIANTS.iter().flat_map(|variants| VALUES.iter().map(|value| (variants.stem, *value)))
+    spmv_kernels_cuda::texts().map(|(variants, types)| (variants.stem, types))
 }
 
 #[test]
@@ -44,6 +44,8 @@ fn variants_and_values_are_those_of_the_headers() {
     assert_eq!(of("csr_vector"), (&[1, 2, 4, 8, 16, 32][..], ANY));
     assert_eq!(of("spec_segsum"), (&[4, 32][..], &[1, 4, 6, 8, 16][..]));
     assert!(VALUES.contains(&"bf16") && VALUES.contains(&"f64"), "{VALUES:?}");
+    let multiplies = |stem| Variants::of(stem).unwrap().multiplies;
+    assert!(multiplies("spec_segsum") && multiplies("ell_csr") && !multiplies("gather_values"));
 }
 
 #[test]

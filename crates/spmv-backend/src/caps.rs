@@ -113,6 +113,19 @@ impl DtypeSet {
     pub const fn contains(self, dtype: Dtype) -> bool {
         self.0 & 1 << dtype as u8 != 0
     }
+
+    /// Whether it contains the types of values and of `x`.
+    ///
+    /// ```
+    /// use spmv_backend::{DtypeSet, Types};
+    /// use spmv_core::Dtype;
+    /// let wide = DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64);
+    /// assert!(wide.contains_each(Types::stored_as(Dtype::F32, Dtype::F64).unwrap()));
+    /// assert!(!wide.contains_each(Types::stored_as(Dtype::F16, Dtype::F64).unwrap()));
+    /// ```
+    pub const fn contains_each(self, types: Types) -> bool {
+        self.contains(types.value) && self.contains(types.vector)
+    }
 }
 
 impl fmt::Debug for DtypeSet {
@@ -342,10 +355,12 @@ impl DeviceCaps {
     pub fn check_kernel(&self, spec: &KernelSpec) -> Result<()> {
         let refused = |what: String, way_out: &str| Err(Error::unsupported(&*self.name, what, way_out));
         let KernelSpec { id, types, operation, columns, .. } = *spec;
-        if types != Types::of(types.value) || operation != Operation::Plain || columns != 1 {
+        let is_known =
+            Types::stored_as(types.value, types.vector) == Some(types) && spec.with_types(types) == *spec;
+        if !is_known || operation != Operation::Plain || columns != 1 {
             return refused(
                 format!("kernel {spec}"),
-                "multiply the matrix as it is by one vector of its type",
+                "multiply the matrix as it is by one vector, of the type of its values or a wider one",
             );
         }
         let (lanes, width) = (spec.tiling.lanes(), spec.tiling.width());

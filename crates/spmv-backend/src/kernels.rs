@@ -19,10 +19,10 @@ use crate::params::{Elem, Param, ParamKind};
 /// | `[column]` | indices below the length of `x` | columns that need no check |
 /// | `[slot]` | the same, or the greatest number for a slot without an entry, after a row's others | padded columns |
 /// | `[row]` | rows, none of them twice; in `sell` the greatest number where there is none | a permutation of some rows |
-/// | `[value]` | values of the matrix | `&[T]` |
-/// | `[vector]` | values of `x` | `&[T]` |
+/// | `[value]` | values of the matrix | `&[T::Val]` |
+/// | `[vector]` | values of `x` | `&[T::Vector]` |
 /// | `[accum]` | sums | `&[T::Accum]` |
-/// | `[mut u32]`, `[mut value]`, `[mut accum]` | the same, written | `&mut` |
+/// | `[mut u32]`, `[mut value]`, `[mut vector]`, `[mut accum]` | the same, written | `&mut` |
 /// | `[shared u32]` | indices, written by several groups | `&[AtomicU32]` |
 /// | `[counter]` | numbers that groups add to at the same time | `&[AtomicU32]` |
 ///
@@ -289,7 +289,7 @@ macro_rules! for_each_kernel {
             /// The panel begins with column `first_column`; values are `row_stride` and `column_stride` apart.
             PanelPack panel_pack(
                 n_rows: u32, columns: u32, first_column: u32, row_stride: u32, column_stride: u32, width: u32, x: [vector],
-                slots: [mut value],
+                slots: [mut vector],
             ) local |_| 0;
 
             /// Adds a packed panel to beta times columns of Y, each of which begins `column_stride` after the one before.
@@ -361,6 +361,9 @@ macro_rules! param_kind {
     };
     ([mut value]) => {
         ParamKind::Write(Elem::Value)
+    };
+    ([mut vector]) => {
+        ParamKind::Write(Elem::Vector)
     };
     ([mut accum]) => {
         ParamKind::Write(Elem::Accum)

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use spmv_core::{Dtype, Tiling, for_each_value};
 
 use crate::kernels::{Group, KernelId};
+use crate::params::{Elem, ParamKind};
 use crate::types::Types;
 
 impl fmt::Display for KernelId {
@@ -41,6 +42,17 @@ impl KernelId {
     /// ```
     pub fn takes(self, name: &str) -> bool {
         self.params().iter().any(|param| param.name == name)
+    }
+
+    /// Whether the kernel multiplies values of the matrix by those of `x`, which may then have another type.
+    ///
+    /// ```
+    /// use spmv_backend::KernelId;
+    /// assert!(KernelId::Ell.multiplies() && !KernelId::CarryApply.multiplies());
+    /// ```
+    pub fn multiplies(self) -> bool {
+        let reads = |elem| self.params().iter().any(|param| param.kind == ParamKind::Read(elem));
+        reads(Elem::Value) && reads(Elem::Vector)
     }
 
     /// Whether the kernel works on whole tiles in local memory, the rows of which it is told.
@@ -110,7 +122,7 @@ impl Operation {
 /// use spmv_backend::{KernelId, KernelSpec, Lanes, Operation};
 /// use spmv_core::{Dtype, Tiling};
 /// let spec = KernelSpec::new(KernelId::CsrVector, Dtype::F64, Lanes::Workgroup, Tiling::new(8, 1, 4, 1)?);
-/// assert!(spec.defines().contains(&("LANES_WORKGROUP", 1)));
+/// assert!(spec.defines().contains(&("LANES_WORKGROUP", 1)) && spec.defines().contains(&("VECTOR_F64", 1)));
 /// assert!(spec.defines().contains(&("WIDTH", 1)));
 /// assert_eq!(spec.code(), KernelSpec { tiling: Tiling::new(8, 1, 1, 1)?, ..spec });
 /// assert_eq!(spec.to_string(), "csr_vector/f64/workgroup/T=8,W=1,S=4,B=1");
@@ -140,13 +152,33 @@ impl KernelSpec {
         Self { id, types: Types::of(value), operation: Operation::Plain, columns: 1, lanes, tiling }
     }
 
+    /// The same with values of another type than `x` and sums; a kernel that does not multiply them by `x` is that of `x` alone.
+    ///
+    /// ```
+    /// use spmv_backend::{KernelId, KernelSpec, Lanes, Types};
+    /// use spmv_core::{Dtype, Tiling};
+    /// let types = Types::stored_as(Dtype::F32, Dtype::F64).unwrap();
+    /// let label = |id| {
+    ///     let spec = KernelSpec::new(id, Dtype::F64, Lanes::Workgroup, Tiling::new(8, 1, 1, 1).unwrap());
+    ///     spec.with_types(types).to_string()
+    /// };
+    /// assert_eq!(label(KernelId::CsrVector), "csr_vector/f32*f64+f64/workgroup/T=8,W=1,S=1,B=1");
+    /// assert_eq!(label(KernelId::CarryApply), "carry_apply/f64/workgroup/T=8,W=1,S=1,B=1");
+    /// ```
+    #[must_use]
+    pub fn with_types(self, types: Types) -> Self {
+        let types = if self.id.multiplies() { types } else { Types::of(types.vector) };
+        Self { types, ..self }
+    }
+
     /// The same with S = 1: plans that differ in S alone share their code.
     #[must_use]
     pub fn code(&self) -> Self {
         Self { tiling: self.tiling.with_tiles(1), ..*self }
     }
 
-    /// Names and numbers for `-D` (CUDA, OpenCL) and substitution (WGSL). Axes at their defaults have none.
+    /// Names and numbers for `-D` (CUDA, OpenCL) and substitution (WGSL): types of values and of `x`, and
+    /// other axes that are not at their defaults.
     pub fn defines(&self) -> Vec<(&'static str, u32)> {
         let lanes = match self.lanes {
             Lanes::Subgroup => "LANES_SUBGROUP",
@@ -155,15 +187,14 @@ impl KernelSpec {
         let [value, vector, accum] = type_defines(self.types);
         let mut defines = vec![
             (value, 1),
+            (vector, 1),
             (lanes, 1),
             ("LANES", self.tiling.lanes()),
             ("WIDTH", self.tiling.width()),
             ("BUNCHES", self.tiling.bunches()),
         ];
-        let usual = Types::of(self.types.value);
         let axes = [
-            (vector, 1, self.types.vector != usual.vector),
-            (accum, 1, self.types.accum != usual.accum),
+            (accum, 1, self.types.accum != self.types.vector.accum()),
             ("TRANSPOSED", 1, self.operation == Operation::Transposed),
             ("CONJUGATE", 1, self.operation == Operation::Conjugate),
             ("COLUMNS", u32::from(self.columns), self.columns != 1),

@@ -331,6 +331,29 @@ impl<'a, T: Value, O: Offset> CsrView<'a, T, O> {
         Ok(CsrView { n_cols: self.n_cols, row_ptr, cols, vals })
     }
 
+    /// The same structure with other values, of any type. O(1).
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// let a = Csr::from_coo(1, 2, &[(0, 0, 1.5f32), (0, 1, 2.0)])?;
+    /// let vals: Vec<f64> = a.vals().iter().map(|val| f64::from(*val)).collect();
+    /// let wide = a.view().with_vals(&vals)?;
+    /// assert_eq!((wide.cols(), wide.vals()), (&[0, 1][..], &[1.5, 2.0][..]));
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CsrError::ValuesLength`].
+    pub fn with_vals<'b, V: Value>(self, vals: &'b [V]) -> Result<CsrView<'b, V, O>, CsrError>
+    where
+        'a: 'b,
+    {
+        if vals.len() != self.cols.len() {
+            return Err(CsrError::ValuesLength { columns: self.cols.len(), values: vals.len() });
+        }
+        Ok(CsrView { n_cols: self.n_cols, row_ptr: self.row_ptr, cols: self.cols, vals })
+    }
+
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.row_ptr.len() - 1

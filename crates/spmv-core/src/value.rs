@@ -40,6 +40,30 @@ macro_rules! for_each_value {
     };
 }
 
+/// Calls a macro with one row for each type of values together with a wider type of vectors: both as variants of
+/// [`Dtype`](crate::Dtype), and as types. Sums have the type of the vectors.
+///
+/// The one list of such pairs.
+///
+/// ```
+/// macro_rules! count {
+///     ($($value:ident $v:ty, $vector:ident $x:ty;)*) => { [$(stringify!($value)),*].len() };
+/// }
+/// assert_eq!(spmv_core::for_each_mixed!(count), 5);
+/// ```
+#[macro_export]
+macro_rules! for_each_mixed {
+    ($then:ident) => {
+        $then! {
+            F16 $crate::f16, F32 f32;
+            Bf16 $crate::bf16, F32 f32;
+            F16 $crate::f16, F64 f64;
+            Bf16 $crate::bf16, F64 f64;
+            F32 f32, F64 f64;
+        }
+    };
+}
+
 /// Evaluates an expression for the type that a [`Dtype`](crate::Dtype) stands for.
 ///
 /// ```

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, HostArray, KernelSpec, Memory as Given, Result};
-use spmv_core::by_dtype;
 
 use crate::cpu::Cpu;
 use crate::device_args::{Argument, List, run};
@@ -200,7 +199,7 @@ impl Backend for Cpu {
         let launch = Launch { tiling: spec.tiling, isa: kernel.isa, groups };
         self.run(groups > 1, || {
             // SAFETY: `expect` saw arguments of this kernel; the rest is the caller's contract, passed on unchanged.
-            by_dtype!(spec.types.value, T => unsafe { run::<T>(spec.id, launch, &list) });
+            unsafe { run(spec.id, spec.types, launch, &list) };
         });
         Ok(())
     }

@@ -8,11 +8,12 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
 use bytemuck::Pod;
-use spmv_backend::{KernelId, MAX_PARAMS, Scalar, for_each_kernel};
-use spmv_core::{Accum, Value};
+use spmv_backend::{KernelId, MAX_PARAMS, Scalar, Types, for_each_kernel};
+use spmv_core::{Accum, Dtype, by_dtype, for_each_mixed};
 
 use crate::kernels;
 use crate::launch::Launch;
+use crate::numbers::{Mixed, Numbers};
 use crate::simd::{Columns, PaddedColumns, SimdValue};
 
 /// One argument.
@@ -116,11 +117,12 @@ macro_rules! of_kind {
     ($a:lifetime $t:ident [column]) => { Columns<$a> };
     ($a:lifetime $t:ident [slot]) => { PaddedColumns<$a> };
     ($a:lifetime $t:ident [row]) => { Permutation<$a> };
-    ($a:lifetime $t:ident [value]) => { &$a [$t] };
-    ($a:lifetime $t:ident [vector]) => { &$a [$t] };
+    ($a:lifetime $t:ident [value]) => { &$a [$t::Val] };
+    ($a:lifetime $t:ident [vector]) => { &$a [$t::Vector] };
     ($a:lifetime $t:ident [accum]) => { &$a [$t::Accum] };
     ($a:lifetime $t:ident [mut u32]) => { &$a mut [u32] };
-    ($a:lifetime $t:ident [mut value]) => { &$a mut [$t] };
+    ($a:lifetime $t:ident [mut value]) => { &$a mut [$t::Val] };
+    ($a:lifetime $t:ident [mut vector]) => { &$a mut [$t::Vector] };
     ($a:lifetime $t:ident [mut accum]) => { &$a mut [$t::Accum] };
     ($a:lifetime $t:ident [shared u32]) => { &$a [AtomicU32] };
     ($a:lifetime $t:ident [counter]) => { &$a [AtomicU32] };
@@ -135,10 +137,10 @@ macro_rules! read {
         $list.scalar($i)
     };
     ($list:ident $i:expr, $x:expr, [column]) => {
-        Columns::new_unchecked($list.slice($i), $list.slice::<T>($x).len())
+        Columns::new_unchecked($list.slice($i), $list.slice::<T::Vector>($x).len())
     };
     ($list:ident $i:expr, $x:expr, [slot]) => {
-        PaddedColumns::new_unchecked($list.slice($i), $list.slice::<T>($x).len())
+        PaddedColumns::new_unchecked($list.slice($i), $list.slice::<T::Vector>($x).len())
     };
     ($list:ident $i:expr, $x:expr, [row]) => {
         Permutation($list.slice($i))
@@ -166,7 +168,7 @@ macro_rules! views {
             $(
                 $(#[$doc])*
                 #[allow(dead_code)] // A kernel may need fewer than other languages do.
-                pub(crate) struct $id<'a, T: Value> {
+                pub(crate) struct $id<'a, T: Numbers> {
                     $(pub(crate) $name: of_kind!('a T $kind),)*
                     /// Kernels without memory in their own types borrow nothing of them.
                     pub(crate) life: PhantomData<&'a T>,
@@ -174,12 +176,14 @@ macro_rules! views {
             )*
         }
 
-        /// Runs a kernel.
+        /// Runs a kernel for some types.
         ///
         /// # Safety
         /// The contract of [`Backend::launch`](spmv_backend::Backend::launch), for arguments of this kernel.
-        pub(crate) unsafe fn run<T: SimdValue>(id: KernelId, launch: Launch, list: &List) {
+        unsafe fn run_as<T: SimdValue>(id: KernelId, launch: Launch, list: &List) {
             match id {
+                // Such a kernel is not compiled for them.
+                id if T::IS_MIXED && !id.multiplies() => panic!("{id} has no values besides those of x"),
                 $(KernelId::$id => {
                     // Where each parameter stands in the list.
                     #[allow(non_camel_case_types, dead_code, clippy::upper_case_acronyms)]
@@ -203,6 +207,24 @@ macro_rules! views {
 }
 
 for_each_kernel!(views);
+
+/// Runs a kernel.
+///
+/// # Safety
+/// The contract of [`Backend::launch`](spmv_backend::Backend::launch), for arguments of this kernel in these types.
+pub(crate) unsafe fn run(id: KernelId, types: Types, launch: Launch, list: &List) {
+    macro_rules! by_types {
+        ($($value:ident $v:ty, $vector:ident $x:ty;)*) => {
+            match (types.value, types.vector) {
+                // SAFETY: by contract.
+                $((Dtype::$value, Dtype::$vector) => unsafe { run_as::<Mixed<$v, $x>>(id, launch, list) },)*
+                // SAFETY: by contract.
+                (value, _) => by_dtype!(value, T => unsafe { run_as::<T>(id, launch, list) }),
+            }
+        };
+    }
+    for_each_mixed!(by_types);
+}
 
 /// Rows of `y` in another order, as [`Rows`](crate::kernels::prelude::Rows) are in their own: position `i` is row `perm[i]`.
 pub(crate) struct PermutedRows<'a, A> {

@@ -21,6 +21,7 @@ mod device;
 mod device_args;
 mod kernels;
 mod launch;
+mod numbers;
 #[allow(unsafe_code)]
 mod simd;
 

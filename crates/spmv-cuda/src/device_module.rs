@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use spmv_backend::{Error, KernelId, KernelSpec, Result};
-use spmv_core::Dtype;
+use spmv_backend::{Error, KernelId, KernelSpec, Result, Types};
 
 use crate::device_driver::{self as sys, CUfunction, CUmodule, Code, Refusal};
 use crate::device_owned::{Owned, Shared};
@@ -56,7 +55,7 @@ pub(crate) struct Modules {
     pub(crate) kernels: Option<PathBuf>,
     /// Whether no kernel starts early.
     in_turn: bool,
-    loaded: Mutex<HashMap<(KernelId, Dtype), Loaded>>,
+    loaded: Mutex<HashMap<(KernelId, Types), Loaded>>,
 }
 
 /// A module, and whether its kernels may start early.
@@ -110,7 +109,7 @@ impl Modules {
 
     fn module(&self, spec: &KernelSpec) -> Result<Loaded> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (spec.id, spec.types.value);
+        let key = (spec.id, spec.types);
         if let Some(found) = loaded.get(&key) {
             return Ok(found.clone());
         }
@@ -156,7 +155,11 @@ impl Modules {
     }
 
     fn ptx(&self, spec: &KernelSpec) -> Result<String> {
-        let (stem, value) = (spec.id.stem(), spec.types.value.name());
+        let (stem, types) = (spec.id.stem(), spec.types);
+        let value = match types.is_mixed() {
+            true => format!("{}_{}", types.value, types.vector),
+            false => types.value.name().to_owned(),
+        };
         if let Some(folder) = &self.kernels {
             let path = folder.join(format!("{stem}_{value}.ptx"));
             if path.exists() {
@@ -164,8 +167,8 @@ impl Modules {
                 return read.map_err(|e| self.does_not_compile(spec, format!("{}: {e}", path.display())));
             }
         }
-        let ptx = spmv_kernels_cuda::ptx(stem, value, self.compute);
-        Ok(ptx.expect("PTX of every stem and value is in the crate, for every device that opens"))
+        let ptx = spmv_kernels_cuda::ptx(stem, &value, self.compute);
+        Ok(ptx.expect("PTX of every stem and its types is in the crate, for every device that opens"))
     }
 
     fn does_not_compile(&self, spec: &KernelSpec, log: String) -> Error {

@@ -67,13 +67,16 @@ fn declarations(spec: &KernelSpec) -> String {
         let of = match elem {
             Elem::U32 => "u32",
             Elem::Counter => "atomic<u32>",
+            // A vector of another type has that of sums.
+            Elem::Vector if spec.types.is_mixed() => "accum",
             Elem::Value | Elem::Vector => "value_word",
             Elem::Accum => "accum",
         };
         let _ = writeln!(text, "@group(0) @binding({at}) var<storage, {access}> {name}: array<{of}>;");
         if matches!(elem, Elem::Value | Elem::Vector) {
-            let load = "{ return widen(";
-            let _ = writeln!(text, "fn load_{name}(i: u32) -> accum {load}{name}[i / PACKED], i); }}");
+            let of =
+                if of == "accum" { format!("{name}[i]") } else { format!("widen({name}[i / PACKED], i)") };
+            let _ = writeln!(text, "fn load_{name}(i: u32) -> accum {{ return {of}; }}");
         }
     }
     text.push('\n');
@@ -158,7 +161,7 @@ fn innermost<'a>(open: &'a mut [Open], out: &'a mut String) -> &'a mut String {
 mod tests {
     use super::*;
     use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
-    use spmv_backend::{KernelId, Lanes};
+    use spmv_backend::{KernelId, Lanes, Types};
     use spmv_core::{Dtype, Tiling};
 
     fn spec(id: KernelId, value: Dtype, lanes: Lanes, [t, w, b]: [u32; 3]) -> KernelSpec {
@@ -174,10 +177,11 @@ mod tests {
         let mut validator = Validator::new(ValidationFlags::all(), capabilities);
         validator.subgroup_stages(ShaderStages::COMPUTE).subgroup_operations(SubgroupOperationSet::all());
         for id in KernelId::ALL.iter().copied() {
-            for value in Dtype::ALL {
+            let mixed = Types::mixed().into_iter().filter(|_| id.multiplies());
+            for types in Dtype::ALL.map(Types::of).into_iter().chain(mixed) {
                 for lanes in [Lanes::Subgroup, Lanes::Workgroup] {
                     for tiling in [[8, 2, 1], [4, 3, 2], [32, 16, 1], [1, 1, 1]] {
-                        let spec = spec(id, value, lanes, tiling);
+                        let spec = spec(id, types.vector, lanes, tiling).with_types(types);
                         let text = text(&spec, None).unwrap();
                         let module = naga::front::wgsl::parse_str(&text);
                         let module = module.unwrap_or_else(|e| panic!("{spec}: {}", e.emit_to_string(&text)));
@@ -197,6 +201,9 @@ mod tests {
         }
         let other = spec(KernelId::CarryApply, Dtype::F16, Lanes::Workgroup, [6, 1, 2]);
         insta::assert_snapshot!("carry_apply-workgroup-f16", text(&other, None).unwrap());
+        let types = Types::stored_as(Dtype::F32, Dtype::F64).expect("a pair of types");
+        let mixed = spec(KernelId::CsrScalar, types.vector, Lanes::Subgroup, [8, 1, 1]).with_types(types);
+        insta::assert_snapshot!("csr_scalar-f32-f64", text(&mixed, None).unwrap());
     }
 
     #[test]

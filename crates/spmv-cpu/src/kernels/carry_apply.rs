@@ -3,13 +3,13 @@
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
 use num_traits::Zero;
-use spmv_core::Value;
 
 use super::prelude::{rows_of, scaled};
 use crate::device_args::view::CarryApply;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
-pub(crate) fn run<T: Value>(_: Launch, args: CarryApply<'_, T>) {
+pub(crate) fn run<T: Numbers>(_: Launch, args: CarryApply<'_, T>) {
     let CarryApply { n_rows, row_base, n_bunches, alpha, bunch_rows, carries, y, .. } = args;
     let (carries, bunch_rows) = (&carries[..n_bunches as usize], &bunch_rows[..=n_bunches as usize]);
     let y = rows_of(y, row_base, n_rows);

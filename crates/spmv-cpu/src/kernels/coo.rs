@@ -32,7 +32,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::Coo<'_, T>) {
         n_rows, row_base, nnz, n_slots, tiles, alpha, beta, rows, cols, vals, x, carries, y, ..
     } = args;
     let (tiling, nnz) = (launch.tiling.with_tiles(tiles), nnz as usize);
-    let a = Operand::new(cols.first(nnz), &vals[..nnz], x);
+    let a = Operand::<T>::new(cols.first(nnz), &vals[..nnz], x);
     let (isa, rows, y) = (launch.isa, &rows[..nnz], rows_of(y, row_base, n_rows));
     let coo = Coo { isa, tiling, alpha, beta, n_rows: n_rows as usize, n_slots, rows, a };
     let carries = &mut carries[..tiling.n_bunches(n_slots) as usize];

@@ -11,7 +11,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: CsrScalar<'_, T>) {
     let CsrScalar { n_rows, row_base, tiles, alpha, beta, row_ptr, cols, vals, x, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
-    let a = operand(row_ptr, cols, vals, x);
+    let a = operand::<T>(row_ptr, cols, vals, x);
     // STEP 1
     let first_row = |group| tiling.scalar_rows(group, n_rows).start;
     // STEP 3

@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::prelude::{for_sums_side_by_side, rows_of};
 use crate::device_args::view::Dia;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 use crate::simd::{Isa, Piece, SimdValue};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
@@ -19,7 +20,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
         // STEP 2
-        add(launch.isa, table.clone(), vals, x, first, sums);
+        add::<T>(launch.isa, table.clone(), vals, x, first, sums);
     });
 }
 
@@ -31,12 +32,12 @@ const AT_ONCE: usize = 8;
 pub(super) fn add<T: SimdValue>(
     isa: Isa,
     table: impl Iterator<Item = (u32, u32)>,
-    vals: &[T],
-    x: &[T],
+    vals: &[T::Val],
+    x: &[T::Vector],
     first: usize,
     sums: &mut [T::Accum],
 ) {
-    let mut parts = [Part { start: 0, vals: &[], x: &[] }; AT_ONCE];
+    let mut parts = [Part::<T> { start: 0, vals: &[], x: &[] }; AT_ONCE];
     let mut n = 0;
     for (to_col, to_slot) in table {
         let Inside { rows, cols } = inside((first as u32).wrapping_add(to_col), x.len(), sums.len());
@@ -56,13 +57,13 @@ pub(super) fn add<T: SimdValue>(
 
 /// The part of a diagonal that is inside of the matrix, of the rows from `start` on.
 #[derive(Clone, Copy)]
-struct Part<'a, T> {
+struct Part<'a, T: Numbers> {
     start: usize,
-    vals: &'a [T],
-    x: &'a [T],
+    vals: &'a [T::Val],
+    x: &'a [T::Vector],
 }
 
-impl<'a, T> Part<'a, T> {
+impl<'a, T: Numbers> Part<'a, T> {
     fn end(&self) -> usize {
         self.start + self.vals.len()
     }

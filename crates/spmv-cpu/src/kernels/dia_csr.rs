@@ -15,13 +15,13 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: DiaCsr<'_, T>) {
     let DiaCsr { row_ptr, cols, vals, x, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let row_ptr = &row_ptr[..=n_rows as usize];
-    let rest = operand(row_ptr, cols, vals, x);
+    let rest = operand::<T>(row_ptr, cols, vals, x);
     let (offsets, x) = (&offsets[..n_diags as usize], &x[..n_cols as usize]);
     let table = (0..n_diags).map(|d| (offsets[d as usize], d * n_rows));
     // STEP 1, STEP 4
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), rows_of(y, row_base, n_rows), &|first, sums| {
         // STEP 2
-        add(launch.isa, table.clone(), slot_vals, x, first, sums);
+        add::<T>(launch.isa, table.clone(), slot_vals, x, first, sums);
         // STEP 3, STEP 5: the vector unit takes long rows too.
         add_rest(launch.isa, &rest, row_ptr, first, sums);
     });

@@ -12,7 +12,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ell<'_, T>) {
     let Ell { n_rows, row_base, width, tiles, alpha, beta, cols, vals, x, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let n_slots = width as usize * n_rows as usize;
-    let a = Slots::new(cols.first(n_slots), &vals[..n_slots], x);
+    let a = Slots::<T>::new(cols.first(n_slots), &vals[..n_slots], x);
     let (y, n_rows) = (rows_of(y, row_base, n_rows), n_rows as usize);
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {

@@ -14,9 +14,9 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: EllCsr<'_, T>) {
     let EllCsr { row_ptr, cols, vals, x, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let n_slots = width as usize * n_rows as usize;
-    let a = Slots::new(slot_cols.first(n_slots), &slot_vals[..n_slots], x);
+    let a = Slots::<T>::new(slot_cols.first(n_slots), &slot_vals[..n_slots], x);
     let row_ptr = &row_ptr[..=n_rows as usize];
-    let rest = operand(row_ptr, cols, vals, x);
+    let rest = operand::<T>(row_ptr, cols, vals, x);
     let (y, n_rows) = (rows_of(y, row_base, n_rows), n_rows as usize);
     // STEP 1, STEP 4
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {

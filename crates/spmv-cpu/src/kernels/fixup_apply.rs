@@ -6,13 +6,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use num_traits::Zero;
-use spmv_core::Value;
 
 use super::prelude::{MAX_TILE, rows_of};
 use crate::device_args::view::FixupApply;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
-pub(crate) fn run<T: Value>(launch: Launch, args: FixupApply<'_, T>) {
+pub(crate) fn run<T: Numbers>(launch: Launch, args: FixupApply<'_, T>) {
     let FixupApply {
         n_rows, row_base, nnz, tiles, turn, row_ptr, tile_rows, dirty_count, speculator, ..
     } = args;

@@ -3,17 +3,17 @@
 // steps:  1 a lane takes a slot, or those of a word; 2 read the value of the slot's entry, zero for padding; 3 store it
 
 use rayon::prelude::*;
-use spmv_core::Value;
 
 use crate::device_args::view::GatherValues;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
 /// The entry of a slot that holds none.
 const PADDING: u32 = u32::MAX;
 /// Slots that one task fills: long enough to be worth a task, short enough to balance.
 const CHUNK: usize = 16 * 1024;
 
-pub(crate) fn run<T: Value>(_: Launch, args: GatherValues<'_, T>) {
+pub(crate) fn run<T: Numbers>(_: Launch, args: GatherValues<'_, T>) {
     let GatherValues { n_slots, entries, vals, slots, .. } = args;
     let n_slots = n_slots as usize;
     let (entries, slots) = (&entries[..n_slots], &mut slots[..n_slots]);
@@ -24,7 +24,7 @@ pub(crate) fn run<T: Value>(_: Launch, args: GatherValues<'_, T>) {
     parts.for_each(|(slots, entries)| gather(entries, vals, slots));
 }
 
-fn gather<T: Value>(entries: &[u32], vals: &[T], slots: &mut [T]) {
+fn gather<T: Copy + Default>(entries: &[u32], vals: &[T], slots: &mut [T]) {
     // STEP 1
     for (slot, entry) in slots.iter_mut().zip(entries) {
         // STEP 2, STEP 3

@@ -14,7 +14,7 @@ use crate::simd::SimdValue;
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: IpcsrPublished<'_, T>) {
     let IpcsrPublished { n_rows, row_base, alpha, beta, row_ptr, block_rows, cols, vals, x, y, .. } = args;
     let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
-    let a = operand(row_ptr, cols, vals, x);
+    let a = operand::<T>(row_ptr, cols, vals, x);
     // STEP 1
     let first_row = |block: u32| block_rows[block as usize];
     for_rows(launch.groups, y, &first_row, &|out| {

@@ -4,14 +4,14 @@
 //         that is so long; 3 store alpha*sum + beta*y to the position's row
 
 use num_traits::Zero;
-use spmv_core::Value;
 
 use super::prelude::{SIDE_BY_SIDE, for_groups, rows_of, store};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Jad;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
-pub(crate) fn run<T: Value>(launch: Launch, args: Jad<'_, T>) {
+pub(crate) fn run<T: Numbers>(launch: Launch, args: Jad<'_, T>) {
     let Jad { n_rows, row_base, n_jags, tiles, alpha, beta, perm, jag_ptr, cols, vals, x, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (groups, jag_ptr) = (launch.groups, &jag_ptr[..=n_jags as usize]);
@@ -37,7 +37,7 @@ pub(crate) fn run<T: Value>(launch: Launch, args: Jad<'_, T>) {
                     let entries = start..start + n.min(long - first);
                     let entries = cols[entries.clone()].iter().zip(&vals[entries]);
                     for (sum, (col, val)) in sums.iter_mut().zip(entries) {
-                        *sum += val.to_accum() * x[*col as usize].to_accum();
+                        *sum += T::of_val(*val) * T::of_x(x[*col as usize]);
                     }
                 }
                 // STEP 3

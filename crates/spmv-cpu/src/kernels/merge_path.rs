@@ -31,7 +31,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: MergePath<'_, T>) {
     let n_bunches = tiling.n_bunches(total) as usize;
     let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
     let (bunch_rows, carries) = (&bunch_rows[..=n_bunches], &mut carries[..n_bunches]);
-    let sums = RowSums { isa: launch.isa, alpha, beta, row_ptr, a: operand(row_ptr, cols, vals, x) };
+    let sums = RowSums { isa: launch.isa, alpha, beta, row_ptr, a: operand::<T>(row_ptr, cols, vals, x) };
     let first_row = |bunch: usize| bunch_rows[bunch] as usize;
     for_carriers(launch.groups, tiling.bunches() as usize, &first_row, y, carries, &|bunch, y| {
         // STEP 1

@@ -3,16 +3,16 @@
 // steps:  1 a lane takes four columns of a row; 2 read them next to each other; 3 store them plus beta*y
 
 use rayon::prelude::*;
-use spmv_core::Value;
 
 use super::prelude::store;
 use crate::device_args::view::PanelUnpack;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
 /// Values that one task copies: long enough to be worth a task, short enough to balance.
 const CHUNK: usize = 16 * 1024;
 
-pub(crate) fn run<T: Value>(_: Launch, args: PanelUnpack<'_, T>) {
+pub(crate) fn run<T: Numbers>(_: Launch, args: PanelUnpack<'_, T>) {
     let PanelUnpack { n_rows, columns, first_column, column_stride, width, beta, packed, y, .. } = args;
     let (n_rows, width, stride) = (n_rows as usize, width as usize, column_stride as usize);
     if n_rows == 0 {

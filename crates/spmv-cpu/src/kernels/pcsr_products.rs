@@ -11,7 +11,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: PcsrProducts<'_, T>) {
     let PcsrProducts { nnz, tiles, cols, vals, x, products, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let n = nnz as usize;
-    let a = Operand::new(cols.first(n), &vals[..n], x);
+    let a = Operand::<T>::new(cols.first(n), &vals[..n], x);
     // STEP 1
     let first = |group| tiling.bunch_range(group * tiling.bunches(), nnz).start;
     for_rows(launch.groups, &mut products[..n], &first, &|out| {

@@ -4,13 +4,13 @@
 //         3 a lane sums those of its row; 4 store alpha*sum + beta*y
 
 use num_traits::Zero;
-use spmv_core::Value;
 
 use super::prelude::{for_row_sums, rows_of};
 use crate::device_args::view::PcsrSums;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
-pub(crate) fn run<T: Value>(launch: Launch, args: PcsrSums<'_, T>) {
+pub(crate) fn run<T: Numbers>(launch: Launch, args: PcsrSums<'_, T>) {
     let PcsrSums { n_rows, row_base, tiles, alpha, beta, row_ptr, products, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use spmv_core::{Accum, Tiling};
 
+use crate::numbers::Numbers;
 use crate::simd::{Columns, Isa, Operand, SimdValue};
 
 /// Most entries of a tile: what a lane group's local memory holds of the widest sums.
@@ -52,11 +53,11 @@ pub(crate) fn rows_of<A>(y: &mut [A], row_base: u32, n_rows: u32) -> &mut [A] {
 }
 
 /// The entries of a matrix in CSR form with these row offsets.
-pub(crate) fn operand<'a, T>(
+pub(crate) fn operand<'a, T: Numbers>(
     row_ptr: &[u32],
     cols: Columns<'a>,
-    vals: &'a [T],
-    x: &'a [T],
+    vals: &'a [T::Val],
+    x: &'a [T::Vector],
 ) -> Operand<'a, T> {
     let nnz = row_ptr[row_ptr.len() - 1] as usize;
     Operand::new(cols.first(nnz), &vals[..nnz], x)

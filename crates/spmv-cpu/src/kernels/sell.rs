@@ -61,7 +61,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
                 let at = at as usize;
                 let Header { slot, word, base, form, lanes, is_part } = Header::of(&slices[4 * at..4 * at + 4], width);
                 // STEP 2
-                let mut sums = T::slice(launch.isa, &Slice::new(form, base, &words[word..], &vals[slot..], x));
+                let mut sums = T::slice(launch.isa, &Slice::<T>::new(form, base, &words[word..], &vals[slot..], x));
                 // STEP 3
                 if lanes > 1 {
                     for row in 0..SLICE_LANES / lanes {

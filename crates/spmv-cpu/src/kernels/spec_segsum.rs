@@ -8,15 +8,16 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use num_traits::Zero;
-use spmv_core::{Tiling, Value};
+use spmv_core::Tiling;
 
 use super::prelude::{MAX_TILE, Rows, for_groups, operand, rows_of};
 use crate::device_args::view;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 use crate::simd::{Operand, SimdValue};
 
 /// What every bunch reads, and what several report to.
-struct SpecSegsum<'a, T: Value> {
+struct SpecSegsum<'a, T: Numbers> {
     tiling: Tiling,
     row_ptr: &'a [u32],
     tile_rows: &'a [u32],
@@ -61,14 +62,14 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::SpecSegsum<'_, T>) {
         tiling,
         row_ptr,
         tile_rows: &args.tile_rows[..=n_tiles],
-        a: operand(row_ptr, args.cols, args.vals, args.x),
+        a: operand::<T>(row_ptr, args.cols, args.vals, args.x),
         dirty_count: &args.dirty_count[turn as usize],
         speculator: &args.speculator[..n_tiles],
     };
     sums.run(launch.groups, nnz, out);
 }
 
-impl<T: Value> SpecSegsum<'_, T> {
+impl<T: Numbers> SpecSegsum<'_, T> {
     fn run(&self, groups: u32, nnz: u32, out: Out<'_, T::Accum>) {
         let (tiling, tile_rows) = (self.tiling, self.tile_rows);
         for_groups(

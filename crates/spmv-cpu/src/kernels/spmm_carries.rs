@@ -2,13 +2,14 @@
 // params: row_base n_cut width columns y_stride y_at alpha beta cut_rows cut_blocks carries y
 // steps:  1 a lane takes a column of a row that was cut; 2 add the sums of its pieces, in order; 3 store alpha*sum + beta*y
 
-use spmv_core::{Accum, Value};
+use spmv_core::Accum;
 
 use super::prelude::store;
 use crate::device_args::view::SpmmCarries;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
-pub(crate) fn run<T: Value>(_: Launch, args: SpmmCarries<'_, T>) {
+pub(crate) fn run<T: Numbers>(_: Launch, args: SpmmCarries<'_, T>) {
     let SpmmCarries { row_base, n_cut, width, columns, y_stride, y_at, alpha, beta, .. } = args;
     let SpmmCarries { cut_rows, cut_blocks, carries, y, .. } = args;
     let (n_cut, width) = (n_cut as usize, width as usize);

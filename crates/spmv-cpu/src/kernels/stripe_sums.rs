@@ -4,13 +4,13 @@
 //         4 store alpha*sum + beta*y
 
 use num_traits::Zero;
-use spmv_core::Value;
 
 use super::prelude::{for_row_sums, rows_of};
 use crate::device_args::view::StripeSums;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
-pub(crate) fn run<T: Value>(launch: Launch, args: StripeSums<'_, T>) {
+pub(crate) fn run<T: Numbers>(launch: Launch, args: StripeSums<'_, T>) {
     let StripeSums { n_rows, row_base, alpha, beta, row_ptr, sums, y, .. } = args;
     let tiling = launch.tiling.with_tiles(1);
     let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));

@@ -5,13 +5,13 @@
 
 use num_traits::Zero;
 use rayon::prelude::*;
-use spmv_core::Value;
 
 use super::prelude::factor;
 use crate::device_args::view::VecAxpyAypx;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
-pub(crate) fn run<T: Value>(launch: Launch, args: VecAxpyAypx<'_, T>) {
+pub(crate) fn run<T: Numbers>(launch: Launch, args: VecAxpyAypx<'_, T>) {
     let VecAxpyAypx { n, chunk, alpha, alpha_num, alpha_den, beta, .. } = args;
     let VecAxpyAypx { beta_num, beta_den, scalars, z, x, d, .. } = args;
     let a = factor(scalars, alpha, alpha_num, alpha_den);

@@ -4,16 +4,16 @@
 //         what the lanes have by halves; 4 store what the group has
 
 use rayon::prelude::*;
-use spmv_core::Value;
 
 use super::prelude::{greatest, products};
 use crate::device_args::view::VecDot;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
 /// The operation that adds; the other one finds the greatest.
 const OP_SUM: u32 = 0;
 
-pub(crate) fn run<T: Value>(launch: Launch, args: VecDot<'_, T>) {
+pub(crate) fn run<T: Numbers>(launch: Launch, args: VecDot<'_, T>) {
     let VecDot { n, chunk, op, x, z, partials, .. } = args;
     let part = |group: usize, partial: &mut T::Accum| {
         // STEP 1

@@ -4,10 +4,10 @@
 //         or an absolute value, the greater or the lesser; 4 store the scalar that the step sets
 
 use num_traits::{Float, Zero};
-use spmv_core::Value;
 
 use crate::device_args::view::VecScalars;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
 /// What a step does; else it copies.
 const OP_ADD: u32 = 1;
@@ -19,7 +19,7 @@ const OP_ABS: u32 = 6;
 const OP_GREATER: u32 = 7;
 const OP_LESSER: u32 = 8;
 
-pub(crate) fn run<T: Value>(_: Launch, args: VecScalars<'_, T>) {
+pub(crate) fn run<T: Numbers>(_: Launch, args: VecScalars<'_, T>) {
     let VecScalars { n_steps, program, scalars, .. } = args;
     // STEP 1
     for step in program.chunks_exact(4).take(n_steps as usize) {

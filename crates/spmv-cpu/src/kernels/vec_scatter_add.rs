@@ -2,14 +2,14 @@
 // params: n chunk at x y
 // steps:  1 a group takes `chunk` entries; 2 y[at[i]] <- y[at[i]] + x[i]
 
-use spmv_core::Value;
 
 use super::prelude::for_groups;
 use crate::device_args::PermutedRows;
 use crate::device_args::view::VecScatterAdd;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
-pub(crate) fn run<T: Value>(launch: Launch, args: VecScatterAdd<'_, T>) {
+pub(crate) fn run<T: Numbers>(launch: Launch, args: VecScatterAdd<'_, T>) {
     let VecScatterAdd { n, chunk, at, x, y, .. } = args;
     let (n, chunk) = (n as usize, chunk as usize);
     let x = &x[..n];

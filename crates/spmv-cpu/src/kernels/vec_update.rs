@@ -6,11 +6,12 @@
 
 use num_traits::Zero;
 use rayon::prelude::*;
-use spmv_core::{Accum, Value};
+use spmv_core::Accum;
 
 use super::prelude::{factor, products};
 use crate::device_args::view::VecUpdate;
 use crate::launch::Launch;
+use crate::numbers::Numbers;
 
 /// What u is; else x.
 const SOURCE_WEIGHTED: u32 = 1;
@@ -21,7 +22,7 @@ const DOTS_Z: u32 = 2;
 /// Entries that stay in the first cache between two steps.
 const BLOCK: usize = 512;
 
-pub(crate) fn run<T: Value>(launch: Launch, args: VecUpdate<'_, T>) {
+pub(crate) fn run<T: Numbers>(launch: Launch, args: VecUpdate<'_, T>) {
     let VecUpdate { n, chunk, source, dots, alpha, alpha_num, alpha_den, beta, .. } = args;
     let VecUpdate { beta_num, beta_den, scalars, d, x, z, y, partials, .. } = args;
     let a = factor(scalars, alpha, alpha_num, alpha_den);

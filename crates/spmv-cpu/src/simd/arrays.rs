@@ -1,9 +1,9 @@
 //! Lanes for CPUs without vectors of their own here, and for compilers that find them.
 
-use spmv_core::Accum;
+use spmv_core::{Accum, Value};
 
-use super::loops::{Lanes, Source};
-use super::operand::SimdValue;
+use super::loops::{Lanes, Source, Sources};
+use crate::numbers::Numbers;
 
 /// Lanes in an array. `FUSED` where multiplying and adding is one instruction of the target, as on aarch64,
 /// whose vectors the compiler then uses; NEON has no gather that this would miss.
@@ -92,26 +92,31 @@ impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
     }
 }
 
-impl<const FUSED: bool, T: SimdValue> Source<T> for Arrays<FUSED> {
+impl<const FUSED: bool, E: Value<Accum: Into<A>>, A: Accum> Source<E, A> for Arrays<FUSED> {
     #[inline(always)]
-    unsafe fn load(from: *const T) -> [T::Accum; 8] {
+    unsafe fn load(from: *const E) -> [A; 8] {
         // SAFETY: by contract.
-        unsafe { from.cast::<[T; 8]>().read() }.map(T::to_accum)
+        unsafe { from.cast::<[E; 8]>().read() }.map(|v| v.to_accum().into())
     }
     #[inline(always)]
-    unsafe fn load_first(from: *const T, n: usize) -> [T::Accum; 8] {
+    unsafe fn load_first(from: *const E, n: usize) -> [A; 8] {
         // SAFETY: by contract, there are the first `n`.
-        std::array::from_fn(|i| if i < n { unsafe { *from.add(i) }.to_accum() } else { T::Accum::default() })
+        std::array::from_fn(|i| if i < n { unsafe { *from.add(i) }.to_accum().into() } else { A::default() })
     }
     #[inline(always)]
-    unsafe fn load_halves(low: *const T, high: *const T) -> [T::Accum; 8] {
+    unsafe fn load_halves(low: *const E, high: *const E) -> [A; 8] {
         // SAFETY: by contract.
-        let (low, high) = unsafe { (low.cast::<[T; 4]>().read(), high.cast::<[T; 4]>().read()) };
-        std::array::from_fn(|i| if i < 4 { low[i] } else { high[i - 4] }.to_accum())
+        let (low, high) = unsafe { (low.cast::<[E; 4]>().read(), high.cast::<[E; 4]>().read()) };
+        std::array::from_fn(|i| if i < 4 { low[i] } else { high[i - 4] }.to_accum().into())
     }
     #[inline(always)]
-    unsafe fn gather(x: *const T, cols: *const u32) -> [T::Accum; 8] {
+    unsafe fn gather(x: *const E, cols: *const u32) -> [A; 8] {
         // SAFETY: by contract.
-        unsafe { cols.cast::<[u32; 8]>().read().map(|col| (*x.add(col as usize)).to_accum()) }
+        unsafe { cols.cast::<[u32; 8]>().read().map(|col| (*x.add(col as usize)).to_accum().into()) }
     }
+}
+
+impl<const FUSED: bool, T: Numbers> Sources<T> for Arrays<FUSED> where
+    Self: Source<T::Val, T::Accum> + Source<T::Vector, T::Accum>
+{
 }

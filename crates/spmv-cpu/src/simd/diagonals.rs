@@ -1,6 +1,6 @@
 //! Sums of rows that lie on diagonals: no column is read, and eight rows are next to each other in every array.
 
-use super::loops::{LANES, Source};
+use super::loops::{LANES, Sources};
 use super::operand::{Piece, SimdValue};
 
 /// Body of [`SimdValue::diagonals`].
@@ -9,7 +9,7 @@ use super::operand::{Piece, SimdValue};
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-pub(super) unsafe fn diagonals<T: SimdValue, L: Source<T>>(pieces: &[Piece<'_, T>], sums: &mut [T::Accum]) {
+pub(super) unsafe fn diagonals<T: SimdValue, L: Sources<T>>(pieces: &[Piece<'_, T>], sums: &mut [T::Accum]) {
     let n = sums.len();
     assert!(pieces.iter().all(|(vals, x)| vals.len() == n && x.len() == n), "pieces of {n} rows");
     let (eights, rest) = sums.as_chunks_mut::<LANES>();
@@ -26,7 +26,7 @@ pub(super) unsafe fn diagonals<T: SimdValue, L: Source<T>>(pieces: &[Piece<'_, T
         }
     }
     for (at, sum) in (after..n).zip(rest) {
-        let products = pieces.iter().filter(|(vals, _)| vals[at] != T::from_f64(0.0));
-        products.for_each(|(vals, x)| *sum += vals[at].to_accum() * x[at].to_accum());
+        let products = pieces.iter().filter(|(vals, _)| vals[at] != <T::Val as Default>::default());
+        products.for_each(|(vals, x)| *sum += T::of_val(vals[at]) * T::of_x(x[at]));
     }
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use spmv_core::Accum;
 
 use super::operand::{Operand, SimdValue, Slots};
+use crate::numbers::Numbers;
 
 /// Sums in a vector, and rows taken together.
 pub(super) const LANES: usize = 8;
@@ -79,29 +80,33 @@ pub(super) fn prefetch_lines<T>(from: *const T, bytes: usize) {
 /// Asks for the 32 entries that come `AHEAD` after `e`. The hardware alone keeps up with neither L3 nor memory
 /// here: this is worth 10 to 60 percent on matrices that L2 does not hold.
 #[inline(always)]
-fn prefetch<T>(a: &Operand<'_, T>, e: usize) {
+fn prefetch<T: Numbers>(a: &Operand<'_, T>, e: usize) {
     const ENTRIES: usize = 4 * LANES;
     /// 4 KiB of columns.
     const AHEAD: usize = 1024;
     prefetch_lines(a.cols.as_ptr().wrapping_add(e + AHEAD), ENTRIES * size_of::<u32>());
-    prefetch_lines(a.vals.as_ptr().wrapping_add(e + AHEAD), ENTRIES * size_of::<T>());
+    prefetch_lines(a.vals.as_ptr().wrapping_add(e + AHEAD), ENTRIES * size_of::<T::Val>());
 }
 
-/// Lanes loaded from stored values of type `T`.
-pub(super) trait Source<T: SimdValue>: Lanes<T::Accum> {
-    unsafe fn load(from: *const T) -> Self::V;
+/// Lanes of sums loaded from stored numbers of type `E`.
+pub(super) trait Source<E, A>: Lanes<A> {
+    unsafe fn load(from: *const E) -> Self::V;
     /// The first `n` of one to eight, of which no other is read, and zeros.
-    unsafe fn load_first(from: *const T, n: usize) -> Self::V;
+    unsafe fn load_first(from: *const E, n: usize) -> Self::V;
+    /// Four lanes from `low` and four from `high`.
+    unsafe fn load_halves(low: *const E, high: *const E) -> Self::V;
+    /// The elements of `x` that eight columns name.
+    unsafe fn gather(x: *const E, cols: *const u32) -> Self::V;
+}
+
+/// Lanes of sums loaded from values and from `x`.
+pub(super) trait Sources<T: Numbers>: Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> {
     /// Adds the products of the first `n` of eight values with as many elements of `x`, of which no other is read.
     #[inline(always)]
-    unsafe fn add_first(vals: *const T, x: *const T, n: usize, sums: Self::V) -> Self::V {
+    unsafe fn add_first(vals: *const T::Val, x: *const T::Vector, n: usize, sums: Self::V) -> Self::V {
         // SAFETY: by contract.
         unsafe { Self::mul_add(Self::load_first(vals, n), Self::load_first(x, n), sums) }
     }
-    /// Four lanes from `low` and four from `high`.
-    unsafe fn load_halves(low: *const T, high: *const T) -> Self::V;
-    /// The elements of `x` that eight columns name.
-    unsafe fn gather(x: *const T, cols: *const u32) -> Self::V;
 }
 
 /// Products of the eight entries from `e` on, added to `sums`.
@@ -111,7 +116,7 @@ pub(super) trait Source<T: SimdValue>: Lanes<T::Accum> {
 /// `e + LANES <= a.cols.len()`, and the CPU has the features of `L`. The columns are in range by the
 /// operand's contract.
 #[inline(always)]
-unsafe fn add_products<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, e: usize, sums: L::V) -> L::V {
+unsafe fn add_products<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, e: usize, sums: L::V) -> L::V {
     // SAFETY: `vals` is as long as `cols`, by `new_unchecked`; the rest by this function's contract.
     unsafe {
         let x = L::gather(a.x.as_ptr(), a.cols.as_ptr().add(e));
@@ -125,7 +130,7 @@ unsafe fn add_products<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, e: usize,
 ///
 /// As for `add_products`.
 #[inline(always)]
-unsafe fn products<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, e: usize) -> L::V {
+unsafe fn products<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, e: usize) -> L::V {
     // SAFETY: as in `add_products`.
     unsafe {
         let x = L::gather(a.x.as_ptr(), a.cols.as_ptr().add(e));
@@ -139,7 +144,7 @@ unsafe fn products<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, e: usize) -> 
 ///
 /// `start <= end <= a.cols.len()`, and the CPU has the features of `L`.
 #[inline(always)]
-unsafe fn row_sums<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, start: usize, end: usize) -> L::V {
+unsafe fn row_sums<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, start: usize, end: usize) -> L::V {
     if end < LANES {
         // SAFETY: the array has eight elements.
         return unsafe { L::read(first_products(a, start, end).as_ptr()) };
@@ -179,7 +184,7 @@ unsafe fn row_sums<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, start: usize,
 fn first_products<T: SimdValue>(a: &Operand<'_, T>, start: usize, end: usize) -> [T::Accum; LANES] {
     let mut products = [T::Accum::default(); LANES];
     for (product, e) in products.iter_mut().zip(start..end) {
-        *product = a.vals[e].to_accum() * a.x[a.cols[e] as usize].to_accum();
+        *product = a.product(e);
     }
     products
 }
@@ -191,7 +196,7 @@ fn first_products<T: SimdValue>(a: &Operand<'_, T>, start: usize, end: usize) ->
 /// `ptr` is valid for nine elements, which do not decrease, and lie in `base..=base + BLOCK`. The CPU has
 /// the features of `L`.
 #[inline(always)]
-unsafe fn short_rows<T: SimdValue, L: Source<T>>(
+unsafe fn short_rows<T: SimdValue, L: Sources<T>>(
     ptr: *const u32,
     base: usize,
     buffer: &Buffer<T::Accum>,
@@ -263,7 +268,7 @@ unsafe fn buffered<A: Accum, L: Lanes<A>>(mut from: *const A, end: *const A) -> 
 ///
 /// `start + LANES <= end <= start + BLOCK`, `end <= a.cols.len()`, and the CPU has the features of `L`.
 #[inline(always)]
-unsafe fn fill<T: SimdValue, L: Source<T>>(
+unsafe fn fill<T: SimdValue, L: Sources<T>>(
     a: &Operand<'_, T>,
     start: usize,
     end: usize,
@@ -315,7 +320,7 @@ enum Stop {
 ///
 /// The nine elements of `ptr` do not decrease and stay within the entries, and the CPU has the features of `L`.
 #[inline(always)]
-unsafe fn long_rows<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, ptr: &[u32]) -> L::V {
+unsafe fn long_rows<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, ptr: &[u32]) -> L::V {
     // SAFETY: by contract.
     unsafe {
         let mut sums = [L::splat(T::Accum::default()); LANES];
@@ -329,7 +334,7 @@ unsafe fn long_rows<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, ptr: &[u32])
 /// Whether eight rows have four entries each, and each row's columns are those of the row before plus one:
 /// what the inside of a grid gives. Nothing need be known of `row_ptr`.
 #[inline(always)]
-fn is_stencil<T>(a: &Operand<'_, T>, row_ptr: &[u32], row: usize) -> bool {
+fn is_stencil<T: Numbers>(a: &Operand<'_, T>, row_ptr: &[u32], row: usize) -> bool {
     let ptr: &[u32; LANES + 1] = row_ptr[row..][..LANES + 1].try_into().expect("nine ends");
     let (start, end) = (ptr[0] as usize, ptr[LANES] as usize);
     if end.wrapping_sub(start) != 4 * LANES || end > a.cols.len() {
@@ -360,7 +365,7 @@ fn is_stencil<T>(a: &Operand<'_, T>, row_ptr: &[u32], row: usize) -> bool {
 ///
 /// `is_stencil` holds, and the CPU has the features of `L`.
 #[inline(always)]
-unsafe fn stencil_rows<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, start: usize) -> L::V {
+unsafe fn stencil_rows<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, start: usize) -> L::V {
     // SAFETY: there are 32 entries from `start` on. The eighth row's columns are below `x.len()`, by the
     // operand's contract, and are the last of the eight elements read at the first row's.
     unsafe {
@@ -405,7 +410,7 @@ pub(super) unsafe fn store<A: Accum, L: Lanes<A>>(y: &mut [A], row: usize, sums:
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-pub(super) unsafe fn dot<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, range: Range<usize>) -> T::Accum {
+pub(super) unsafe fn dot<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, range: Range<usize>) -> T::Accum {
     assert!(range.start <= range.end && range.end <= a.cols.len(), "entries out of range");
     // SAFETY: just checked.
     unsafe { L::sum(row_sums::<T, L>(a, range.start, range.end)) }
@@ -417,7 +422,7 @@ pub(super) unsafe fn dot<T: SimdValue, L: Source<T>>(a: &Operand<'_, T>, range: 
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-pub(super) unsafe fn rows<T: SimdValue, L: Source<T>>(
+pub(super) unsafe fn rows<T: SimdValue, L: Sources<T>>(
     a: &Operand<'_, T>,
     row_ptr: &[u32],
     alpha: T::Accum,
@@ -500,7 +505,7 @@ pub(super) unsafe fn rows<T: SimdValue, L: Source<T>>(
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-pub(super) unsafe fn slots<T: SimdValue, L: Source<T>>(
+pub(super) unsafe fn slots<T: SimdValue, L: Sources<T>>(
     a: &Slots<'_, T>,
     first: usize,
     stride: usize,
@@ -529,7 +534,7 @@ pub(super) unsafe fn slots<T: SimdValue, L: Source<T>>(
 /// `at + k * stride + LANES <= a.cols.len()` for every `k < n`, and the CPU has the features of `L`. Columns are in range
 /// or padding by the contract of [`Slots`].
 #[inline(always)]
-unsafe fn eight_rows<T: SimdValue, L: Source<T>>(
+unsafe fn eight_rows<T: SimdValue, L: Sources<T>>(
     a: &Slots<'_, T>,
     at: usize,
     stride: usize,
@@ -566,7 +571,7 @@ unsafe fn eight_rows<T: SimdValue, L: Source<T>>(
 ///
 /// `at + LANES <= a.cols.len()`.
 #[inline(always)]
-unsafe fn is_full<T>(a: &Slots<'_, T>, at: usize) -> bool {
+unsafe fn is_full<T: Numbers>(a: &Slots<'_, T>, at: usize) -> bool {
     // SAFETY: this function's contract.
     let cols = unsafe { a.cols.as_ptr().add(at).cast::<[u32; LANES]>().read_unaligned() };
     // Without a branch for each, so that it is one comparison.
@@ -579,7 +584,7 @@ unsafe fn is_full<T>(a: &Slots<'_, T>, at: usize) -> bool {
 ///
 /// `at + LANES <= a.cols.len()`, the slots have entries, and the CPU has the features of `L`.
 #[inline(always)]
-unsafe fn add_slots<T: SimdValue, L: Source<T>>(a: &Slots<'_, T>, at: usize, sums: L::V) -> L::V {
+unsafe fn add_slots<T: SimdValue, L: Sources<T>>(a: &Slots<'_, T>, at: usize, sums: L::V) -> L::V {
     // SAFETY: `vals` is as long as `cols`, by `Slots::new`; the rest by this function's contract.
     unsafe {
         let x = L::gather(a.x.as_ptr(), a.cols.as_ptr().add(at));

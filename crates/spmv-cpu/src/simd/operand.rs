@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use spmv_core::{Tiling, Value};
+use spmv_core::Tiling;
 
 use super::isa::Isa;
+use crate::numbers::Numbers;
 
 /// Column indices that are known to be below a bound.
 #[derive(Clone, Copy, Debug)]
@@ -32,43 +33,40 @@ impl<'a> Columns<'a> {
 /// Entries of a matrix together with the x they gather from; every column index is known to be less
 /// than `x.len()`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Operand<'a, T> {
+pub(crate) struct Operand<'a, T: Numbers> {
     pub(super) cols: &'a [u32],
-    pub(super) vals: &'a [T],
-    pub(super) x: &'a [T],
+    pub(super) vals: &'a [T::Val],
+    pub(super) x: &'a [T::Vector],
 }
 
-impl<'a, T> Operand<'a, T> {
+impl<'a, T: Numbers> Operand<'a, T> {
     /// Joins the arrays.
     ///
     /// # Panics
     ///
     /// Unless there are as many columns as values, and `x` is at least as long as the columns' bound.
-    pub(crate) fn new(cols: Columns<'a>, vals: &'a [T], x: &'a [T]) -> Self {
+    pub(crate) fn new(cols: Columns<'a>, vals: &'a [T::Val], x: &'a [T::Vector]) -> Self {
         assert_eq!(cols.cols.len(), vals.len(), "one column per value");
         assert!(cols.bound <= x.len(), "columns below {} of an x of {}", cols.bound, x.len());
         Self { cols: cols.cols, vals, x }
     }
 
     /// The product of entry `e` with its `x`: what the readable kernels use.
-    pub(crate) fn product(&self, e: usize) -> T::Accum
-    where
-        T: Value,
-    {
-        self.vals[e].to_accum() * self.x[self.cols[e] as usize].to_accum()
+    pub(crate) fn product(&self, e: usize) -> T::Accum {
+        T::of_val(self.vals[e]) * T::of_x(self.x[self.cols[e] as usize])
     }
 }
 
 /// Rows side by side, their entries at a stride. Column indices are less than `x.len()`, or
 /// [`PADDING`](Self::PADDING) in slots without an entry, which come after a row's others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slots<'a, T> {
+pub(crate) struct Slots<'a, T: Numbers> {
     pub(super) cols: &'a [u32],
-    pub(super) vals: &'a [T],
-    pub(super) x: &'a [T],
+    pub(super) vals: &'a [T::Val],
+    pub(super) x: &'a [T::Vector],
 }
 
-impl<'a, T> Slots<'a, T> {
+impl<'a, T: Numbers> Slots<'a, T> {
     /// The column of a slot without an entry.
     pub(crate) const PADDING: u32 = u32::MAX;
 
@@ -77,7 +75,7 @@ impl<'a, T> Slots<'a, T> {
     /// # Panics
     ///
     /// Unless there are as many columns as values, and `x` is at least as long as the columns' bound.
-    pub(crate) fn new(cols: PaddedColumns<'a>, vals: &'a [T], x: &'a [T]) -> Self {
+    pub(crate) fn new(cols: PaddedColumns<'a>, vals: &'a [T::Val], x: &'a [T::Vector]) -> Self {
         let PaddedColumns(Columns { cols, bound }) = cols;
         assert_eq!(cols.len(), vals.len(), "one column per value");
         assert!(bound <= x.len(), "columns below {bound} of an x of {}", x.len());
@@ -85,13 +83,10 @@ impl<'a, T> Slots<'a, T> {
     }
 
     /// The sum of a row, read one slot after another: `n` of them from slot `first` on, each `stride` after the one before.
-    pub(crate) fn row(&self, first: usize, stride: usize, n: usize) -> T::Accum
-    where
-        T: Value,
-    {
+    pub(crate) fn row(&self, first: usize, stride: usize, n: usize) -> T::Accum {
         let slots = (0..n).map(|k| first + k * stride).take_while(|at| self.cols[*at] != Self::PADDING);
         slots.fold(num_traits::zero(), |sum: T::Accum, at| {
-            sum + self.vals[at].to_accum() * self.x[self.cols[at] as usize].to_accum()
+            sum + T::of_val(self.vals[at]) * T::of_x(self.x[self.cols[at] as usize])
         })
     }
 }
@@ -117,7 +112,7 @@ impl<'a> PaddedColumns<'a> {
 }
 
 /// Slots of a diagonal and the `x` of each, for some rows. A zero slot has no entry.
-pub(crate) type Piece<'a, T> = (&'a [T], &'a [T]);
+pub(crate) type Piece<'a, T> = (&'a [<T as Numbers>::Val], &'a [<T as Numbers>::Vector]);
 
 /// Lanes of a slice.
 pub(crate) const SLICE_LANES: usize = Tiling::SLICE_LANES as usize;
@@ -130,7 +125,7 @@ pub(super) const LENGTHS: usize = 16;
 
 /// A slice: in step `i`, lane `k` has up to `width` entries in consecutive columns.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slice<'a, T> {
+pub(crate) struct Slice<'a, T: Numbers> {
     pub(super) n_steps: usize,
     pub(super) width: usize,
     /// The entries of each run less one, where some have fewer than `width`.
@@ -139,8 +134,8 @@ pub(crate) struct Slice<'a, T> {
     pub(super) cols: &'a [u32],
     pub(super) is_narrow: bool,
     pub(super) base: u32,
-    pub(super) vals: &'a [T],
-    pub(super) x: &'a [T],
+    pub(super) vals: &'a [T::Val],
+    pub(super) x: &'a [T::Vector],
 }
 
 /// Which words a slice has.
@@ -154,13 +149,19 @@ pub(crate) struct Form {
     pub(crate) is_ragged: bool,
 }
 
-impl<'a, T> Slice<'a, T> {
+impl<'a, T: Numbers> Slice<'a, T> {
     /// Takes the first of the words and of the values.
     ///
     /// # Panics
     ///
     /// Unless there are enough.
-    pub(crate) fn new(form: Form, base: u32, words: &'a [u32], vals: &'a [T], x: &'a [T]) -> Self {
+    pub(crate) fn new(
+        form: Form,
+        base: u32,
+        words: &'a [u32],
+        vals: &'a [T::Val],
+        x: &'a [T::Vector],
+    ) -> Self {
         let Form { n_steps, width, is_narrow, is_ragged } = form;
         let (lengths, words) =
             words.split_at(if is_ragged { n_steps.div_ceil(LENGTHS) * SLICE_LANES } else { 0 });
@@ -180,35 +181,35 @@ impl<'a, T> Slice<'a, T> {
 
 /// Rows of runs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RunRows<'a, T> {
+pub(crate) struct RunRows<'a, T: Numbers> {
     /// The first run of each row, and the end.
     pub(crate) run_ptr: &'a [u32],
     /// The entry that the first of these runs begins with. Entries of a run follow those of the run before.
     pub(crate) first_entry: usize,
     /// Of each run eight times its first column, plus how many entries it has less than eight.
     pub(crate) runs: &'a [u32],
-    pub(crate) vals: &'a [T],
-    pub(crate) x: &'a [T],
+    pub(crate) vals: &'a [T::Val],
+    pub(crate) x: &'a [T::Vector],
 }
 
 /// Rows of a matrix in CSR form, and a panel of right-hand sides: columns next to each other of a matrix X, whose rows are `x_stride` values apart.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PanelRows<'a, T> {
+pub(crate) struct PanelRows<'a, T: Numbers> {
     pub(crate) cols: &'a [u32],
-    pub(crate) vals: &'a [T],
+    pub(crate) vals: &'a [T::Val],
     /// From the panel's first column on.
-    pub(crate) x: &'a [T],
+    pub(crate) x: &'a [T::Vector],
     pub(crate) x_stride: usize,
     pub(crate) columns: usize,
 }
 
-impl<T> PanelRows<'_, T> {
+impl<T: Numbers> PanelRows<'_, T> {
     /// Columns of a panel at most.
     pub(super) const MOST_COLUMNS: usize = 32;
 }
 
-/// A type of stored values, with its loops.
-pub(crate) trait SimdValue: Value {
+/// Types of numbers with their loops.
+pub(crate) trait SimdValue: Numbers {
     /// Sum of products over entries `range`: one row or a piece of one.
     ///
     /// Panics unless `range` lies within the operand's entries. An `isa` this CPU lacks counts as `Scalar`.

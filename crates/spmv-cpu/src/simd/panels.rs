@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
-use super::loops::{LANES, Source, prefetch_lines, store};
+use spmv_core::Value;
+
+use super::loops::{LANES, Sources, prefetch_lines, store};
 use super::operand::{PanelRows, SimdValue};
+use crate::numbers::Numbers;
 
 /// Entries whose row of x is asked for ahead, where the rows that a call reads span more than `CACHE` bytes: neither L3 nor memory is waited for
 /// then.
@@ -28,7 +31,7 @@ struct Shared {
 impl Shared {
     /// Of a panel whose last vector has `n_last` columns.
     #[inline(always)]
-    fn of<T>(a: &PanelRows<'_, T>, row_ptr: &[u32], n_last: usize) -> Self {
+    fn of<T: Numbers>(a: &PanelRows<'_, T>, row_ptr: &[u32], n_last: usize) -> Self {
         // Without a row of x there is no column, and no entry is allowed.
         assert!(a.columns <= a.x.len() || row_ptr.first() == row_ptr.last(), "entries without an x");
         let most = a.x.len().saturating_sub(a.columns) / a.x_stride.max(1);
@@ -44,7 +47,12 @@ impl Shared {
             beyond(high as usize, most);
         }
         let spanned = high.saturating_sub(low) as usize;
-        Self { n_last, first, end, prefetches: spanned.saturating_mul(a.x_stride * size_of::<T>()) > CACHE }
+        Self {
+            n_last,
+            first,
+            end,
+            prefetches: spanned.saturating_mul(a.x_stride * size_of::<T::Vector>()) > CACHE,
+        }
     }
 
     /// The entries of a row, which are among those that were checked.
@@ -68,7 +76,12 @@ fn beyond(col: usize, most: usize) -> ! {
 ///
 /// As for [`add`].
 #[inline(always)]
-unsafe fn row_of_x<T>(a: &PanelRows<'_, T>, shared: Shared, e: usize, bytes: usize) -> *const T {
+unsafe fn row_of_x<T: Numbers>(
+    a: &PanelRows<'_, T>,
+    shared: Shared,
+    e: usize,
+    bytes: usize,
+) -> *const T::Vector {
     let x = a.x.as_ptr();
     // SAFETY: columns up to `e` are there, and so is the one ahead before the end; the row of x was found to be there.
     unsafe {
@@ -83,12 +96,12 @@ unsafe fn row_of_x<T>(a: &PanelRows<'_, T>, shared: Shared, e: usize, bytes: usi
 
 /// Asks for as many columns and values as some rows from `row` on have, which come long after those.
 #[inline(always)]
-fn prefetch_entries<T>(a: &PanelRows<'_, T>, row_ptr: &[u32], row: usize) {
+fn prefetch_entries<T: Numbers>(a: &PanelRows<'_, T>, row_ptr: &[u32], row: usize) {
     let start = row_ptr[row] as usize;
     let n =
         (row_ptr[(row + ROWS_AHEAD).min(row_ptr.len() - 1)] as usize).saturating_sub(start).min(FAR_AHEAD);
     prefetch_lines(a.cols.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<u32>());
-    prefetch_lines(a.vals.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<T>());
+    prefetch_lines(a.vals.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<T::Val>());
 }
 
 /// Adds the products of entry `e` to sums for the columns of `N` vectors.
@@ -97,7 +110,7 @@ fn prefetch_entries<T>(a: &PanelRows<'_, T>, row_ptr: &[u32], row: usize) {
 ///
 /// The CPU has the features of `L`, `e` is among the entries that `shared` is of, and `1 <= n_last <= LANES`, of which it is all if `WHOLE`.
 #[inline(always)]
-unsafe fn add<T: SimdValue, L: Source<T>, const N: usize, const WHOLE: bool>(
+unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize, const WHOLE: bool>(
     a: &PanelRows<'_, T>,
     shared: Shared,
     e: usize,
@@ -105,8 +118,8 @@ unsafe fn add<T: SimdValue, L: Source<T>, const N: usize, const WHOLE: bool>(
 ) {
     // SAFETY: by contract.
     unsafe {
-        let from = row_of_x(a, shared, e, N * LANES * size_of::<T>());
-        let val = L::splat(a.vals.get_unchecked(e).to_accum());
+        let from = row_of_x(a, shared, e, N * LANES * size_of::<T::Vector>());
+        let val = L::splat(T::of_val(*a.vals.get_unchecked(e)));
         for (k, sum) in sums.iter_mut().enumerate() {
             let from = from.add(k * LANES);
             let is_whole = WHOLE || k + 1 < N;
@@ -122,7 +135,7 @@ unsafe fn add<T: SimdValue, L: Source<T>, const N: usize, const WHOLE: bool>(
 ///
 /// As for [`add`], of all entries of the row.
 #[inline(always)]
-unsafe fn row<T: SimdValue, L: Source<T>, const N: usize, const SETS: usize, const WHOLE: bool>(
+unsafe fn row<T: SimdValue, L: Sources<T>, const N: usize, const SETS: usize, const WHOLE: bool>(
     a: &PanelRows<'_, T>,
     shared: Shared,
     entries: Range<usize>,
@@ -172,20 +185,23 @@ unsafe fn row_of_four<T: SimdValue>(
         let mut e = entries.start;
         while e < whole {
             for (i, sums) in sums.iter_mut().enumerate() {
-                let x =
-                    row_of_x(a, shared, e + i, HALF * size_of::<T>()).cast::<[T; HALF]>().read_unaligned();
-                let val = a.vals.get_unchecked(e + i).to_accum();
+                let x = row_of_x(a, shared, e + i, HALF * size_of::<T::Vector>())
+                    .cast::<[T::Vector; HALF]>()
+                    .read_unaligned();
+                let val = T::of_val(*a.vals.get_unchecked(e + i));
                 for (sum, x) in sums.iter_mut().zip(x) {
-                    *sum += val * x.to_accum();
+                    *sum += val * T::of_x(x);
                 }
             }
             e += TURNS;
         }
         while e < entries.end {
-            let x = row_of_x(a, shared, e, HALF * size_of::<T>()).cast::<[T; HALF]>().read_unaligned();
-            let val = a.vals.get_unchecked(e).to_accum();
+            let x = row_of_x(a, shared, e, HALF * size_of::<T::Vector>())
+                .cast::<[T::Vector; HALF]>()
+                .read_unaligned();
+            let val = T::of_val(*a.vals.get_unchecked(e));
             for (sum, x) in sums[0].iter_mut().zip(x) {
-                *sum += val * x.to_accum();
+                *sum += val * T::of_x(x);
             }
             e += 1;
         }
@@ -226,7 +242,7 @@ unsafe fn rows_of_four<T: SimdValue>(
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-unsafe fn rows<T: SimdValue, L: Source<T>, const N: usize, const SETS: usize, const WHOLE: bool>(
+unsafe fn rows<T: SimdValue, L: Sources<T>, const N: usize, const SETS: usize, const WHOLE: bool>(
     a: &PanelRows<'_, T>,
     row_ptr: &[u32],
     (alpha, beta): (T::Accum, T::Accum),
@@ -264,7 +280,7 @@ unsafe fn rows<T: SimdValue, L: Source<T>, const N: usize, const SETS: usize, co
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-pub(super) unsafe fn panel<T: SimdValue, L: Source<T>>(
+pub(super) unsafe fn panel<T: SimdValue, L: Sources<T>>(
     a: &PanelRows<'_, T>,
     row_ptr: &[u32],
     scaling: (T::Accum, T::Accum),
@@ -275,9 +291,7 @@ pub(super) unsafe fn panel<T: SimdValue, L: Source<T>>(
     unsafe {
         match a.columns {
             0 => {}
-            HALF if T::DTYPE == <T::Accum as spmv_core::Value>::DTYPE => {
-                rows_of_four(a, row_ptr, scaling, y, at)
-            }
+            HALF if T::Vector::DTYPE == T::Accum::DTYPE => rows_of_four(a, row_ptr, scaling, y, at),
             8 => rows::<T, L, 1, 4, true>(a, row_ptr, scaling, y, at),
             16 => rows::<T, L, 2, 2, true>(a, row_ptr, scaling, y, at),
             24 => rows::<T, L, 3, 1, true>(a, row_ptr, scaling, y, at),
@@ -295,24 +309,25 @@ pub(super) unsafe fn panel<T: SimdValue, L: Source<T>>(
 mod tests {
     use std::panic::catch_unwind;
 
-    use spmv_core::{Value, bf16, f16};
-
     use super::super::isa::Isa;
     use super::*;
+    use crate::numbers::for_all_numbers;
 
     /// Of small integers, so that no sum is rounded.
     fn check_sums<T: SimdValue>() {
-        let of = |n: usize, f: &dyn Fn(usize) -> f64| (0..n).map(|i| T::from_f64(f(i))).collect::<Vec<_>>();
+        fn of<E: Value>(n: usize, f: impl Fn(usize) -> f64) -> Vec<E> {
+            (0..n).map(|i| E::from_f64(f(i))).collect()
+        }
         let row_ptr = [0u32, 3, 3, 10, 11, 40];
         let cols: Vec<u32> = (0..40).map(|i| i * 7 % 9).collect();
-        let vals = of(40, &|i| (i % 5) as f64 - 2.0);
+        let vals: Vec<T::Val> = of(40, |i| (i % 5) as f64 - 2.0);
         for (columns, x_stride, y_stride) in
             [(1, 1, 1), (3, 5, 4), (4, 4, 4), (4, 6, 5), (8, 8, 8), (13, 13, 20), (24, 24, 24), (32, 40, 33)]
         {
-            let x = of(8 * x_stride + columns, &|i| (i % 7) as f64 - 3.0);
+            let x: Vec<T::Vector> = of(8 * x_stride + columns, |i| (i % 7) as f64 - 3.0);
             for isa in Isa::available() {
                 let mut y = vec![<T::Accum as Value>::from_f64(2.0); 4 * y_stride + columns + 1];
-                let a = PanelRows { cols: &cols, vals: &vals, x: &x, x_stride, columns };
+                let a = PanelRows::<T> { cols: &cols, vals: &vals, x: &x, x_stride, columns };
                 let half = <T::Accum as Value>::from_f64(0.5);
                 T::panel(
                     isa,
@@ -327,7 +342,7 @@ mod tests {
                     for column in 0..columns {
                         let products = (ends[0] as usize..ends[1] as usize).map(|e| {
                             let x = x[cols[e] as usize * x_stride + column];
-                            vals[e].to_accum().as_f64() * x.to_accum().as_f64()
+                            vals[e].as_f64() * x.as_f64()
                         });
                         wanted[row * y_stride + 1 + column] = 2.0 * products.sum::<f64>() + 1.0;
                     }
@@ -340,10 +355,7 @@ mod tests {
 
     #[test]
     fn each_column_has_sums_of_its_own_and_nothing_else_is_written() {
-        check_sums::<f64>();
-        check_sums::<f32>();
-        check_sums::<f16>();
-        check_sums::<bf16>();
+        for_all_numbers!(check_sums);
     }
 
     #[test]

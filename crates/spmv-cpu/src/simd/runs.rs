@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use spmv_core::Runs;
 
-use super::loops::{LANES, Source, check, prefetch_lines, store};
+use super::loops::{LANES, Sources, check, prefetch_lines, store};
 use super::operand::{RunRows, SimdValue};
 
 /// Runs of a step, each with a sum of its own: four sums hide the latency of the additions.
@@ -38,7 +38,7 @@ fn parts(run: u32) -> (usize, usize) {
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-unsafe fn add_checked<T: SimdValue, L: Source<T>>(
+unsafe fn add_checked<T: SimdValue, L: Sources<T>>(
     a: &RunRows<'_, T>,
     run: u32,
     entry: usize,
@@ -63,7 +63,7 @@ unsafe fn add_checked<T: SimdValue, L: Source<T>>(
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-unsafe fn row<T: SimdValue, L: Source<T>>(
+unsafe fn row<T: SimdValue, L: Sources<T>>(
     a: &RunRows<'_, T>,
     runs: Range<usize>,
     mut entry: usize,
@@ -106,7 +106,7 @@ unsafe fn row<T: SimdValue, L: Source<T>>(
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-pub(super) unsafe fn runs<T: SimdValue, L: Source<T>>(
+pub(super) unsafe fn runs<T: SimdValue, L: Sources<T>>(
     a: &RunRows<'_, T>,
     alpha: T::Accum,
     beta: T::Accum,
@@ -142,17 +142,18 @@ pub(super) unsafe fn runs<T: SimdValue, L: Source<T>>(
 mod tests {
     use std::panic::catch_unwind;
 
-    use spmv_core::{Value, bf16, f16};
+    use spmv_core::Value;
 
     use super::super::isa::Isa;
     use super::*;
+    use crate::numbers::for_all_numbers;
 
     /// Rows of runs of `(first column, entries)`, whose values count up from one.
-    struct Rows<T> {
+    struct Rows<T: SimdValue> {
         run_ptr: Vec<u32>,
         runs: Vec<u32>,
-        vals: Vec<T>,
-        x: Vec<T>,
+        vals: Vec<T::Val>,
+        x: Vec<T::Vector>,
         sums: Vec<f64>,
     }
 
@@ -174,8 +175,8 @@ mod tests {
                 run_ptr.push(runs.len() as u32);
                 sums.push(sum);
             }
-            let of = |numbers: Vec<f64>| numbers.into_iter().map(T::from_f64).collect();
-            Self { run_ptr, runs, vals: of(vals), x: of(x), sums }
+            let vals = vals.into_iter().map(Value::from_f64).collect();
+            Self { run_ptr, runs, vals, x: x.into_iter().map(Value::from_f64).collect(), sums }
         }
 
         fn rows(&self) -> RunRows<'_, T> {
@@ -206,10 +207,7 @@ mod tests {
 
     #[test]
     fn rows_are_the_sums_of_their_runs() {
-        check_sums::<f64>();
-        check_sums::<f32>();
-        check_sums::<f16>();
-        check_sums::<bf16>();
+        for_all_numbers!(check_sums);
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(super) fn scalar<T: SimdValue>(_: Isa, a: &Slice<'_, T>) -> [T::Accum; SLICE
             };
             for j in 0..=last {
                 let val = a.vals[(step * a.width + j) * SLICE_LANES + lane];
-                *sum += val.to_accum() * a.x[(a.base + col) as usize + j].to_accum();
+                *sum += T::of_val(val) * T::of_x(a.x[(a.base + col) as usize + j]);
             }
         }
     }
@@ -69,8 +69,8 @@ pub(super) trait Gather<T: SimdValue> {
     /// Adds products of values with the elements of x that columns name, in the lanes of a mask, and reads no others of x.
     unsafe fn mul_add(
         mask: Self::Mask,
-        vals: *const T,
-        x: *const T,
+        vals: *const T::Val,
+        x: *const T::Vector,
         cols: Self::Words,
         sums: Self::Sums,
     ) -> Self::Sums;
@@ -127,7 +127,7 @@ unsafe fn sums_of<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool
         for step in 0..a.n_steps {
             let cols = a.cols.as_ptr().add((step >> halves) * SLICE_LANES);
             let vals = a.vals.as_ptr().add(step * W * SLICE_LANES);
-            prefetch::<T, W>(cols, vals);
+            prefetch::<T::Val, W>(cols, vals);
             for v in 0..n_vectors {
                 let codes = G::bits(cols.add(v * G::N), ((step & halves) * 16) as u32, none);
                 let is_run = G::differ(codes, none);
@@ -169,20 +169,21 @@ fn prefetch<T, const W: usize>(cols: *const u32, vals: *const T) {
 mod tests {
     use std::panic::catch_unwind;
 
-    use spmv_core::{Value, f16};
+    use spmv_core::Value;
 
     use super::super::operand::Form;
     use super::*;
+    use crate::numbers::for_all_numbers;
 
     /// Of x, all of whose elements some run reads, but for the first, which is NaN.
     const N_COLS: u32 = 120;
     const BASE: u32 = 7;
 
-    struct Case<T> {
+    struct Case<T: SimdValue> {
         form: Form,
         words: Vec<u32>,
-        vals: Vec<T>,
-        x: Vec<T>,
+        vals: Vec<T::Val>,
+        x: Vec<T::Vector>,
         /// Of each lane.
         sums: Vec<f64>,
     }
@@ -222,12 +223,17 @@ mod tests {
                     }
                 }
             }
-            let values = |of: Vec<f64>| of.into_iter().map(T::from_f64).collect();
-            Self { form, words, vals: values(vals), x: values(x), sums }
+            Self {
+                form,
+                words,
+                vals: vals.into_iter().map(Value::from_f64).collect(),
+                x: x.into_iter().map(Value::from_f64).collect(),
+                sums,
+            }
         }
 
         fn slice(&self) -> Slice<'_, T> {
-            Slice::new(self.form, BASE, &self.words, &self.vals, &self.x)
+            Slice::<T>::new(self.form, BASE, &self.words, &self.vals, &self.x)
         }
     }
 
@@ -255,9 +261,7 @@ mod tests {
 
     #[test]
     fn each_lane_sums_its_own_runs() {
-        sums_are_right::<f64>();
-        sums_are_right::<f32>();
-        sums_are_right::<f16>();
+        for_all_numbers!(sums_are_right);
     }
 
     #[test]

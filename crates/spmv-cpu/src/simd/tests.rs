@@ -2,41 +2,44 @@
 
 use std::ops::Range;
 
-use spmv_core::{bf16, f16};
+use spmv_core::Value;
 
 use super::{Columns, Isa, Operand, PaddedColumns, SimdValue, Slots};
+use crate::numbers::{Numbers, for_all_numbers};
 
-/// A value from a number, and back.
+/// Numbers of each type, and back.
 trait Test: SimdValue {
-    fn of(v: f64) -> Self;
-    fn back(sum: Self::Accum) -> f64;
-    fn accum(v: f64) -> Self::Accum;
-    const EPS: f64;
+    const EPS: f64 = if size_of::<Self::Accum>() == 4 { 1e-6 } else { 1e-14 };
+
+    fn val(v: f64) -> Self::Val {
+        Value::from_f64(v)
+    }
+
+    fn vector(v: f64) -> Self::Vector {
+        Value::from_f64(v)
+    }
+
+    fn accum(v: f64) -> Self::Accum {
+        Value::from_f64(v)
+    }
+
+    fn back(sum: Self::Accum) -> f64 {
+        sum.as_f64()
+    }
+
+    /// The product of a value with an element of `x`, of few digits each.
+    fn product(val: Self::Val, x: Self::Vector) -> f64 {
+        val.as_f64() * x.as_f64()
+    }
 }
 
-macro_rules! tests {
-    ($($t:ty, $a:ty, $eps:expr, |$v:ident| $of:expr;)*) => {$(
-        impl Test for $t {
-            const EPS: f64 = $eps;
-            fn of($v: f64) -> Self { $of }
-            fn back(sum: $a) -> f64 { sum as f64 }
-            fn accum(v: f64) -> $a { v as $a }
-        }
-    )*};
-}
-
-tests! {
-    f16, f32, 1e-6, |v| f16::from_f64(v);
-    bf16, f32, 1e-6, |v| bf16::from_f64(v);
-    f32, f32, 1e-6, |v| v as f32;
-    f64, f64, 1e-14, |v| v;
-}
+impl<T: SimdValue> Test for T {}
 
 /// Entries with some infinite and NaN values, which rows that do not contain them must not see.
-struct Case<T> {
+struct Case<T: Numbers> {
     cols: Vec<u32>,
-    vals: Vec<T>,
-    x: Vec<T>,
+    vals: Vec<T::Val>,
+    x: Vec<T::Vector>,
 }
 
 impl<T: Test> Case<T> {
@@ -50,21 +53,20 @@ impl<T: Test> Case<T> {
             cols: (0..n).map(|_| next(97)).collect(),
             vals: (0..n)
                 .map(|e| if poison(e) { f64::NAN } else { f64::from(next(64)) / 16.0 - 2.0 })
-                .map(T::of)
+                .map(T::val)
                 .collect(),
-            x: (0..97).map(|_| T::of(f64::from(next(64)) / 16.0 - 2.0)).collect(),
+            x: (0..97).map(|_| T::vector(f64::from(next(64)) / 16.0 - 2.0)).collect(),
         }
     }
 
     fn operand(&self) -> Operand<'_, T> {
         // SAFETY: columns were taken below 97, the length of x.
         let cols = unsafe { Columns::new_unchecked(&self.cols, self.x.len()) };
-        Operand::new(cols, &self.vals, &self.x)
+        Operand::<T>::new(cols, &self.vals, &self.x)
     }
 
     fn sum(&self, range: Range<usize>) -> f64 {
-        let wide = |v: T| T::back(v.to_accum());
-        range.map(|e| wide(self.vals[e]) * wide(self.x[self.cols[e] as usize])).sum()
+        range.map(|e| T::product(self.vals[e], self.x[self.cols[e] as usize])).sum()
     }
 }
 
@@ -140,18 +142,12 @@ fn check_rows<T: Test>(isa: Isa, lens: &[u32], rows: usize, first: u32, what: &s
 
 #[test]
 fn dot_matches_a_plain_loop() {
-    dots::<f16>();
-    dots::<bf16>();
-    dots::<f32>();
-    dots::<f64>();
+    for_all_numbers!(dots);
 }
 
 #[test]
 fn rows_match_a_plain_loop() {
-    all_rows::<f16>();
-    all_rows::<bf16>();
-    all_rows::<f32>();
-    all_rows::<f64>();
+    for_all_numbers!(all_rows);
 }
 
 fn stencils<T: Test>() {
@@ -175,10 +171,7 @@ fn stencils<T: Test>() {
 
 #[test]
 fn stencils_match_a_plain_loop() {
-    stencils::<f16>();
-    stencils::<bf16>();
-    stencils::<f32>();
-    stencils::<f64>();
+    for_all_numbers!(stencils);
 }
 
 #[test]
@@ -215,14 +208,13 @@ fn side_by_side<T: Test>() {
     for (at, col) in case.cols.iter_mut().enumerate() {
         if at / STRIDE >= lens[at % STRIDE] {
             *col = Slots::<T>::PADDING;
-            case.vals[at] = T::of(f64::NAN);
+            case.vals[at] = T::val(f64::NAN);
         }
     }
     // SAFETY: columns are those of a case, below the length of x, or padding.
     let cols = unsafe { PaddedColumns::new_unchecked(&case.cols, case.x.len()) };
-    let slots = Slots::new(cols, &case.vals, &case.x);
-    let wide = |v: T| T::back(v.to_accum());
-    let product = |at: usize| wide(case.vals[at]) * wide(case.x[case.cols[at] as usize]);
+    let slots = Slots::<T>::new(cols, &case.vals, &case.x);
+    let product = |at: usize| T::product(case.vals[at], case.x[case.cols[at] as usize]);
     for (isa, first) in Isa::available().into_iter().flat_map(|isa| [0, 5].map(|first| (isa, first))) {
         let mut sums = vec![T::accum(f64::NAN); STRIDE - first];
         T::slots(isa, &slots, first, STRIDE, N, &mut sums);
@@ -239,26 +231,22 @@ fn side_by_side<T: Test>() {
 
 #[test]
 fn rows_side_by_side_match_a_plain_loop() {
-    side_by_side::<f16>();
-    side_by_side::<bf16>();
-    side_by_side::<f32>();
-    side_by_side::<f64>();
+    for_all_numbers!(side_by_side);
 }
 
 fn on_diagonals<T: Test>() {
     let case = Case::<T>::new(3 * 64, |_| false);
-    let wide = |v: T| T::back(v.to_accum());
     for (isa, n) in Isa::available().into_iter().flat_map(|isa| [0, 5, 8, 37].map(|n| (isa, n))) {
         let mut vals = case.vals.clone();
-        let mut x: Vec<T> = (0..vals.len()).map(|i| case.x[i % case.x.len()]).collect();
+        let mut x: Vec<T::Vector> = (0..vals.len()).map(|i| case.x[i % case.x.len()]).collect();
         // No entry, whatever x is there; and an entry that is none of the numbers.
-        (vals[2], x[2], vals[70]) = (T::of(0.0), T::of(f64::INFINITY), T::of(f64::NAN));
+        (vals[2], x[2], vals[70]) = (T::val(0.0), T::vector(f64::INFINITY), T::val(f64::NAN));
         let pieces = [0, 64, 128].map(|at| (&vals[at..at + n], &x[at..at + n]));
         let mut sums = vec![T::accum(0.5); n];
         T::diagonals(isa, &pieces, &mut sums);
         for (row, sum) in sums.iter().enumerate() {
             let entries = [row, row + 64, row + 128].into_iter().filter(|at| *at != 2);
-            let want = entries.map(|at| wide(vals[at]) * wide(x[at])).sum::<f64>() + 0.5;
+            let want = entries.map(|at| T::product(vals[at], x[at])).sum::<f64>() + 0.5;
             match row {
                 6 => assert!(T::back(*sum).is_nan()),
                 _ => close::<T>(T::back(*sum), want, 20.0, &format!("{} row {row}", isa.name())),
@@ -272,8 +260,5 @@ fn on_diagonals<T: Test>() {
 
 #[test]
 fn rows_on_diagonals_match_a_plain_loop() {
-    on_diagonals::<f16>();
-    on_diagonals::<bf16>();
-    on_diagonals::<f32>();
-    on_diagonals::<f64>();
+    for_all_numbers!(on_diagonals);
 }

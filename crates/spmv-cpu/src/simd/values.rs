@@ -14,6 +14,7 @@ use super::runs::runs;
 use super::slices::scalar;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
+use crate::numbers::Mixed;
 
 /// Calls `$body` in the widest way that `$isa` allows and the CPU has.
 macro_rules! dispatch {
@@ -80,6 +81,11 @@ values! {
     bf16, f32, avx2, scalar;
     f32, f32, avx512, gathered;
     f64, f64, avx512, gathered;
+    Mixed<f16, f32>, f32, avx2, scalar;
+    Mixed<bf16, f32>, f32, avx2, scalar;
+    Mixed<f16, f64>, f64, avx2, scalar;
+    Mixed<bf16, f64>, f64, avx2, scalar;
+    Mixed<f32, f64>, f64, avx512, gathered;
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -124,7 +130,7 @@ mod widening {
         }
     }
 
-    impl Source<f16> for Avx2 {
+    impl Source<f16, f32> for Avx2 {
         methods! {
             fn load(from: *const f16) -> __m256 { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
             fn load_first(from: *const f16, n: usize) -> __m256 { _mm256_cvtph_ps(first_halves(from.cast(), n)) }
@@ -143,7 +149,7 @@ mod widening {
         }
     }
 
-    impl Source<bf16> for Avx2 {
+    impl Source<bf16, f32> for Avx2 {
         methods! {
             fn load(from: *const bf16) -> __m256 { widen_bf16(_mm_loadu_si128(from.cast())) }
             fn load_first(from: *const bf16, n: usize) -> __m256 { widen_bf16(first_halves(from.cast(), n)) }

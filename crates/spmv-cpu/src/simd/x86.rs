@@ -2,7 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::loops::{Lanes, Source};
+use spmv_core::Value;
+
+use super::loops::{Lanes, Source, Sources};
+use crate::numbers::{Mixed, Numbers};
 
 /// Functions compiled with a set of features.
 macro_rules! compiled {
@@ -10,7 +13,7 @@ macro_rules! compiled {
         pub(super) mod $name {
             use std::ops::Range;
 
-            use super::super::loops::Source;
+            use super::super::loops::Sources;
             use super::super::operand::{Operand, PanelRows, Piece, RunRows, SimdValue, Slots};
 
             /// Body of [`SimdValue::dot`].
@@ -24,7 +27,7 @@ macro_rules! compiled {
                 range: Range<usize>,
             ) -> T::Accum
             where
-                super::$lanes: Source<T>,
+                super::$lanes: Sources<T>,
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::loops::dot::<T, super::$lanes>(a, range) }
@@ -43,7 +46,7 @@ macro_rules! compiled {
                 beta: T::Accum,
                 y: &mut [T::Accum],
             ) where
-                super::$lanes: Source<T>,
+                super::$lanes: Sources<T>,
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::loops::rows::<T, super::$lanes>(a, row_ptr, alpha, beta, y) }
@@ -62,7 +65,7 @@ macro_rules! compiled {
                 n: usize,
                 sums: &mut [T::Accum],
             ) where
-                super::$lanes: Source<T>,
+                super::$lanes: Sources<T>,
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::loops::slots::<T, super::$lanes>(a, first, stride, n, sums) }
@@ -78,7 +81,7 @@ macro_rules! compiled {
                 pieces: &[Piece<'_, T>],
                 sums: &mut [T::Accum],
             ) where
-                super::$lanes: Source<T>,
+                super::$lanes: Sources<T>,
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::diagonals::diagonals::<T, super::$lanes>(pieces, sums) }
@@ -96,7 +99,7 @@ macro_rules! compiled {
                 beta: T::Accum,
                 y: &mut [T::Accum],
             ) where
-                super::$lanes: Source<T>,
+                super::$lanes: Sources<T>,
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::runs::runs::<T, super::$lanes>(a, alpha, beta, y) }
@@ -115,7 +118,7 @@ macro_rules! compiled {
                 y: &mut [T::Accum],
                 at: (usize, usize),
             ) where
-                super::$lanes: Source<T>,
+                super::$lanes: Sources<T>,
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::panels::panel::<T, super::$lanes>(a, row_ptr, scaling, y, at) }
@@ -226,6 +229,9 @@ impl Avx2 {
                 _mm256_permute2f128_pd::<0x31>(c, d),
             ]
         }
+        fn wider(v: __m256) -> [__m256d; 2] {
+            [_mm256_cvtps_pd(_mm256_castps256_ps128(v)), _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v))]
+        }
         /* v where the 32-bit lanes of a mask are set */
         fn where_set(v: [__m256d; 2], mask: __m256i) -> [__m256d; 2] {
             let low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(mask));
@@ -295,7 +301,7 @@ impl Lanes<f32> for Avx2 {
     }
 }
 
-impl Source<f32> for Avx2 {
+impl Source<f32, f32> for Avx2 {
     methods! {
         fn load(from: *const f32) -> __m256 { _mm256_loadu_ps(from) }
         fn load_first(from: *const f32, n: usize) -> __m256 {
@@ -370,7 +376,7 @@ impl Lanes<f64> for Avx2 {
     }
 }
 
-impl Source<f64> for Avx2 {
+impl Source<f64, f64> for Avx2 {
     methods! {
         fn load(from: *const f64) -> Self::V { Self::read(from) }
         fn load_first(from: *const f64, n: usize) -> Self::V {
@@ -387,6 +393,27 @@ impl Source<f64> for Avx2 {
         }
     }
 }
+
+/// Numbers whose sums may be kept in `f32`, as factors of sums in `f64`.
+impl<E: Value> Source<E, f64> for Avx2
+where
+    Self: Source<E, f32, V = __m256>,
+{
+    methods! {
+        fn load(from: *const E) -> [__m256d; 2] { Self::wider(<Self as Source<E, f32>>::load(from)) }
+        fn load_first(from: *const E, n: usize) -> [__m256d; 2] {
+            Self::wider(<Self as Source<E, f32>>::load_first(from, n))
+        }
+        fn load_halves(low: *const E, high: *const E) -> [__m256d; 2] {
+            Self::wider(<Self as Source<E, f32>>::load_halves(low, high))
+        }
+        fn gather(x: *const E, cols: *const u32) -> [__m256d; 2] {
+            Self::wider(<Self as Source<E, f32>>::gather(x, cols))
+        }
+    }
+}
+
+impl<T: Numbers> Sources<T> for Avx2 where Self: Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> {}
 
 /// Vectors of 512 bits.
 pub(super) struct Avx512;
@@ -441,12 +468,17 @@ impl Lanes<f32> for Avx512 {
     }
 }
 
-impl Source<f32> for Avx512 {
+impl Source<f32, f32> for Avx512 {
     methods! {
         fn load(from: *const f32) -> __m256 { _mm256_loadu_ps(from) }
-        fn load_halves(low: *const f32, high: *const f32) -> __m256 { <Avx2 as Source<f32>>::load_halves(low, high) }
-        fn gather(x: *const f32, cols: *const u32) -> __m256 { <Avx2 as Source<f32>>::gather(x, cols) }
+        fn load_halves(low: *const f32, high: *const f32) -> __m256 { <Avx2 as Source<f32, f32>>::load_halves(low, high) }
+        fn gather(x: *const f32, cols: *const u32) -> __m256 { <Avx2 as Source<f32, f32>>::gather(x, cols) }
         fn load_first(from: *const f32, n: usize) -> __m256 { _mm256_maskz_loadu_ps(first_lanes(n), from) }
+    }
+}
+
+impl Sources<f32> for Avx512 {
+    methods! {
         fn add_first(vals: *const f32, x: *const f32, n: usize, sums: __m256) -> __m256 {
             let mask = first_lanes(n);
             _mm256_mask3_fmadd_ps(_mm256_loadu_ps(vals), _mm256_maskz_loadu_ps(mask, x), sums, mask)
@@ -504,17 +536,47 @@ impl Lanes<f64> for Avx512 {
     }
 }
 
-impl Source<f64> for Avx512 {
+impl Source<f64, f64> for Avx512 {
     methods! {
         fn load(from: *const f64) -> __m512d { _mm512_loadu_pd(from) }
         fn load_first(from: *const f64, n: usize) -> __m512d { _mm512_maskz_loadu_pd(first_lanes(n), from) }
-        fn add_first(vals: *const f64, x: *const f64, n: usize, sums: __m512d) -> __m512d {
-            let mask = first_lanes(n);
-            _mm512_mask3_fmadd_pd(_mm512_loadu_pd(vals), _mm512_maskz_loadu_pd(mask, x), sums, mask)
-        }
         fn load_halves(low: *const f64, high: *const f64) -> __m512d { Self::read_halves(low, high) }
         fn gather(x: *const f64, cols: *const u32) -> __m512d {
             elements!(_mm512_setr_pd, x, cols, 0 1 2 3 4 5 6 7)
         }
     }
+}
+
+impl Source<f32, f64> for Avx512 {
+    methods! {
+        fn load(from: *const f32) -> __m512d { _mm512_cvtps_pd(_mm256_loadu_ps(from)) }
+        fn load_first(from: *const f32, n: usize) -> __m512d {
+            _mm512_cvtps_pd(_mm256_maskz_loadu_ps(first_lanes(n), from))
+        }
+        fn load_halves(low: *const f32, high: *const f32) -> __m512d {
+            _mm512_cvtps_pd(<Avx2 as Source<f32, f32>>::load_halves(low, high))
+        }
+        fn gather(x: *const f32, cols: *const u32) -> __m512d {
+            _mm512_cvtps_pd(<Avx2 as Source<f32, f32>>::gather(x, cols))
+        }
+    }
+}
+
+/// `add_first` of sums in `f64`: values are loaded whole, `x` under a mask.
+macro_rules! sources_of_f64 {
+    ($($numbers:ty, $val:ty;)*) => {$(
+        impl Sources<$numbers> for Avx512 {
+            methods! {
+                fn add_first(vals: *const $val, x: *const f64, n: usize, sums: __m512d) -> __m512d {
+                    let (mask, vals) = (first_lanes(n), <Self as Source<$val, f64>>::load(vals));
+                    _mm512_mask3_fmadd_pd(vals, _mm512_maskz_loadu_pd(mask, x), sums, mask)
+                }
+            }
+        }
+    )*};
+}
+
+sources_of_f64! {
+    f64, f64;
+    Mixed<f32, f64>, f32;
 }

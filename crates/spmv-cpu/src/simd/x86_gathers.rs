@@ -2,9 +2,11 @@
 
 use std::arch::x86_64::*;
 
+use super::loops::Source;
 use super::operand::{SLICE_LANES, SimdValue, Slice};
 use super::slices::{Gather, sums};
 use super::x86::{Avx2, Avx512, methods};
+use crate::numbers::Mixed;
 
 /// [`sums`] with 512 bits.
 ///
@@ -75,27 +77,6 @@ impl Gather<f32> for Avx512 {
     }
 }
 
-impl Gather<f64> for Avx512 {
-    const N: usize = 8;
-    type Sums = __m512d;
-    type Words = __m256i;
-    type Mask = __mmask8;
-
-    eight_words! {}
-
-    methods! {
-        fn zero() -> __m512d { _mm512_setzero_pd() }
-        fn store(to: *mut f64, sums: __m512d) -> () { _mm512_storeu_pd(to, sums) }
-        fn differ(a: __m256i, b: __m256i) -> __mmask8 { _mm256_cmpneq_epi32_mask(a, b) }
-        fn at_most(mask: __mmask8, a: __m256i, b: __m256i) -> __mmask8 { _mm256_mask_cmple_epu32_mask(mask, a, b) }
-        fn same(a: __mmask8, b: __mmask8) -> bool { _mm512_kxor(a.into(), b.into()) == 0 }
-        fn mul_add(mask: __mmask8, vals: *const f64, x: *const f64, cols: __m256i, sums: __m512d) -> __m512d {
-            let x = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), mask, cols, x);
-            _mm512_mask3_fmadd_pd(_mm512_loadu_pd(vals), x, sums, mask)
-        }
-    }
-}
-
 impl Gather<f32> for Avx2 {
     const N: usize = 8;
     type Sums = __m256;
@@ -122,31 +103,81 @@ impl Gather<f32> for Avx2 {
     }
 }
 
-impl Gather<f64> for Avx2 {
-    const N: usize = 4;
-    type Sums = __m256d;
-    type Words = __m128i;
-    type Mask = __m128i;
+/// Four values as factors of sums in `f64`.
+trait Four {
+    /// # Safety
+    /// There are four, and the CPU has AVX2.
+    unsafe fn four(from: *const Self) -> __m256d;
+}
 
+impl Four for f64 {
     methods! {
-        fn zero() -> __m256d { _mm256_setzero_pd() }
-        fn store(to: *mut f64, sums: __m256d) -> () { _mm256_storeu_pd(to, sums) }
-        fn splat_word(word: u32) -> __m128i { _mm_set1_epi32(word as i32) }
-        fn bits(from: *const u32, shift: u32, kept: __m128i) -> __m128i {
-            let words = _mm_loadu_si128(from.cast());
-            _mm_and_si128(_mm_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
-        }
-        fn add(a: __m128i, b: __m128i) -> __m128i { _mm_add_epi32(a, b) }
-        fn max(a: __m128i, b: __m128i) -> __m128i { _mm_max_epu32(a, b) }
-        fn differ(a: __m128i, b: __m128i) -> __m128i { _mm_andnot_si128(_mm_cmpeq_epi32(a, b), _mm_set1_epi32(-1)) }
-        fn at_most(mask: __m128i, a: __m128i, b: __m128i) -> __m128i {
-            _mm_and_si128(mask, _mm_cmpeq_epi32(_mm_max_epu32(a, b), b))
-        }
-        fn same(a: __m128i, b: __m128i) -> bool { _mm_movemask_epi8(_mm_cmpeq_epi32(a, b)) == 0xffff }
-        fn mul_add(mask: __m128i, vals: *const f64, x: *const f64, cols: __m128i, sums: __m256d) -> __m256d {
-            let mask = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(mask));
-            let x = _mm256_mask_i32gather_pd::<8>(_mm256_setzero_pd(), x, cols, mask);
-            _mm256_blendv_pd(sums, _mm256_fmadd_pd(_mm256_loadu_pd(vals), x, sums), mask)
-        }
+        fn four(from: *const f64) -> __m256d { _mm256_loadu_pd(from) }
     }
+}
+
+impl Four for f32 {
+    methods! {
+        fn four(from: *const f32) -> __m256d { _mm256_cvtps_pd(_mm_loadu_ps(from)) }
+    }
+}
+
+/// Sums in `f64`.
+macro_rules! gathers_of_f64 {
+    ($($numbers:ty, $val:ty;)*) => {$(
+        impl Gather<$numbers> for Avx512 {
+            const N: usize = 8;
+            type Sums = __m512d;
+            type Words = __m256i;
+            type Mask = __mmask8;
+
+            eight_words! {}
+
+            methods! {
+                fn zero() -> __m512d { _mm512_setzero_pd() }
+                fn store(to: *mut f64, sums: __m512d) -> () { _mm512_storeu_pd(to, sums) }
+                fn differ(a: __m256i, b: __m256i) -> __mmask8 { _mm256_cmpneq_epi32_mask(a, b) }
+                fn at_most(mask: __mmask8, a: __m256i, b: __m256i) -> __mmask8 { _mm256_mask_cmple_epu32_mask(mask, a, b) }
+                fn same(a: __mmask8, b: __mmask8) -> bool { _mm512_kxor(a.into(), b.into()) == 0 }
+                fn mul_add(mask: __mmask8, vals: *const $val, x: *const f64, cols: __m256i, sums: __m512d) -> __m512d {
+                    let x = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), mask, cols, x);
+                    _mm512_mask3_fmadd_pd(<Self as Source<$val, f64>>::load(vals), x, sums, mask)
+                }
+            }
+        }
+
+        impl Gather<$numbers> for Avx2 {
+            const N: usize = 4;
+            type Sums = __m256d;
+            type Words = __m128i;
+            type Mask = __m128i;
+
+            methods! {
+                fn zero() -> __m256d { _mm256_setzero_pd() }
+                fn store(to: *mut f64, sums: __m256d) -> () { _mm256_storeu_pd(to, sums) }
+                fn splat_word(word: u32) -> __m128i { _mm_set1_epi32(word as i32) }
+                fn bits(from: *const u32, shift: u32, kept: __m128i) -> __m128i {
+                    let words = _mm_loadu_si128(from.cast());
+                    _mm_and_si128(_mm_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
+                }
+                fn add(a: __m128i, b: __m128i) -> __m128i { _mm_add_epi32(a, b) }
+                fn max(a: __m128i, b: __m128i) -> __m128i { _mm_max_epu32(a, b) }
+                fn differ(a: __m128i, b: __m128i) -> __m128i { _mm_andnot_si128(_mm_cmpeq_epi32(a, b), _mm_set1_epi32(-1)) }
+                fn at_most(mask: __m128i, a: __m128i, b: __m128i) -> __m128i {
+                    _mm_and_si128(mask, _mm_cmpeq_epi32(_mm_max_epu32(a, b), b))
+                }
+                fn same(a: __m128i, b: __m128i) -> bool { _mm_movemask_epi8(_mm_cmpeq_epi32(a, b)) == 0xffff }
+                fn mul_add(mask: __m128i, vals: *const $val, x: *const f64, cols: __m128i, sums: __m256d) -> __m256d {
+                    let mask = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(mask));
+                    let x = _mm256_mask_i32gather_pd::<8>(_mm256_setzero_pd(), x, cols, mask);
+                    _mm256_blendv_pd(sums, _mm256_fmadd_pd(<$val as Four>::four(vals), x, sums), mask)
+                }
+            }
+        }
+    )*};
+}
+
+gathers_of_f64! {
+    f64, f64;
+    Mixed<f32, f64>, f32;
 }
