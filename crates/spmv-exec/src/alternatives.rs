@@ -50,7 +50,7 @@ pub(crate) fn tilings(inputs: &Inputs<'_>, of: &Choice) -> Vec<Choice> {
 
 #[cfg(test)]
 mod tests {
-    use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+    use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel, Types};
     use spmv_core::{Dtype, MatrixStats, RowStats, Runs};
 
     use super::*;
@@ -77,7 +77,7 @@ mod tests {
         let planned = plan(stats, Dtype::F32, &caps, None, &options).unwrap().choice();
         let inputs = Inputs {
             stats: &stats,
-            value: Dtype::F32,
+            types: Types::of(Dtype::F32),
             caps: &caps,
             options: &options,
             given: Given::Borrowed,
@@ -119,7 +119,7 @@ mod tests {
                 let auto = plan(stats, Dtype::F64, &caps, None, &options).unwrap();
                 let inputs = Inputs {
                     stats: &stats,
-                    value: Dtype::F64,
+                    types: Types::of(Dtype::F64),
                     caps: &caps,
                     options: &options,
                     given: Given::Borrowed,

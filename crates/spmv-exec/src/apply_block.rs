@@ -2,7 +2,7 @@
 
 use num_traits::Zero;
 use spmv_backend::arguments::{PanelPack, PanelUnpack, Spmm, SpmmCarries};
-use spmv_backend::{Backend, Error as DeviceError, KernelId, Memory};
+use spmv_backend::{Backend, Error as DeviceError, KernelId, Memory, Types};
 use spmv_core::{Accum, Value};
 
 use crate::block_shape::{BlockOrder, BlockShape};
@@ -85,7 +85,7 @@ impl<B: Backend> Queue<B> {
         }
         let blocks = a.blocks.as_deref().ok_or_else(|| not_kept(&self.device))?;
         let product = checked(a, blocks, Scaling { alpha, beta }, (x.len(), of_x), (y.len(), of_y))?;
-        let kernels = Kernels::of::<T>(&self.device, &product)?;
+        let kernels = Kernels::of(&self.device, a.plan.types, &product)?;
         if of_y.is_empty() {
             return Ok(());
         }
@@ -180,17 +180,17 @@ fn checked<B: Backend, T: Value>(
 }
 
 impl<B: Backend> Kernels<B> {
-    fn of<T: Value>(device: &Device<B>, product: &Product<T::Accum>) -> Result<Self> {
+    fn of<A: Accum>(device: &Device<B>, types: Types, product: &Product<A>) -> Result<Self> {
         let caps = device.caps();
         let if_needed = |is_needed: bool, id, value| {
             is_needed.then(|| device.compiled(&helper(id, value, caps))).transpose()
         };
-        let sum = <T::Accum as Value>::DTYPE;
-        let spmm = product.panels().map(|panel| device.compiled(&spec(T::DTYPE, panel.width, caps)));
+        let Types { vector, accum: sum, .. } = types;
+        let spmm = product.panels().map(|panel| device.compiled(&spec(types, panel.width, caps)));
         Ok(Self {
             spmm: spmm.collect::<Result<_>>()?,
             carries: if_needed(product.has_cut_rows, KernelId::SpmmCarries, sum)?,
-            pack: if_needed(product.packs, KernelId::PanelPack, T::DTYPE)?,
+            pack: if_needed(product.packs, KernelId::PanelPack, vector)?,
             unpack: if_needed(product.unpacks, KernelId::PanelUnpack, sum)?,
         })
     }

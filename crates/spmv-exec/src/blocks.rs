@@ -1,6 +1,6 @@
 //! What products with several right-hand sides take: panels of columns, blocks of rows, and scratch memory.
 
-use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Types};
 use spmv_core::{Dtype, Tiling};
 
 use crate::device::Device;
@@ -90,7 +90,7 @@ pub(crate) fn most_columns(value: Dtype, caps: &DeviceCaps) -> u32 {
         return MOST_OF_CORES;
     }
     let fits = |width: u32| {
-        let spec = spec(value, width, caps);
+        let spec = spec(Types::of(value), width, caps);
         // Drivers add some bytes of their own.
         spec.tiling.group_lanes() <= caps.max_group
             && 2 * spec.local_bytes() <= u64::from(caps.max_local_bytes)
@@ -103,9 +103,9 @@ pub(crate) fn most_columns(value: Dtype, caps: &DeviceCaps) -> u32 {
 }
 
 /// The kernel for panels of that width.
-pub(crate) fn spec(value: Dtype, width: u32, caps: &DeviceCaps) -> KernelSpec {
+pub(crate) fn spec(types: Types, width: u32, caps: &DeviceCaps) -> KernelSpec {
     let lanes = if are_iterations(caps) { 1 } else { shares(caps)[share_of(width, caps)].lanes };
-    kernel(KernelId::Spmm, value, lanes, width / COLUMNS_OF_A_BUNCH, caps)
+    kernel(KernelId::Spmm, types.vector, lanes, width / COLUMNS_OF_A_BUNCH, caps).with_types(types)
 }
 
 /// One of the kernels besides, whose lanes do not talk.

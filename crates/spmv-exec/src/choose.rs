@@ -1,6 +1,6 @@
 //! Which algorithm `Auto` stands for: the heuristic's choice, unless another is predicted to be faster by far.
 
-use spmv_backend::{DeviceCaps, KernelSpec};
+use spmv_backend::{DeviceCaps, KernelSpec, Types};
 use spmv_core::{Dtype, MatrixStats};
 use spmv_model::{Profile, Work};
 
@@ -36,11 +36,11 @@ pub struct Candidate {
     pub seconds: f64,
 }
 
-/// Every algorithm that the profile knows and that takes the matrix, the fastest first. `kernel` says what an algorithm
+/// Every algorithm that the profile knows for values of the type of `x` and that takes the matrix, the fastest first. `kernel` says what an algorithm
 /// would run, if the device can.
 pub(crate) fn candidates(
     stats: &MatrixStats,
-    value: Dtype,
+    types: Types,
     caps: &DeviceCaps,
     profile: &Profile,
     options: &Options,
@@ -49,8 +49,8 @@ pub(crate) fn candidates(
     let candidate = |known: Known| {
         let kernel = kernel(known)?;
         let algorithm = Algorithm::from(known);
-        let takes = takes(known, &kernel, stats, value, options);
-        let rates = profile.rates(known.method().facts().rates, value).filter(|_| takes)?;
+        let takes = takes(known, &kernel, stats, types.value, options);
+        let rates = profile.rates(known.method().facts().rates, types.vector).filter(|_| takes)?;
         Some(Candidate { algorithm, kernel, seconds: rates.seconds(&work(known, &kernel, stats, caps)) })
     };
     let mut all: Vec<_> = Known::ALL.iter().copied().filter_map(candidate).collect();
@@ -120,13 +120,13 @@ pub fn work_of(
 /// What `Auto` stands for, and why: of the algorithms whose layout takes the matrix.
 pub(crate) fn choose(
     stats: &MatrixStats,
-    value: Dtype,
+    types: Types,
     caps: &DeviceCaps,
     profile: Option<&Profile>,
     candidates: &[Candidate],
     takes: impl Fn(Known) -> bool,
 ) -> (Known, &'static str) {
-    let (rule, reason) = by_rule(stats, value, caps, takes);
+    let (rule, reason) = by_rule(stats, types, caps, takes);
     let seconds_of = |known| candidates.iter().find(|c| c.algorithm == known).map(|c| c.seconds);
     // Times of another processor override nothing.
     let is_own = profile.is_some_and(|profile| !profile.is_built_in());
@@ -143,11 +143,11 @@ pub(crate) fn choose(
 /// Without a prediction: what was found on the devices of `docs/performance.md`.
 fn by_rule(
     stats: &MatrixStats,
-    value: Dtype,
+    types: Types,
     caps: &DeviceCaps,
     takes: impl Fn(Known) -> bool,
 ) -> (Known, &'static str) {
-    let suits = |known: &Known| known.method().suits(stats, value, caps).map(|why| (*known, why));
+    let suits = |known: &Known| known.method().suits(stats, types, caps).map(|why| (*known, why));
     Known::ALL
         .iter()
         .filter(|known| takes(**known))

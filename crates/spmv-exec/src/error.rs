@@ -1,7 +1,7 @@
 //! What can go wrong between a matrix and its product.
 
 use spmv_core::format::FormatError;
-use spmv_core::{CsrError, TilingError};
+use spmv_core::{CsrError, Dtype, TilingError};
 use spmv_fixup::FixupError;
 
 /// The result of planning, preparing or running.
@@ -87,6 +87,18 @@ pub enum Error {
         first: usize,
         /// What both are.
         index: u32,
+    },
+    /// A value that a narrower type would make infinite.
+    #[error(
+        "entry {entry} has the value {value}, which is beyond {dtype}; scale the matrix, or keep its values in a wider type"
+    )]
+    Narrow {
+        /// The entry.
+        entry: usize,
+        /// Its value.
+        value: f64,
+        /// The type that was to hold it.
+        dtype: Dtype,
     },
     /// A workspace, vector or matrix of another device or matrix.
     #[error("{what} belongs to another {to}; make it from the one it is used with")]

@@ -29,11 +29,11 @@ impl<B: Backend> Gather<B> {
 }
 
 /// Sets the values of a part whose buffers were listed, and waits. There is a `gather` if any of them has slots.
-pub(crate) fn set_values<B: Backend, T: Value>(
+pub(crate) fn set_values<B: Backend, T: Value, V: Value>(
     device: &Device<B>,
     gather: Option<&mut Gather<B>>,
     part: &dyn Layout<B, T>,
-    vals: &[T],
+    vals: &[V],
 ) -> Result<()> {
     let of_part = || part.values().into_iter().flatten();
     let gather = gather.filter(|_| of_part().any(Values::has_slots));

@@ -47,15 +47,15 @@ fn blocks_of_rows<B: Backend>(to: &Prepare<'_, B>, row_ptr: &[u32], share: Share
 
 impl<B: Backend, T: Value> Prepared<B, T> {
     /// Lays out what products with several right-hand sides take besides the parts.
-    pub(crate) fn keep_for_blocks<O: Offset>(
+    pub(crate) fn keep_for_blocks<V: Value, O: Offset>(
         &mut self,
-        a: CsrView<'_, T, O>,
+        a: CsrView<'_, V, O>,
         given: &[Arc<dyn HostArray>],
     ) -> Result<()> {
         let device = self.device.clone();
         // What does not compile is found before anything is copied.
         let width = most_columns(T::DTYPE, device.caps());
-        device.kernel(&spec(T::DTYPE, width, device.caps())).map(drop)?;
+        device.kernel(&spec(self.plan.types, width, device.caps())).map(drop)?;
         let pieces = split_rows(a.row_ptr(), self.plan.max_entries, self.plan.max_rows);
         let mut blocks = Vec::with_capacity(pieces.len());
         for (at, piece) in pieces.iter().enumerate() {
@@ -83,7 +83,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let of_rows = blocks.iter().flat_map(|part| &part.blocks);
         let tables: u64 = of_rows.map(|blocks| 8 * (u64::from(blocks.n) + 1)).sum();
         let rows = &self.plan.rows;
-        let csr = Cost::of(rows.n_rows, rows.nnz, T::DTYPE, 0, 0).csr_bytes;
+        let csr = Cost::of(rows.n_rows, rows.nnz, self.plan.types.value, 0, 0).csr_bytes;
         let runs_on = match blocks.iter().any(|part| part.own.is_some()) {
             true => format!("a copy in CSR form, {csr} bytes"),
             false => "the arrays of CSR that the plan runs on".to_owned(),

@@ -1,7 +1,7 @@
 //! What the host knows of an algorithm before a matrix is on a device: one implementation an algorithm, in
 //! `algorithms/<stem>.rs`.
 
-use spmv_backend::{DeviceCaps, KernelId, KernelSpec};
+use spmv_backend::{DeviceCaps, KernelId, KernelSpec, Types};
 use spmv_core::format::Cost;
 use spmv_core::{Dtype, MatrixStats, RowStats, Tiling};
 
@@ -166,7 +166,7 @@ pub(crate) trait Method: Sync {
 
     /// Why the heuristic takes it for such rows on such a device, if it does. Algorithms are asked in the order of their
     /// list.
-    fn suits(&self, _: &MatrixStats, _: Dtype, _: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, _: &MatrixStats, _: Types, _: &DeviceCaps) -> Option<&'static str> {
         None
     }
 

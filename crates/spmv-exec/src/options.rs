@@ -1,7 +1,7 @@
 //! What a user may choose.
 
-use spmv_core::Tiling;
 use spmv_core::format::MAX_BLOW_UP;
+use spmv_core::{Dtype, Tiling};
 
 use crate::algorithms::Algorithm;
 use crate::choice::Choice;
@@ -101,6 +101,11 @@ pub struct Options {
     /// Whether the matrix is also multiplied with several right-hand sides ([`Queue::apply_block`](crate::Queue::apply_block)). They run on
     /// the arrays of CSR: where the plan has another layout, these take memory besides.
     pub blocks: bool,
+    /// Type in which the values of the matrix are kept; `None` for that of `x`. Narrower values take less memory and time, as in iterative
+    /// refinement, while vectors and sums stay in `f32` or `f64`: values in `f16` or `bf16` with either, values in `f32` with `f64`. Each
+    /// value is rounded to the nearest once, when the matrix is prepared or gets new values; a finite one that would become infinite
+    /// is refused ([`Error::Narrow`](crate::Error::Narrow)).
+    pub values: Option<Dtype>,
 }
 
 impl Options {
@@ -127,7 +132,18 @@ impl Default for Options {
     fn default() -> Self {
         let (algorithm, tiling, fixup) = (Algorithm::Auto, None, Fixup::Auto);
         let (max_blow_up, layouts, expected_runs, regular_width) = (MAX_BLOW_UP, Layouts::Any, None, None);
-        let (tune, blocks) = (Tune::Off, false);
-        Self { algorithm, tiling, fixup, max_blow_up, layouts, expected_runs, regular_width, tune, blocks }
+        let (tune, blocks, values) = (Tune::Off, false, None);
+        Self {
+            algorithm,
+            tiling,
+            fixup,
+            max_blow_up,
+            layouts,
+            expected_runs,
+            regular_width,
+            tune,
+            blocks,
+            values,
+        }
     }
 }

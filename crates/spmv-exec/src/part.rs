@@ -218,9 +218,9 @@ pub(crate) trait Build {
     }
 
     /// Copies a part to the device.
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>>;
 }
 

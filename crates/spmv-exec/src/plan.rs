@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use spmv_backend::{DeviceCaps, DeviceKind, Error, KernelSpec};
+use spmv_backend::{DeviceCaps, DeviceKind, Error, KernelSpec, Types};
 use spmv_core::{Dtype, MatrixStats, RowStats, Tiling};
 use spmv_model::Profile;
 
@@ -36,6 +36,8 @@ use crate::tilings::{Bound, Case, tiling};
 pub struct Plan {
     /// The algorithm; never `Auto`.
     pub algorithm: Algorithm,
+    /// Of the matrix's values ([`Options::values`]), of `x`, and of sums.
+    pub types: Types,
     /// Its kernel.
     pub kernel: KernelSpec,
     /// Where its sums are repaired.
@@ -194,7 +196,7 @@ pub(crate) enum Given {
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(crate) stats: &'a MatrixStats,
-    pub(crate) value: Dtype,
+    pub(crate) types: Types,
     pub(crate) caps: &'a DeviceCaps,
     pub(crate) options: &'a Options,
     pub(crate) given: Given,
@@ -214,7 +216,7 @@ impl Inputs<'_> {
 
     /// Whether the layout of an algorithm takes the matrix.
     pub(crate) fn take(&self, known: Known, kernel: &KernelSpec) -> bool {
-        takes(known, kernel, self.stats, self.value, self.options)
+        takes(known, kernel, self.stats, self.types.value, self.options)
     }
 
     /// What an algorithm would run, if the device can, with all the kernels that it needs.
@@ -226,18 +228,20 @@ impl Inputs<'_> {
     /// The same with a tiling.
     pub(crate) fn kernel_of(&self, known: Known, tiling: Tiling) -> Result<KernelSpec> {
         let (method, caps) = (known.method(), self.caps);
-        let kernel = KernelSpec::new(method.facts().kernel, self.value, lanes(&tiling, caps), tiling);
+        let kernel = KernelSpec::new(method.facts().kernel, self.types.vector, lanes(&tiling, caps), tiling);
+        let kernel = kernel.with_types(self.types);
         check_tiling(known, &kernel, caps)?;
         caps.check_kernel(&kernel)?;
-        let helpers = method.helpers(&kernel, caps, repair(known, caps, self.options));
+        let helpers = helpers(known, &kernel, self.types, caps, repair(known, caps, self.options));
         helpers.iter().try_for_each(|helper| caps.check_kernel(helper))?;
         Ok(kernel)
     }
 
     /// What the tiling of an algorithm is chosen for.
     pub(crate) fn case(&self, known: Known) -> Case<'_> {
-        let Self { stats, value, caps, .. } = *self;
-        Case { kernel: known.method().facts().kernel, rows: &stats.rows, runs: stats.runs, value, caps }
+        let Self { stats, types, caps, .. } = *self;
+        let kernel = known.method().facts().kernel;
+        Case { kernel, rows: &stats.rows, runs: stats.runs, value: types.vector, caps }
     }
 
     /// The tiling, or a smaller one of which no lane's loops take too many iterations.
@@ -257,20 +261,21 @@ pub(crate) fn planned(
 ) -> Result<Plan> {
     let rows = &stats.rows;
     check_lanes(caps)?;
-    check_types(value, caps)?;
-    check_vectors(rows, value, caps)?;
-    let inputs = Inputs { stats, value, caps, options, given };
+    let types = types_of(value, caps, options)?;
+    check_types(types, caps)?;
+    check_vectors(rows, types, caps)?;
+    let inputs = Inputs { stats, types, caps, options, given };
     let able = |known| inputs.kernel(known).ok();
     let profile = profile.filter(|_| options.is_as_measured());
     let candidates = profile.map_or_else(Vec::new, |profile| {
         let kernel = |known| able(known).filter(|_| inputs.allow(known));
-        candidates(stats, value, caps, profile, options, kernel)
+        candidates(stats, types, caps, profile, options, kernel)
     });
     let (known, reason) = match options.algorithm.known() {
         None => {
             let takes =
                 |known| inputs.allow(known) && able(known).is_none_or(|kernel| inputs.take(known, &kernel));
-            choose(stats, value, caps, profile, &candidates, takes)
+            choose(stats, types, caps, profile, &candidates, takes)
         }
         Some(asked) => (asked, "asked for"),
     };
@@ -281,6 +286,12 @@ pub(crate) fn planned(
         chosen.push(format!("tiling {tiling} as asked for"));
     }
     let mut notes = Vec::new();
+    if types.is_mixed() {
+        notes.push(format!(
+            "values in {}, vectors and sums in {}; times are of values in {}",
+            types.value, types.vector, types.vector
+        ));
+    }
     if profile.is_some_and(Profile::is_built_in) {
         notes.push("times are of another processor; Context::fit (feature fit) measures this one".into());
     }
@@ -290,9 +301,10 @@ pub(crate) fn planned(
     }
     notes.extend(caps.notes.iter().map(|note| format!("the device: {note}")));
     let Limits { max_entries, max_rows } = limits(known, &kernel, rows, caps);
-    let storage = known.method().storage(stats, value, &kernel.tiling);
+    let storage = known.method().storage(stats, types.value, &kernel.tiling);
     Ok(Plan {
         algorithm,
+        types,
         kernel,
         repair,
         max_entries,
@@ -381,8 +393,30 @@ fn check_lanes(caps: &DeviceCaps) -> Result<()> {
     Err(Error::unsupported(&*caps.name, "lanes to compute with", "use another backend").into())
 }
 
-fn check_types(value: Dtype, caps: &DeviceCaps) -> Result<()> {
-    let accum = value.accum();
+/// Of values that are kept as the options say, and of `x` in the type `vector`.
+fn types_of(vector: Dtype, caps: &DeviceCaps, options: &Options) -> Result<Types> {
+    let value = options.values.unwrap_or(vector);
+    let unsupported = || {
+        let what = format!("values in {value} with vectors in {vector}");
+        Error::unsupported(&*caps.name, what, "use values that are narrower than vectors in f32 or f64")
+    };
+    Ok(Types::stored_as(value, vector).ok_or_else(unsupported)?)
+}
+
+/// The kernels that an algorithm starts besides its own.
+pub(crate) fn helpers(
+    known: Known,
+    kernel: &KernelSpec,
+    types: Types,
+    caps: &DeviceCaps,
+    repair: Repair,
+) -> Vec<KernelSpec> {
+    known.method().helpers(kernel, caps, repair).into_iter().map(|spec| spec.with_types(types)).collect()
+}
+
+/// Whether the device holds the values and computes in the type of the sums.
+fn check_types(types: Types, caps: &DeviceCaps) -> Result<()> {
+    let Types { value, accum, .. } = types;
     let missing = if !caps.storage.contains(value) {
         format!("{value} storage")
     } else if !caps.arithmetic.contains(accum) {
@@ -390,14 +424,19 @@ fn check_types(value: Dtype, caps: &DeviceCaps) -> Result<()> {
     } else {
         return Ok(());
     };
-    let way_out =
-        if value == Dtype::F64 { "use f32 values, or another backend" } else { "use another backend" };
+    let way_out = match (value, accum) {
+        (Dtype::F64, _) => "use f32 values, or another backend",
+        (_, Dtype::F64) => "use f32 vectors, or another backend",
+        _ => "use another backend",
+    };
     Err(Error::unsupported(&*caps.name, missing, way_out).into())
 }
 
 /// `x` and `y` are bound whole, so each must fit one buffer; only the matrix can be split.
-fn check_vectors(rows: &RowStats, value: Dtype, caps: &DeviceCaps) -> Result<()> {
-    for (what, n, bytes) in [("x", rows.n_cols, value.bytes()), ("y", rows.n_rows, value.accum().bytes())] {
+fn check_vectors(rows: &RowStats, types: Types, caps: &DeviceCaps) -> Result<()> {
+    for (what, n, bytes) in
+        [("x", rows.n_cols, types.vector.bytes()), ("y", rows.n_rows, types.accum.bytes())]
+    {
         let needed = (n as u64).saturating_mul(bytes as u64);
         if needed > caps.max_buffer_bytes {
             let what = format!(

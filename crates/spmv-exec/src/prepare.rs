@@ -8,6 +8,7 @@ use spmv_core::{Csr, CsrView, Offset, SharedCsr, Value};
 
 use crate::device::Device;
 use crate::error::Result;
+use crate::narrow::{WithValues, with_values_in};
 use crate::options::Options;
 use crate::plan::{Given, Plan};
 use crate::prepared::Prepared;
@@ -21,7 +22,7 @@ impl<B: Backend> Device<B> {
     /// # Errors
     /// As [`plan()`](crate::plan()). Whether a layout that was asked for takes the matrix is seen when it is made.
     pub fn plan<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>, options: &Options) -> Result<Plan> {
-        self.planned(a, options, Given::Borrowed)
+        self.planned(a, T::DTYPE, options, Given::Borrowed)
     }
 
     /// Copies a matrix to the device, laid out by [`plan()`](crate::plan()), or by the fastest of the candidates that
@@ -69,12 +70,32 @@ impl<B: Backend> Device<B> {
         options: &Options,
     ) -> Result<Prepared<B, T>> {
         let start = Instant::now();
-        let planned = self.lay_out(a, given, options)?;
+        let mut prepared =
+            with_values_in(options.values, a.vals(), Preparing { device: self, a, given, options })?;
+        prepared.prepare_s = start.elapsed().as_secs_f64();
+        Ok(prepared)
+    }
+}
+
+/// A matrix on its way to a device, but for its values.
+struct Preparing<'a, B: Backend, T, O> {
+    device: &'a Device<B>,
+    a: CsrView<'a, T, O>,
+    given: &'a [Arc<dyn HostArray>],
+    options: &'a Options,
+}
+
+impl<B: Backend, T: Value, O: Offset> WithValues for Preparing<'_, B, T, O> {
+    type Output = Prepared<B, T>;
+
+    fn run<V: Value>(self, vals: &[V]) -> Result<Self::Output> {
+        let Self { device, a, given, options } = self;
+        let a = a.with_vals(vals)?;
+        let planned = device.lay_out(a, given, options)?;
         let mut prepared = tuned(planned, a, given, options)?;
         if options.blocks {
             prepared.keep_for_blocks(a, given)?;
         }
-        prepared.prepare_s = start.elapsed().as_secs_f64();
         Ok(prepared)
     }
 }

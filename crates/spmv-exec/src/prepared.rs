@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use spmv_backend::{Addressed, Backend, DeviceKind, HostArray};
 use spmv_core::format::Cost;
 use spmv_core::tiling::{Piece, split_rows};
-use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Runs, Value};
+use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Runs, Value};
 
 use crate::algorithms::Algorithm;
 use crate::blocks::BlockPart;
@@ -15,9 +15,10 @@ use crate::device::{Device, DeviceVec, Use};
 use crate::error::{Error, Result};
 use crate::gather::{self, Gather};
 use crate::method::{Limits, Storage};
+use crate::narrow::{WithValues, with_values_in};
 use crate::options::Options;
 use crate::part::{Layout, Prepare, Span};
-use crate::plan::{Given, Plan, planned};
+use crate::plan::{Given, Plan, helpers, planned};
 use crate::values::Values;
 
 /// A matrix copied to a device, ready to multiply; never changes, and may be shared between threads.
@@ -58,13 +59,14 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 impl<B: Backend> Device<B> {
     /// [`Device::plan`], by whose the arrays are.
-    pub(crate) fn planned<T: Value, O: Offset>(
+    pub(crate) fn planned<V: Value, O: Offset>(
         &self,
-        a: CsrView<'_, T, O>,
+        a: CsrView<'_, V, O>,
+        vector: Dtype,
         options: &Options,
         given: Given,
     ) -> Result<Plan> {
-        let profile = self.profile(T::DTYPE).filter(|_| options.is_as_measured());
+        let profile = self.profile(vector).filter(|_| options.is_as_measured());
         let stats = match profile {
             None if options.algorithm == Algorithm::Auto && self.caps().kind == DeviceKind::DiscreteGpu => {
                 MatrixStats::of_diagonals(a)
@@ -72,18 +74,18 @@ impl<B: Backend> Device<B> {
             None => MatrixStats { runs: Some(Runs::of(a.cols())), ..MatrixStats::from(&RowStats::of(a)) },
             Some(_) => MatrixStats::of(a),
         };
-        planned(&stats, T::DTYPE, self.caps(), profile, options, given)
+        planned(&stats, vector, self.caps(), profile, options, given)
     }
 
-    /// Plans, compiles and copies; `given` are arrays of the matrix that the device may keep.
-    pub(crate) fn lay_out<T: Value, O: Offset>(
+    /// Plans, compiles and copies, for an `x` of type `T`; `given` are arrays of the matrix that the device may keep.
+    pub(crate) fn lay_out<V: Value, T: Value, O: Offset>(
         &self,
-        a: CsrView<'_, T, O>,
+        a: CsrView<'_, V, O>,
         given: &[Arc<dyn HostArray>],
         options: &Options,
     ) -> Result<Prepared<B, T>> {
         let of = if given.is_empty() { Given::Borrowed } else { Given::Owned };
-        let mut plan = self.planned(a, options, of)?;
+        let mut plan = self.planned(a, T::DTYPE, options, of)?;
         plan.regular_width = plan.known.regular_width(a, options.regular_width);
         let cost = storage_cost(a, &plan);
         if let Some(cost) = &cost {
@@ -92,7 +94,7 @@ impl<B: Backend> Device<B> {
         let limits = Limits { max_entries: plan.max_entries, max_rows: plan.max_rows };
         plan.max_rows = plan.known.rows_of_a_part(cost.as_ref(), &limits, (a.n_rows(), a.n_cols()));
         // What does not compile is found before anything is copied.
-        let helpers = plan.known.method().helpers(&plan.kernel, self.caps(), plan.repair);
+        let helpers = helpers(plan.known, &plan.kernel, plan.types, self.caps(), plan.repair);
         helpers.iter().chain([&plan.kernel]).try_for_each(|spec| self.kernel(spec).map(drop))?;
         let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
         let parts = pieces.iter().map(|piece| self.part(a, given, piece, &plan)).collect::<Result<_>>()?;
@@ -113,9 +115,9 @@ impl<B: Backend> Device<B> {
         })
     }
 
-    fn part<T: Value, O: Offset>(
+    fn part<V: Value, T: Value, O: Offset>(
         &self,
-        a: CsrView<'_, T, O>,
+        a: CsrView<'_, V, O>,
         given: &[Arc<dyn HostArray>],
         piece: &Piece,
         plan: &Plan,
@@ -125,19 +127,19 @@ impl<B: Backend> Device<B> {
     }
 
     /// Gives `build` a piece of a matrix, with offsets of its own.
-    pub(crate) fn with_piece<T: Value, O: Offset, R>(
+    pub(crate) fn with_piece<V: Value, O: Offset, R>(
         &self,
-        a: CsrView<'_, T, O>,
+        a: CsrView<'_, V, O>,
         given: &[Arc<dyn HostArray>],
         piece: &Piece,
         plan: &Plan,
-        build: impl FnOnce(&Prepare<'_, B>, CsrView<'_, T, u32>) -> Result<R>,
+        build: impl FnOnce(&Prepare<'_, B>, CsrView<'_, V, u32>) -> Result<R>,
     ) -> Result<R> {
         let Piece { rows, entries, continues } = piece;
         let row_ptr = rebased(a.row_ptr(), rows, entries);
         let (row_base, n_rows, nnz) = (rows.start as u32, rows.len() as u32, entries.len() as u32);
         let span = Span { row_base, n_rows, nnz, continues: *continues };
-        let helpers = plan.known.method().helpers(&plan.kernel, self.caps(), plan.repair);
+        let helpers = helpers(plan.known, &plan.kernel, plan.types, self.caps(), plan.repair);
         let regular_width = plan.regular_width.unwrap_or(0);
         let (kernel, repair) = (plan.kernel, plan.repair);
         let to = Prepare { device: self, kernel, helpers, repair, span, regular_width, given };
@@ -198,7 +200,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     /// Gives the entries of the matrix other values, in the order in which it was prepared: plan, structure, buffers, workspaces
     /// and recorded operations stay. Waits for what multiplies, then copies `vals` to the device. On `dia`, a value of zero is no entry
-    /// any more: it makes no NaN of an infinite `x`.
+    /// any more: it makes no NaN of an infinite `x`. Values that are kept in a narrower type ([`Options::values`]) are rounded.
     ///
     /// In a layout of its own the device brings each value to its slot. For that the first call makes a list of entries, of 4 bytes a slot,
     /// and memory for a copy of `vals` (of a part, where the matrix was split; none where kernels use the host's memory). Both stay with
@@ -223,29 +225,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         // Runs that were forgotten are waited for too.
         self.device.backend().wait_all()?;
         readers.clear();
-        self.list_slots()?;
-        for (part, entries) in self.parts.iter().zip(self.entries.windows(2)) {
-            let vals = &vals[entries[0]..entries[1]];
-            gather::set_values(&self.device, self.gather.as_mut(), &**part, vals)?;
-        }
-        for (part, entries) in self.blocks.iter().flatten().zip(self.entries.windows(2)) {
-            let (device, vals) = (&self.device, &vals[entries[0]..entries[1]]);
-            let Some(own) = &part.own else { continue };
-            device.copies(|stream| own.vals.write(device, stream, vals))?;
-        }
-        Ok(())
-    }
-
-    /// Makes what new values need, all of it before the first is written.
-    fn list_slots(&mut self) -> Result<()> {
-        let values = || self.parts.iter().flat_map(|part| part.values()).flatten();
-        values().try_for_each(|values| values.list(&self.device))?;
-        self.parts.iter().try_for_each(|part| part.forget_values(&self.device))?;
-        if self.gather.is_none() && values().any(Values::has_slots) {
-            let most_entries = self.entries.windows(2).map(|part| part[1] - part[0]).max();
-            self.gather = Some(Gather::new::<T>(&self.device, most_entries.unwrap_or(0))?);
-        }
-        Ok(())
+        let values = self.plan.types.value;
+        with_values_in(Some(values), vals, NewValues(self))
     }
 
     /// Launches that a run takes, one for each part that the device's limits cut the matrix into.
@@ -275,5 +256,41 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     pub(crate) fn check_device<U: Value>(&self, what: &'static str, vec: &DeviceVec<B, U>) -> Result<()> {
         vec.is_on(what, &self.device)
+    }
+}
+
+/// New values of a matrix, in the type in which it keeps them.
+struct NewValues<'a, B: Backend, T: Value>(&'a mut Prepared<B, T>);
+
+impl<B: Backend, T: Value> WithValues for NewValues<'_, B, T> {
+    type Output = ();
+
+    fn run<V: Value>(self, vals: &[V]) -> Result<()> {
+        let a = self.0;
+        a.list_slots::<V>()?;
+        for (part, entries) in a.parts.iter().zip(a.entries.windows(2)) {
+            let vals = &vals[entries[0]..entries[1]];
+            gather::set_values(&a.device, a.gather.as_mut(), &**part, vals)?;
+        }
+        for (part, entries) in a.blocks.iter().flatten().zip(a.entries.windows(2)) {
+            let (device, vals) = (&a.device, &vals[entries[0]..entries[1]]);
+            let Some(own) = &part.own else { continue };
+            device.copies(|stream| own.vals.write(device, stream, vals))?;
+        }
+        Ok(())
+    }
+}
+
+impl<B: Backend, T: Value> Prepared<B, T> {
+    /// Makes what new values need, all of it before the first is written.
+    fn list_slots<V: Value>(&mut self) -> Result<()> {
+        let values = || self.parts.iter().flat_map(|part| part.values()).flatten();
+        values().try_for_each(|values| values.list(&self.device))?;
+        self.parts.iter().try_for_each(|part| part.forget_values(&self.device))?;
+        if self.gather.is_none() && values().any(Values::has_slots) {
+            let most_entries = self.entries.windows(2).map(|part| part[1] - part[0]).max();
+            self.gather = Some(Gather::new::<V>(&self.device, most_entries.unwrap_or(0))?);
+        }
+        Ok(())
     }
 }

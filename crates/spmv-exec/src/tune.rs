@@ -43,9 +43,9 @@ const HOPELESS: (f64, f64) = (4.0, 50e-6);
 ///
 /// # Errors
 /// Failures of the device. A candidate that the layout or the device refuses, or that finds no memory, is left out.
-pub(crate) fn tuned<B: Backend, T: Value, O: Offset>(
+pub(crate) fn tuned<B: Backend, V: Value, T: Value, O: Offset>(
     planned: Prepared<B, T>,
-    a: CsrView<'_, T, O>,
+    a: CsrView<'_, V, O>,
     given: &[Arc<dyn HostArray>],
     options: &Options,
 ) -> Result<Prepared<B, T>> {
@@ -61,9 +61,9 @@ pub(crate) fn tuned<B: Backend, T: Value, O: Offset>(
 type Time<'t, B, T> = dyn FnMut(&Prepared<B, T>, f64) -> Result<f64> + 't;
 
 /// The same by any times.
-fn tuned_by<B: Backend, T: Value, O: Offset>(
+fn tuned_by<B: Backend, V: Value, T: Value, O: Offset>(
     planned: Prepared<B, T>,
-    a: CsrView<'_, T, O>,
+    a: CsrView<'_, V, O>,
     given: &[Arc<dyn HostArray>],
     options: &Options,
     time: &mut Time<'_, B, T>,
@@ -72,7 +72,7 @@ fn tuned_by<B: Backend, T: Value, O: Offset>(
     let device = planned.device.clone();
     let (stats, plan) = (MatrixStats::of(a), planned.plan.clone());
     let of = if given.is_empty() { Given::Borrowed } else { Given::Owned };
-    let inputs = Inputs { stats: &stats, value: T::DTYPE, caps: device.caps(), options, given: of };
+    let inputs = Inputs { stats: &stats, types: plan.types, caps: device.caps(), options, given: of };
     let mut search = Search::begin(planned, if is_thorough { THOROUGH } else { QUICK }, time)?;
     let lay_out = |choice| device.lay_out(a, given, &options.with_choice(choice));
     let try_all = |search: &mut Search<'_, '_, B, T>, choices: Vec<Choice>| {
@@ -393,7 +393,7 @@ mod tests {
     fn a_candidate_that_finds_no_memory_is_left_out_and_other_failures_are_returned() {
         let (device, a) = (device(), matrix());
         let fails = |with: fn() -> DeviceError| {
-            let planned = device.lay_out(a.view(), &[], &quick()).unwrap();
+            let planned: Prepared<Cpu, f64> = device.lay_out(a.view(), &[], &quick()).unwrap();
             tuned_by(planned, a.view(), &[], &quick(), &mut |prepared, _| match prepared.plan.algorithm {
                 Algorithm::Ipcsr => Err(with().into()),
                 _ => Ok(1e-6),

@@ -181,7 +181,7 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
     /// Copies the parts of a matrix to their devices. O(rows + entries), and the cost of preparing both.
     ///
     /// With a regular part the device multiplies that and its rows of the rest by [`Regular::algorithm`](crate::Regular::algorithm);
-    /// where its layout refuses them, by the split's options, and [`explain`](Self::explain) says so. The cores take what `Auto`
+    /// where its layout refuses them, by the split's options, and [`explain`](Self::explain) says so. The cores take values in the same type, and else what `Auto`
     /// stands for.
     ///
     /// # Errors
@@ -212,7 +212,8 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
             Some(_) => rest.row_ptr()[rows.start] < rest.row_ptr()[rows.end],
             None => !rows.is_empty() || device.is_none(),
         };
-        let of_cores = |cores: &Device<C>| cores.prepare(Rows::of(rest, rows).view(), &Options::default());
+        let options = Options { values: split.options.values, ..Options::default() };
+        let of_cores = |cores: &Device<C>| cores.prepare(Rows::of(rest, rows).view(), &options);
         let cores = match (is_needed, &device) {
             (false, _) => None,
             (true, Some(_)) => Some(devices.pool().install(|| of_cores(devices.sharing()))?),

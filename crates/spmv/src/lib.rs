@@ -38,7 +38,7 @@ pub use erased::{Element, Real, Scalar};
 pub use error::{Error, Result};
 pub use matrix::{Graph, Matrix, Pending, Workspace};
 pub use queue::Queue;
-pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel, Types};
 pub use spmv_core::{
     Accum, Csr, CsrError, CsrView, Dtype, Index, Offset, Value, by_dtype, format, oracle, types,
 };

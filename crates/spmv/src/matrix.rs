@@ -204,6 +204,21 @@ impl Context {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// [`Options::values`] keeps values in a narrower type than vectors, which takes less memory and time. Here the residual of a system is
+    /// found in `f64`, while products of the inner solver would read half of the bytes:
+    ///
+    /// ```
+    /// use spmv::{BackendKind, Context, Csr, Dtype, Options};
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0 / 3.0), (1, 1, 0.5)])?;
+    /// let context = Context::with(BackendKind::Cpu)?;
+    /// let exact = context.prepare(&a)?;
+    /// let rounded = context.prepare_with(&a, &Options { values: Some(Dtype::F32), ..Options::default() })?;
+    /// let [y, of_rounded] = [&exact, &rounded].map(|a| a.multiply(&[3.0f64, 2.0]).unwrap());
+    /// assert_eq!(y, [1.0, 1.0]);
+    /// assert_eq!(of_rounded, [3.0 * f64::from(1.0f32 / 3.0), 1.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
     /// On several devices each part is tuned for itself. A choice that is given is for all parts; [`plan`](Matrix::plan) has that of the
     /// first. In co-execution only [a split that is given](crate::hetero::Steering::split) is tuned: the search times splits.
     ///

@@ -204,9 +204,9 @@ struct Carrying<B: Backend> {
 }
 
 impl Build for Coo {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let slots = Slots::copy(to, &Format::from_csr(a, ANY_BLOW_UP)?, Order::Csr, empty_rows(a))?;
         Ok(Box::new(Arc::new(State { span: to.span, slots })))

@@ -30,9 +30,9 @@ struct State<B: Backend> {
 }
 
 impl Build for CsrScalar {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         Ok(direct(State { span: to.span, kernel: to.main()?, a: to.csr(a)? }))
     }

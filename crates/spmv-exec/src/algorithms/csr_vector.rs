@@ -1,8 +1,8 @@
 //! One bunch a row.
 
 use spmv_backend::arguments::CsrVector as Arguments;
-use spmv_backend::{Backend, DeviceCaps, KernelId, Memory};
-use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
+use spmv_backend::{Backend, DeviceCaps, KernelId, Memory, Types};
+use spmv_core::{CsrView, MatrixStats, Tiling, Value};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run, scalar};
@@ -62,7 +62,7 @@ impl Method for CsrVector {
     /// The bounds were measured with lanes that take an entry at a time and have four on their way, and count those. CUDA's
     /// lanes have eight on their way; a row has as many of them or half, so that it takes about as many round trips to
     /// memory, or fewer.
-    fn suits(&self, stats: &MatrixStats, _: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, _: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let rows = &stats.rows;
         let lanes = u64::from(lanes_of_a_row(rows, caps));
         let fills = (rows.n_rows as u64).saturating_mul(lanes) >= u64::from(caps.compute_units) * BUSY_LANES.is;
@@ -103,9 +103,9 @@ struct State<B: Backend> {
 }
 
 impl Build for CsrVector {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         Ok(direct(State { span: to.span, kernel: to.main()?, a: to.csr(a)? }))
     }

@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use spmv_backend::arguments::Dia as Arguments;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, Memory};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, Memory, Types};
 use spmv_core::format::{Cost, Dia as Format};
 use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Tiling, Value};
 
@@ -57,7 +57,7 @@ impl Method for Dia {
         ROW_A_LANE
     }
 
-    fn suits(&self, stats: &MatrixStats, _: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, _: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let cost = |value| Cost::dia(&stats.rows, stats.diagonals.unwrap_or(0), value);
         // The widest values save least.
         let is_few = stats.diagonals.is_some_and(|n| (1..=FEW.is).contains(&n));
@@ -135,9 +135,9 @@ impl Build for Dia {
         (limits.max_entries as u64 / n_diags).clamp(1, most as u64) as usize
     }
 
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let dia = Format::from_csr(a, ANY_BLOW_UP)?;
         let mirrors = dia.mirrors();

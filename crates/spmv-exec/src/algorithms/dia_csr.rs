@@ -85,9 +85,9 @@ impl Build for DiaCsr {
         rows_of_a_part(cost, limits, n_rows).min(most)
     }
 
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let (dia, rest) = Dia::split(a, to.span.row_base as usize, to.regular_width);
         // A sum of 32 bits finds the column again.

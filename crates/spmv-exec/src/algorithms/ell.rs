@@ -54,9 +54,9 @@ pub(super) struct Slots<B: Backend> {
 }
 
 impl Build for Ell {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let width = RowStats::of(a).max;
         let [cols, vals] = to.slots(&BySlot::padded(a.n_rows(), width), a)?;

@@ -78,9 +78,9 @@ impl Build for EllCsr {
         rows_of_a_part(cost, limits, n_rows)
     }
 
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let (ell, rest) = Ell::split(a, to.regular_width);
         let [in_slots, after_slots] = Order::by_slots(a, ell.width());

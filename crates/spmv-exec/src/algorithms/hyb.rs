@@ -109,9 +109,9 @@ impl Build for Hyb {
     }
 
     /// The width of the ELL part is that of the piece, since it must be worth a launch of its own.
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let hyb = Format::from_csr(a, ANY_BLOW_UP)?;
         let [in_slots, after_slots] = Order::by_slots(a, hyb.ell().width());

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::Ipcsr as Arguments;
-use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Memory};
+use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Memory, Types};
 use spmv_core::RowBlocks;
-use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, RowStats, Tiling, Value};
 
 use crate::carries::{self, Pieces};
 use crate::device::Device;
@@ -68,7 +68,7 @@ impl Method for Ipcsr {
     /// Long rows leave groups with pieces of rows, which matters where there is work for all of them. Where the host can
     /// map, it would repair speculative sums, and in a memory of two parts pages would go to and fro. All of this was
     /// measured on a discrete GPU, so it says nothing of integrated ones.
-    fn suits(&self, stats: &MatrixStats, _: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, _: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let rows = &stats.rows;
         if caps.is_integrated() {
             return None;
@@ -166,9 +166,9 @@ struct Blocks<B: Backend> {
 }
 
 impl Build for Ipcsr {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let blocks = RowBlocks::of(&to.kernel.tiling, a.row_ptr());
         let n_blocks = blocks.n_blocks() as u32;

@@ -99,9 +99,9 @@ struct State<B: Backend> {
 }
 
 impl Build for IpcsrPublished {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let blocks = RowBlocks::whole(&to.kernel.tiling, a.row_ptr());
         let (n_blocks, block_rows) = (blocks.n_blocks() as u32, to.copy(&blocks.rows)?);

@@ -45,9 +45,9 @@ struct State<B: Backend> {
 }
 
 impl Build for Jad {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let order = BySlot::jagged(a);
         let jag_ptr: Vec<u32> = order.ptr().iter().map(|entry| *entry as u32).collect();

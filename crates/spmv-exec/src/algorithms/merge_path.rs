@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::MergePath as Arguments;
-use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory, Types};
 use spmv_core::tiling::merge_path;
-use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, Tiling, Value};
 
 use crate::carries;
 use crate::device::Device;
@@ -44,7 +44,7 @@ impl Method for MergePath {
         &ROWS
     }
 
-    fn suits(&self, _: &MatrixStats, _: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, _: &MatrixStats, _: Types, caps: &DeviceCaps) -> Option<&'static str> {
         caps.tasks.then_some("cuts rows and entries evenly over threads, whatever the row lengths")
     }
 
@@ -93,9 +93,9 @@ struct Carrying<B: Backend> {
 }
 
 impl Build for MergePath {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let bunch_rows = to.copy(&bunch_rows(&to.kernel.tiling, a.row_ptr()))?;
         let carry_apply = to.helper(KernelId::CarryApply)?;

@@ -105,10 +105,10 @@ macro_rules! algorithms {
             }
 
             /// [`Build::build`].
-            pub(crate) fn build<B: Backend, T: Value>(
+            pub(crate) fn build<B: Backend, V: Value, T: Value>(
                 self,
                 to: &Prepare<'_, B>,
-                a: CsrView<'_, T, u32>,
+                a: CsrView<'_, V, u32>,
             ) -> Result<Box<dyn Layout<B, T>>> {
                 match self {
                     $(Known::$variant => $stem::$variant::build(to, a),)*
@@ -215,7 +215,7 @@ impl FromStr for Algorithm {
 
 #[cfg(test)]
 mod tests {
-    use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel};
+    use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel, Types};
     use spmv_core::{Dtype, MatrixStats, RowStats};
 
     use super::*;
@@ -251,7 +251,10 @@ mod tests {
                         ..Default::default()
                     };
                     for known in Known::ALL.iter().filter(|known| {
-                        known.method().suits(&MatrixStats::from(&rows), Dtype::F32, &caps).is_some()
+                        known
+                            .method()
+                            .suits(&MatrixStats::from(&rows), Types::of(Dtype::F32), &caps)
+                            .is_some()
                     }) {
                         assert!(
                             known.method().facts().by_heuristic,

@@ -78,9 +78,9 @@ struct Products<B: Backend> {
 }
 
 impl Build for Pcsr {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let (first, second) = (to.helper(KernelId::PcsrProducts)?, to.main()?);
         Ok(Box::new(Arc::new(State { span: to.span, first, second, a: to.csr(a)? })))

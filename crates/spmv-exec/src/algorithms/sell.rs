@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use spmv_backend::arguments::Sell as Arguments;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
 
@@ -70,11 +70,11 @@ impl Method for Sell {
     }
 
     /// Bounds of GPUs are those of CUDA; no integrated device was measured.
-    fn suits(&self, stats: &MatrixStats, value: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let RowStats { nnz, mean, .. } = stats.rows;
         if caps.tasks {
             let is_worth_it = nnz >= WORTH_A_LAYOUT.is && mean >= MORE_THAN_A_FEW.is;
-            return (is_worth_it && caps.gathers.contains(value))
+            return (is_worth_it && caps.gathers.contains_each(types))
                 .then_some("entries stand in the order in which vectors read them, and a vector of x is gathered at once");
         }
         (caps.kind == DeviceKind::DiscreteGpu && nnz > 0)
@@ -208,10 +208,10 @@ struct Parts<B: Backend> {
 const BATCH: usize = 1 << 20;
 
 impl Build for Sell {
-    fn build<B: Backend, V: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
         a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, V>>> {
+    ) -> Result<Box<dyn Layout<B, T>>> {
         let slices = Slices::new(a, Shape::of(&to.kernel.tiling, to.device.caps().compute_units));
         Ok(Box::new(Arc::new(Held::copy(to, a, slices, to.span)?)))
     }
@@ -453,7 +453,7 @@ pub(super) mod tests {
     fn matrices_with_an_entry_are_taken_whatever_their_rows() {
         let rows = |n_rows, mean: usize, max| {
             let rows = RowStats { n_rows, n_cols: n_rows, nnz: n_rows * mean, mean: mean as f64, max, ..RowStats::default() };
-            Sell.suits(&MatrixStats::from(&rows), Dtype::F32, &h200()).is_some()
+            Sell.suits(&MatrixStats::from(&rows), Types::of(Dtype::F32), &h200()).is_some()
         };
         assert!(rows(1 << 20, 27, 27) && rows(1 << 20, 27, 300_000) && rows(1000, 27, 27));
         assert!(rows(1000, 3000, 3000) && rows(4000, 3000, 3000) && !rows(0, 0, 0));
@@ -465,7 +465,7 @@ pub(super) mod tests {
         let suits = |kind, subgroup, tasks| {
             let mut caps = DeviceCaps::new("a device", kind, MemoryModel::Discrete);
             (caps.subgroup, caps.tasks) = (subgroup, tasks);
-            Sell.suits(&MatrixStats::from(&rows), Dtype::F32, &caps).is_some()
+            Sell.suits(&MatrixStats::from(&rows), Types::of(Dtype::F32), &caps).is_some()
         };
         let discrete = DeviceKind::DiscreteGpu;
         assert!([None, Some((16, 16)), Some((1, 32))].iter().all(|of| suits(discrete, *of, false)));

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use num_traits::Zero;
 use spmv_backend::arguments::{Axpby, FixupApply, SpecSegsum as Arguments};
-use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory, MemoryModel};
+use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory, MemoryModel, Types};
 use spmv_core::tiling::tile_rows;
-use spmv_core::{Accum, CsrView, Dtype, MatrixStats, Tiling, Value};
+use spmv_core::{Accum, CsrView, MatrixStats, Tiling, Value};
 use spmv_fixup::{FixupError, carry, dirty};
 
 use crate::device::{Device, bytes_of};
@@ -50,7 +50,7 @@ impl Method for SpeculativeSegmentedSum {
 
     /// On integrated devices as the paper measured (figures 4 and 5, section 4.4): row blocks are as good where rows are
     /// even, which `csr_vector` says of a matrix first; everywhere else speculation is faster, by far where a few rows are long.
-    fn suits(&self, _: &MatrixStats, _: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, _: &MatrixStats, _: Types, caps: &DeviceCaps) -> Option<&'static str> {
         Some(if caps.is_integrated() {
             "cuts entries evenly over lanes, whatever the row lengths; the host repairs in the memory that it shares"
         } else {
@@ -165,9 +165,9 @@ struct HostCopies<A> {
 const DIRTY_COUNT_BYTES: u64 = 8;
 
 impl Build for SpeculativeSegmentedSum {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let rows = tile_rows(&to.kernel.tiling, a.row_ptr());
         let (kernel, axpby, tile_rows) = (to.main()?, to.helper(KernelId::Axpby)?, to.copy(&rows)?);

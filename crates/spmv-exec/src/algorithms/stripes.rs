@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use num_traits::{One, Zero};
 use spmv_backend::arguments::StripeSums;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
 
@@ -67,14 +67,15 @@ impl Method for Stripes {
         ]
     }
 
-    fn suits(&self, stats: &MatrixStats, value: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let rows = &stats.rows;
         let of_a_part = rows.nnz as f64 / Columns::n_parts(rows).max(1) as f64;
-        let of_x = rows.n_cols.saturating_mul(value.bytes());
+        let of_x = rows.n_cols.saturating_mul(types.vector.bytes());
         let is_scattered = stats.runs.is_some_and(|runs| runs.mean(Runs::MOST) <= SCATTERED.is);
         let pays = |(entries, bytes): &(f64, usize)| of_a_part >= *entries && of_x >= *bytes;
         let does_pay = match caps.kind {
-            DeviceKind::Cpu if caps.host_pointers => ON_CORES.is.iter().any(pays),
+            // Elsewhere lanes of slices are read one after another.
+            DeviceKind::Cpu if caps.host_pointers && caps.masked_loads.contains_each(types) => ON_CORES.is.iter().any(pays),
             DeviceKind::DiscreteGpu => pays(&ON_GPUS.is),
             _ => false,
         };
@@ -150,10 +151,10 @@ struct OfParts<B: Backend> {
 }
 
 impl Build for Stripes {
-    fn build<B: Backend, V: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
         a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, V>>> {
+    ) -> Result<Box<dyn Layout<B, T>>> {
         let columns = Columns::of(a.n_cols());
         let cut = Cut::of(a, columns);
         let n_parts = cut.n_parts();
@@ -204,7 +205,7 @@ impl<B: Backend, V: Value> Runner<B, V> for OfParts<B> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use spmv_backend::{Lanes, MemoryModel};
+    use spmv_backend::{DtypeSet, Lanes, MemoryModel};
 
     use super::super::sell::tests::first_part;
     use super::*;
@@ -241,14 +242,16 @@ mod tests {
     fn on_cores_x_is_larger_or_parts_are_longer() {
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
         caps.host_pointers = true;
+        caps.masked_loads = DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64);
         let suits = |n_cols: usize, mean: usize, value| {
             let rows = RowStats { n_rows: 2000, n_cols, nnz: 2000 * mean, mean: mean as f64, ..RowStats::default() };
             let stats = MatrixStats { runs: Some(Runs::of(&[1, 5, 9])), ..MatrixStats::from(&rows) };
-            Stripes.suits(&stats, value, &caps).is_some()
+            Stripes.suits(&stats, Types::of(value), &caps).is_some()
         };
         assert!(suits(10_000_000, 21_457, Dtype::F32) && suits(1_000_000, 6079, Dtype::F32));
         assert!(suits(2_200_000, 5300, Dtype::F64) && !suits(1_096_894, 2633, Dtype::F64), "16 MiB, and less");
         assert!(!suits(100_000, 6079, Dtype::F64) && !suits(10_000_000, 300, Dtype::F64));
+        assert!(!suits(10_000_000, 21_457, Dtype::F16), "lanes would be read one after another");
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use spmv_backend::arguments::Vbl as Arguments;
-use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, Memory};
+use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, Memory, Types};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value, parts};
 
@@ -45,13 +45,13 @@ impl Method for Vbl {
         ROW_A_LANE
     }
 
-    fn suits(&self, stats: &MatrixStats, value: Dtype, caps: &DeviceCaps) -> Option<&'static str> {
+    fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let RowStats { nnz, max, n_cols, .. } = stats.rows;
         let is_even = max.saturating_mul(LEAST_ROWS) <= nnz && n_cols <= MOST_COLS;
         let has_runs = LONG_RUNS.is.iter().any(|(most, entries, nonzeros)| {
             nnz >= *nonzeros && stats.runs.is_some_and(|runs| runs.mean(*most) >= *entries)
         });
-        (caps.masked_loads.contains(value) && is_even && has_runs)
+        (caps.masked_loads.contains_each(types) && is_even && has_runs)
             .then_some("entries in consecutive columns share a column, and are read at once")
     }
 
@@ -80,9 +80,9 @@ struct State<B: Backend> {
 }
 
 impl Build for Vbl {
-    fn build<B: Backend, T: Value>(
+    fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
-        a: CsrView<'_, T, u32>,
+        a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         if a.n_cols() > MOST_COLS {
             let what = format!("runs in {} columns (at most {MOST_COLS})", a.n_cols());
@@ -183,7 +183,7 @@ mod tests {
             let cols: Vec<u32> = (0..400).flat_map(|i| (0..of).map(move |j| 10 * i + j)).collect();
             let rows = RowStats { n_rows: 10_000, n_cols: 10_000, nnz, mean: 50.0, max, ..RowStats::default() };
             let stats = MatrixStats { runs: Some(Runs::of(&cols)), ..MatrixStats::from(&rows) };
-            Vbl.suits(&stats, Dtype::F64, caps).is_some()
+            Vbl.suits(&stats, Types::of(Dtype::F64), caps).is_some()
         };
         assert!(suits(&caps, 3, 4_000_000, 80) && suits(&caps, 6, 500_000, 80));
         assert!(!suits(&caps, 3, 500_000, 80), "short runs that caches hold");

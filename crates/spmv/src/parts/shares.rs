@@ -66,14 +66,15 @@ impl<T: Scalar> Sent<T> {
 }
 
 impl<T: Scalar> Ghosts<T> {
-    fn prepare(device: &dyn AnyDevice, part: &Part<T>) -> Result<Option<Self>> {
+    fn prepare(device: &dyn AnyDevice, part: &Part<T>, options: &Options) -> Result<Option<Self>> {
         let (local, remote, n_ghosts) = (part.local(), part.remote(), part.halo().n_ghosts());
         if n_ghosts == 0 {
             return Ok(None);
         }
+        let of_remote = Options { values: options.values, ..Options::default() };
         Ok(Some(Self {
             values: T::device(device).zeros(n_ghosts)?,
-            matrix: T::device(device).prepare(remote.view().erase(), &Options::default())?,
+            matrix: T::device(device).prepare(remote.view().erase(), &of_remote)?,
             sums: <T::Accum as Element>::device(device).zeros(remote.n_rows())?,
             rows: device.indices(part.boundary_rows(), local.n_rows())?,
         }))
@@ -96,7 +97,7 @@ impl<T: Scalar> PartsMatrix<T> {
         for (device, part) in to.devices.iter().zip(&parts) {
             let packs = !from_device_to_device || packs(part.halo());
             sent.push(if packs { Sent::prepare(&**device, part)? } else { None });
-            ghosts.push(Ghosts::prepare(&**device, part)?);
+            ghosts.push(Ghosts::prepare(&**device, part, options)?);
             locals.push(T::device(&**device).prepare(part.local().view().erase(), options)?);
         }
         let halos: Vec<&Halo> = parts.iter().map(Part::halo).collect();

@@ -3,6 +3,7 @@
 mod backends;
 mod blocks;
 mod errors;
+mod mixed;
 mod new_user;
 mod queue;
 mod trials;
