@@ -1,7 +1,7 @@
 //! Products with several right-hand sides, each column of which the oracle decides.
 
 use libtest_mimic::Trial;
-use spmv_backend::Backend;
+use spmv_backend::{Backend, Types};
 use spmv_core::{Accum, Csr, Dtype, Value, by_dtype, oracle};
 use spmv_exec::{Algorithm, BlockOrder, BlockShape, Device, Error, Options, Prepared, Queue};
 
@@ -9,7 +9,7 @@ use crate::by_indices::watched;
 use crate::check::{compare, same_bits};
 use crate::outcome::Check;
 use crate::vectors::{expect, text};
-use crate::{ALGORITHMS, Share, can, is_full, trial, trial_where};
+use crate::{ALGORITHMS, Share, can, is_full, mixed, trial, trial_where};
 
 /// About each width of a panel, and more than one panel; by default every other one.
 const COLUMNS: [usize; 14] = [4, 1, 5, 2, 13, 8, 32, 16, 28, 31, 60, 40, 100, 69];
@@ -25,9 +25,13 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>, at: usize) -> 
     let mut trials = Vec::new();
     // In place, and in a copy besides another layout.
     for (turn, algorithm) in [false, true].map(first).into_iter().enumerate() {
-        let options = Options { algorithm, blocks: true, ..Options::default() };
-        for dtype in Share::of(at + turn).part(&Dtype::ALL, 2) {
-            let (name, device) = (format!("{label}/blocks/{dtype}/{algorithm}"), device.clone());
+        let plain = Share::of(at + turn).part(&Dtype::ALL, 2).into_iter().map(Types::of);
+        let with_mixed = plain.chain(mixed(turn).into_iter().filter(|_| at == 0));
+        for types in with_mixed {
+            let options =
+                Options { algorithm, blocks: true, values: Some(types.value), ..Options::default() };
+            let (name, device) = (format!("{label}/blocks/{types}/{algorithm}"), device.clone());
+            let dtype = types.vector;
             let can = can(&device, dtype, &options);
             let each = move || by_dtype!(dtype, T => shapes::<B, T>(&device, &options));
             trials.push(trial_where(can, name, Box::new(each)));

@@ -3,7 +3,7 @@
 use num_traits::{Float, NumCast};
 use spmv_backend::Backend;
 use spmv_core::tiling::{TileSpan, split_rows};
-use spmv_core::{Accum, Csr, CsrView, Value, oracle};
+use spmv_core::{Accum, Csr, CsrView, Value, by_dtype, oracle};
 use spmv_exec::{Device, DeviceVec, Options, Prepared, Repair, Workspace};
 
 use crate::outcome::{Check, Checked};
@@ -22,7 +22,7 @@ pub fn check<B: Backend, T: Value>(
     case: &corpus::Case,
     scalings: &[(f64, f64)],
 ) -> Checked {
-    let mut a = case.matrix.map_values(T::from_f64);
+    let mut a = case.matrix.map_values(|val| stored_as::<T>(val, options));
     if options.algorithm.facts().is_some_and(|facts| facts.stores_one_nonzero_a_cell) {
         a = refusals::without_repeats_and_zeros(&a);
     }
@@ -38,6 +38,14 @@ pub fn check<B: Backend, T: Value>(
             .map_err(|e| format!("alpha {alpha}, beta {beta}, {}: {e}", prepared.plan().kernel))?;
     }
     Ok(Some(dirty))
+}
+
+/// A value as the options have it kept.
+pub(crate) fn stored_as<T: Value>(val: f64, options: &Options) -> T {
+    match options.values {
+        Some(dtype) => by_dtype!(dtype, V => T::from_f64(<V as Value>::from_f64(val).as_f64())),
+        None => T::from_f64(val),
+    }
 }
 
 /// The value at an index of `x` or `y`: small integers, or values whose products round.

@@ -13,14 +13,18 @@ pub(crate) struct Asked<'a> {
     pub(crate) caps: &'a DeviceCaps,
     /// Types in which the device is known not to compute.
     pub(crate) lacks: DtypeSet,
+    /// Of vectors.
     pub(crate) dtype: Dtype,
+    /// Of values.
+    pub(crate) value: Dtype,
     pub(crate) algorithm: Algorithm,
     pub(crate) tiling: Option<Tiling>,
 }
 
 impl<'a> Asked<'a> {
     pub(crate) fn new(caps: &'a DeviceCaps, lacks: DtypeSet, dtype: Dtype, options: &Options) -> Self {
-        Self { caps, lacks, dtype, algorithm: options.algorithm, tiling: options.tiling }
+        let value = options.values.unwrap_or(dtype);
+        Self { caps, lacks, dtype, value, algorithm: options.algorithm, tiling: options.tiling }
     }
 
     /// Whether a tiling was asked for that is so.
@@ -41,8 +45,8 @@ type Row = (&'static str, fn(&Asked<'_>) -> bool);
 /// Words of a refusal, and when it is right. A plan of the device's own tiling is refused for types alone.
 const EXPECTED_REFUSALS: &[Row] = &[
     ("f64 arithmetic", |asked| asked.lacks.contains(Dtype::F64) && asked.dtype.accum() == Dtype::F64),
-    ("f64 storage", |asked| asked.lacks.contains(Dtype::F64) && asked.dtype == Dtype::F64),
-    ("f16 storage", |asked| asked.lacks.contains(Dtype::F16) && asked.dtype == Dtype::F16),
+    ("f64 storage", |asked| asked.lacks.contains(Dtype::F64) && asked.value == Dtype::F64),
+    ("f16 storage", |asked| asked.lacks.contains(Dtype::F16) && asked.value == Dtype::F16),
     ("groups of several bunches", |asked| asked.tiling(|t| t.bunches() > 1)),
     ("so a group holds one bunch", |asked| asked.tiling(|t| t.bunches() > 1)),
     ("barriers of less than a group", |asked| asked.tiling(|t| t.bunches() > 1)),

@@ -16,7 +16,7 @@
 //! By default every algorithm runs in every value type on the first variant, as planned, on half of the groups: each group in half of
 //! the types. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type on a quarter of
 //! the groups, half of the algorithms on each variant after the first, and trials take turns with types, groups, scalings and real
-//! matrices ([`Share`]). With `SPMV_FULL=1` every trial takes all of them.
+//! matrices ([`Share`]). With values in another type than vectors an algorithm runs in one pair of types, on an eighth of the groups. With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
 
@@ -50,7 +50,7 @@ pub use check::{check, compare, flushed, input, same_bits};
 pub use coverage::{SCALINGS, Share, is_full};
 use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
-use spmv_backend::{Backend, DtypeSet, Result};
+use spmv_backend::{Backend, DtypeSet, Result, Types};
 use spmv_core::{Dtype, Tiling, Value, by_dtype};
 use spmv_exec::{Algorithm, Device, Fixup, Options, Repair, Sums};
 
@@ -233,6 +233,15 @@ fn of_device<B: Backend, F>(
                 trials.push(trial(format!("{label}/{algorithm}/f32/{tiling}/large"), Box::new(large)));
             }
         }
+        if at == 0 && variant.only.is_empty() {
+            let planned = Options { max_blow_up: MOST_BLOW_UP, algorithm, ..Options::default() };
+            for types in mixed(turn) {
+                let options = Options { values: Some(types.value), ..planned };
+                let combination =
+                    Combination { dtype: types.vector, options, share: Share::of(turn), every: OF_MIXED };
+                of_combination(label, device, combination, variant, trials);
+            }
+        }
         let ways = std::iter::once(None).chain(tilings).flat_map(|t| fixups.iter().map(move |f| (t, *f)));
         for (way, (tiling, fixup)) in ways.enumerate() {
             let regular_width = REGULAR_WIDTHS[way % REGULAR_WIDTHS.len()];
@@ -259,6 +268,21 @@ fn of_device<B: Backend, F>(
                 of_combination(label, device, combination, variant, trials);
             }
         }
+    }
+}
+
+/// One of so many groups is tried with values in a type of their own.
+const OF_MIXED: usize = 8;
+
+/// Values in a type of their own, as the algorithm at that position takes them: the last pair of types, and another one in turn for every third;
+/// or every pair.
+pub(crate) fn mixed(turn: usize) -> Vec<Types> {
+    let all = Types::mixed();
+    let (last, others) = all.split_last().expect("there are pairs");
+    match (is_full(), turn % 3) {
+        (true, _) => all.to_vec(),
+        (false, 0) => vec![others[turn / 3 % others.len()]],
+        (false, _) => vec![*last],
     }
 }
 
@@ -290,7 +314,8 @@ fn of_combination<B: Backend, F>(
         Fixup::Host => "/host",
         Fixup::Device => "/device",
     };
-    let name = format!("{label}/{}/{dtype}/{tiling}{fixup}", options.algorithm);
+    let types = Types::stored_as(options.values.unwrap_or(dtype), dtype).expect("a pair that is built");
+    let name = format!("{label}/{}/{types}/{tiling}{fixup}", options.algorithm);
     if let Err(e) = can(device, dtype, &options) {
         let lacks = expected::lacks(is_required(B::NAME), variant.hides, device.caps());
         let asked = expected::Asked::new(device.caps(), lacks, dtype, &options);

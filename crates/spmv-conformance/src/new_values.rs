@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use libtest_mimic::Trial;
 use num_traits::{One, Zero};
-use spmv_backend::Backend;
+use spmv_backend::{Backend, Types};
 use spmv_core::{Csr, Dtype, Tiling, Value, by_dtype, oracle};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Prepared, Sums};
 
@@ -15,7 +15,7 @@ use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
 use crate::{
-    REGULAR_WIDTHS, Share, Variant, can, is_full, planned, refusals, trial, trial_where, with_memory,
+    REGULAR_WIDTHS, Share, Variant, can, is_full, mixed, planned, refusals, trial, trial_where, with_memory,
 };
 
 /// Few enough for buffers of 600 bytes, and odd, so that 16-bit values end within a word.
@@ -36,9 +36,12 @@ pub(crate) fn trials<B: Backend, F>(
     let mut trials = Vec::new();
     for (turn, &algorithm) in with_memory(variant, at).iter().enumerate() {
         let in_turn = algorithm.has_own_layout() || is_full();
-        for dtype in if in_turn { Share::of(turn).part(&Dtype::ALL, 2) } else { vec![Dtype::F32] } {
-            let (name, device) = (format!("{label}/{algorithm}/{dtype}/new_values"), device.clone());
-            let options = planned(algorithm);
+        let plain = if in_turn { Share::of(turn).part(&Dtype::ALL, 2) } else { vec![Dtype::F32] };
+        let of_types = plain.into_iter().map(Types::of).chain(mixed(turn));
+        for types in of_types {
+            let (name, device) = (format!("{label}/{algorithm}/{types}/new_values"), device.clone());
+            let options = Options { values: Some(types.value), ..planned(algorithm) };
+            let dtype = types.vector;
             let can = can(&device, dtype, &options);
             let each = move || by_dtype!(dtype, T => each::<B, T>(&device, &options, tiling));
             trials.push(trial_where(can, name, Box::new(each)));
