@@ -1,4 +1,4 @@
-//! Commands of the workspace: `cargo xtask bench | blocks | fit | partition | predict | reproduce | scale | solve | train | test | ci | fuzz | tidy | kernels | weight`.
+//! Commands of the workspace: `cargo xtask bench | blocks | fit | mixed | partition | predict | reproduce | scale | solve | train | test | ci | fuzz | tidy | kernels | weight`.
 // Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
@@ -50,6 +50,9 @@ enum Command {
     /// Times products with several right-hand sides on every device found.
     #[command(disable_help_flag = true)]
     Blocks(workshop::Args),
+    /// Times products with values in narrower types than vectors on every device found.
+    #[command(disable_help_flag = true)]
+    Mixed(workshop::Args),
     /// Times conjugate gradients on every device found.
     #[command(disable_help_flag = true)]
     Solve(workshop::Args),
@@ -81,6 +84,7 @@ fn main() -> anyhow::Result<()> {
         Command::Exchange(args) => workshop::run("exchange", &args),
         Command::Prepare(args) => workshop::run("prepare", &args),
         Command::Blocks(args) => workshop::run("blocks", &args),
+        Command::Mixed(args) => workshop::run("mixed", &args),
         Command::Solve(args) => workshop::run("solve", &args),
         Command::Train(args) => workshop::run("train", &args),
         Command::Test(args) => test::run(&args),

@@ -1,7 +1,6 @@
 //! `cargo xtask blocks`: products with several right-hand sides, next to as many products with one and to other libraries.
 
 use std::cell::RefCell;
-use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
@@ -17,9 +16,9 @@ use super::inputs::{self, Loaded};
 use super::measure::{Eviction, Run, interleave};
 use super::peers::{self, PeerValue};
 use super::report::{Cache, Spread, geometric_mean};
+use super::rows::Rows;
 use super::stop::Stop;
 use super::suites::SuiteArgs;
-use super::text::aligned;
 
 /// `cargo xtask blocks`.
 #[derive(Debug, clap::Args)]
@@ -82,8 +81,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     left_out.iter().for_each(|what| eprintln!("{what}"));
     let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets));
     let gpu = gpu.and_then(|gpu| gpu.inspect_err(|e| eprintln!("cusparse is left out: {e:#}")).ok());
-    let bench = Bench { args, targets: &targets, gpu: gpu.as_ref(), stop };
-    let (mut all, mut rows) = (Vec::new(), Vec::new());
+    let order = if args.column_major { "column-major" } else { "row-major" };
+    println!("{order} X and Y, warm; medians\n");
+    let devices = targets.iter().map(|target| &*target.label);
+    let rows = Rows::begin(&HEADER, inputs.iter().map(inputs::Input::name), devices);
+    let bench = Bench { args, targets: &targets, gpu: gpu.as_ref(), rows: &rows, stop };
+    let mut all = Vec::new();
     for input in &inputs {
         let loaded = input.load()?;
         for dtype in &args.precision {
@@ -91,27 +94,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 Dtype::F32 => bench.matrix::<f32>(&loaded),
                 _ => bench.matrix::<f64>(&loaded),
             };
-            let measured = measured.with_context(|| loaded.name.clone())?;
-            rows.extend(measured.iter().map(|one| one.row(&loaded.matrix)));
-            all.extend(measured);
+            all.extend(measured.with_context(|| loaded.name.clone())?);
         }
     }
-    let mut out = std::io::stdout().lock();
-    let order = if args.column_major { "column-major" } else { "row-major" };
-    writeln!(out, "{order} X and Y, warm; medians\n")?;
-    writeln!(out, "{}", aligned(HEADER.map(str::to_owned).to_vec(), rows))?;
-    means(&all).iter().try_for_each(|line| writeln!(out, "{line}"))?;
-    writeln!(out, "\nmachine: {}\ncommit: {}", super::machine(), super::commit())?;
+    println!();
+    means(&all).iter().for_each(|line| println!("{line}"));
+    println!("\nmachine: {}\ncommit: {}", super::machine(), super::commit());
     Ok(())
 }
 
-const HEADER: [&str; 11] =
-    ["matrix", "rows", "nonzeros", "type", "columns", "on", "us", "GFlop/s", "one by one", "peer", "over it"];
+const HEADER: [&str; 11] = [
+    "matrix",
+    "rows",
+    "nonzeros",
+    "type",
+    "columns",
+    "on",
+    "us",
+    "GFlop/s",
+    "one by one",
+    "over peer",
+    "peer",
+];
 
 struct Bench<'a> {
     args: &'a Args,
     targets: &'a [Target],
     gpu: Option<&'a Gpu>,
+    rows: &'a Rows,
     stop: &'a Stop,
 }
 
@@ -155,7 +165,9 @@ impl Bench<'_> {
                 let problem = Problem { a: &a, x: &x, of_x, of_y };
                 let (ours, one_by_one, peer) = self.race(target, &problem, &sums)?;
                 let (device, matrix) = (target.label.clone(), loaded.name.clone());
-                measured.push(Measured { device, dtype, columns, matrix, ours, one_by_one, peer });
+                let one = Measured { device, dtype, columns, matrix, ours, one_by_one, peer };
+                self.rows.print(&one.row(&loaded.matrix));
+                measured.push(one);
             }
         }
         Ok(measured)
@@ -301,8 +313,8 @@ impl Measured {
             format!("{:.1}", ours.median),
             format!("{:.1}", flops / ours.median / 1e3),
             format!("{:.2}x", one_by_one.median / ours.median),
-            name,
             over,
+            name,
         ]
     }
 }
