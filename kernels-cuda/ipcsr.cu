@@ -52,16 +52,17 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
     {
         // Lanes beyond the last entry read it too, and their products are not used: no load waits for a condition.
         uint col[WIDTH];
+        kept_t val[WIDTH];
 #pragma unroll
         for (uint i = 0; i < WIDTH; i++)
         {
             const uint at = least(i * LANES + lane, n_entries - 1);
             col[i] = load_index(cols + start, at);
-            product[i] = load_value(vals + start, at);
+            val[i] = kept(__ldg(vals + start + at));
         }
         after_others();
 #pragma unroll
-        for (uint i = 0; i < WIDTH; i++) product[i] *= load_vector(x, col[i]);
+        for (uint i = 0; i < WIDTH; i++) product[i] = widen(val[i]) * load_vector(x, col[i]);
     }
     // A block without entries has not waited.
     after_others();

@@ -49,14 +49,13 @@ KERNEL_OF(512, (sizeof(value_t) < sizeof(accum_t))) merge_path(uint n_rows, uint
         const uint n_ends = stop_row - row;
         const uint n_entries = stop_entry - entry;
         uint col[WIDTH];
-        value_t val[WIDTH];
+        kept_t val[WIDTH];
 #pragma unroll
         for (uint i = 0; i < WIDTH; i++)
         {
             const bool has = i * LANES + lane < n_entries;
             col[i] = has ? load_index(cols + entry + lane, i * LANES) : 0;
-            // Widened where it is used: it may take half of a sum's registers.
-            val[i] = has ? __ldg(vals + entry + lane + i * LANES) : value_t(0);
+            val[i] = has ? kept(__ldg(vals + entry + lane + i * LANES)) : 0;
         }
         for (uint i = lane; i < n_ends; i += LANES) ends[i] = __ldg(row_ptr + row + 1 + i) - entry;
 #pragma unroll

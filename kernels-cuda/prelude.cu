@@ -129,6 +129,15 @@ DEVICE accum_t stream_value(const value_t *p, uint i, policy_t policy) { return 
 DEVICE uint load_index(const uint *p, uint i) { return __ldg(p + i); }
 template <class V> DEVICE accum_t load_value(const V *p, uint i) { return widen(__ldg(p + i)); }
 
+// A value that is kept until x is there. Next to a wider x it is widened when it is used: before, all of them would be waited for.
+#if defined(VALUE_F64) || defined(VALUE_F32) && defined(VECTOR_F32) || defined(VECTOR_F16) || defined(VECTOR_BF16)
+typedef accum_t kept_t;
+DEVICE kept_t kept(value_t v) { return widen(v); }
+#else
+typedef value_t kept_t;
+DEVICE kept_t kept(value_t v) { return v; }
+#endif
+
 // Entries that follow each other, as one lane loads them: columns in 16 bytes, values in 8 to 32. Values are widened when
 // they are used, so that no load waits for another's value.
 #define CHUNK 4

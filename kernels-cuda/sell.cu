@@ -39,7 +39,7 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
         // Of two bits each; runs of WIDTH entries have no less than that.
         const uint last = ragged ? stream_index(lengths, first / 16 * SLICE_LANES, policy) >> first % 16 * 2 : NONE;
         uint col[AHEAD];
-        accum_t val[AHEAD][WIDTH];
+        kept_t val[AHEAD][WIDTH];
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
         {
@@ -52,7 +52,7 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
                 col[i] = col[i - 1] >> 16;
 #pragma unroll
             for (uint j = 0; j < WIDTH; j++)
-                val[i][j] = step < n_steps ? stream_value(vals, (step * WIDTH + j) * SLICE_LANES, policy) : 0;
+                val[i][j] = step < n_steps ? kept(stream(vals + (step * WIDTH + j) * SLICE_LANES, policy)) : 0;
         }
         if (first == 0) after_others();
         accum_t of_x[AHEAD][WIDTH];
@@ -68,7 +68,7 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
 #pragma unroll
-            for (uint j = 0; j < WIDTH; j++) sum += val[i][j] * of_x[i][j];
+            for (uint j = 0; j < WIDTH; j++) sum += widen(val[i][j]) * of_x[i][j];
     }
     return sum;
 }
