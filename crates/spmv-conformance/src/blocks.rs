@@ -26,7 +26,7 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>, at: usize) -> 
     // In place, and in a copy besides another layout.
     for (turn, algorithm) in [false, true].map(first).into_iter().enumerate() {
         let plain = Share::of(at + turn).part(&Dtype::ALL, 2).into_iter().map(Types::of);
-        let with_mixed = plain.chain(mixed(turn).into_iter().filter(|_| at == 0));
+        let with_mixed = plain.chain(mixed(turn).into_iter().filter(|_| at == 0 && (turn > 0 || is_full())));
         for types in with_mixed {
             let options =
                 Options { algorithm, blocks: true, values: Some(types.value), ..Options::default() };
@@ -48,9 +48,11 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>, at: usize) -> 
     trials
 }
 
-/// The first algorithm with a layout of its own, or without, that takes every matrix.
+/// The first algorithm with a layout of its own, or without, that takes every matrix and has a kernel of its own.
 fn first(has_own_layout: bool) -> Algorithm {
-    let is_it = |a: &&Algorithm| a.facts().is_some_and(|facts| facts.refuses.is_empty());
+    let is_it = |a: &&Algorithm| {
+        a.facts().is_some_and(|facts| facts.refuses.is_empty() && facts.kernel.stem() == a.name())
+    };
     let mut all = ALGORITHMS.iter().filter(is_it);
     *all.find(|a| a.has_own_layout() == has_own_layout).expect("one of either kind")
 }

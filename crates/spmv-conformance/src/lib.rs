@@ -102,10 +102,13 @@ fn with_memory<F>(variant: &Variant<F>, at: usize) -> &'static [Algorithm] {
     if at == 0 || is_full() { variant.algorithms } else { of_memory() }
 }
 
-/// Enough where variants differ in their memory alone: the first algorithm of each way in which sums come to their rows.
+/// Enough where variants differ in their memory alone: the first algorithm of each way in which sums come to their rows. It has a kernel of
+/// its own: others cut a matrix into many launches, which take long where buffers are small.
 pub fn of_memory() -> &'static [Algorithm] {
     static OF_MEMORY: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
-        let of = |sums: Sums| ALGORITHMS.iter().copied().find(|a| a.facts().is_some_and(|f| f.sums == sums));
+        let is_it =
+            |a: &Algorithm, sums| a.facts().is_some_and(|f| f.sums == sums && f.kernel.stem() == a.name());
+        let of = |sums: Sums| ALGORITHMS.iter().copied().find(|a| is_it(a, sums));
         [Sums::Repaired, Sums::Direct, Sums::Joined].into_iter().filter_map(of).collect()
     });
     &OF_MEMORY
