@@ -188,7 +188,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         &self.device
     }
 
-    /// Addresses of row offsets (`u32`, one more than rows), columns (`u32`) and values on the device, for other
+    /// Addresses of row offsets (`u32`, one more than rows), columns (`u32`) and values (of the type that the plan says) on the device, for other
     /// libraries' calls on the same memory; `None` if the matrix was split or is not in CSR form.
     pub fn addresses(&self) -> Option<[u64; 3]>
     where

@@ -349,7 +349,7 @@ impl<T: Scalar> Matrix<T> {
 
     /// Gives the entries other values, in the order of the arrays that the matrix was prepared from: plan, structure, buffers,
     /// workspaces and what queues recorded stay. Waits for what multiplies, then copies `vals` to the device. On `dia`, a value of zero is
-    /// no entry any more: it makes no NaN of an infinite `x`.
+    /// no entry any more: it makes no NaN of an infinite `x`. Values that are kept in a narrower type ([`Options::values`]) are rounded.
     ///
     /// In a layout of its own the device brings each value to its slot. For that the first call makes a list of entries, of 4 bytes a slot,
     /// and memory for a copy of `vals`, none where kernels use the host's memory. Both stay with the matrix.

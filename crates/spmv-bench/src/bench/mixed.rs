@@ -187,6 +187,10 @@ fn means(all: &[Ratio]) -> Vec<String> {
             let ratios: Vec<f64> = of_group().map(|one| one.over).collect();
             let least = of_group().min_by(|a, b| a.over.total_cmp(&b.over));
             let (Some(mean), Some(least)) = (geometric_mean(&ratios), least) else { continue };
+            // Of large matrices alone, one line says it.
+            if !is_large && of_group().all(|one| one.is_large) {
+                continue;
+            }
             lines.push(format!(
                 "{device}, values in {value} with vectors in {vector}: {mean:.3}x values in {vector} (geometric mean of {}{which}, least {:.3}x, {})",
                 ratios.len(),
