@@ -67,7 +67,7 @@ pub(crate) fn interleave(
         }
     }
     for turn in 0..*TURNS.end() {
-        for ((run, samples), estimate) in contestants.iter_mut().zip(&mut samples).zip(&estimates) {
+        for ((run, samples), estimate) in contestants.iter_mut().zip(&mut samples).zip(&mut estimates) {
             if turn >= *TURNS.start() && samples.iter().sum::<f64>() > ENOUGH_S {
                 continue;
             }
@@ -78,9 +78,14 @@ pub(crate) fn interleave(
                 samples.push(run(1, Phase::Timed)?);
                 continue;
             }
-            let batch = (BATCH_S / estimate.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize;
-            let runs = (TURN_S / (estimate * batch as f64)).ceil().clamp(1.0, 100.0) as usize;
-            run(runs * batch, Phase::Untimed)?;
+            let sizes = |estimate: f64| {
+                let batch = (BATCH_S / estimate.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize;
+                (batch, (TURN_S / (estimate * batch as f64)).ceil().clamp(1.0, 100.0) as usize)
+            };
+            let (batch, runs) = sizes(*estimate);
+            // The very first runs of a process are slow, and batches made for them would be short.
+            *estimate = run(runs * batch, Phase::Untimed)?.min(*estimate);
+            let (batch, runs) = sizes(*estimate);
             for _ in 0..runs {
                 stop.check()?;
                 samples.push(run(batch, Phase::Timed)?);
