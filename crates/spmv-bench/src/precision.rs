@@ -8,6 +8,14 @@ pub(crate) fn parser() -> impl TypedValueParser<Value = Dtype> {
     PossibleValuesParser::new(Dtype::ALL.map(Dtype::name)).try_map(|name| name.parse::<Dtype>())
 }
 
+/// Reads the name of a type that sums are kept in.
+pub(crate) fn of_sums(text: &str) -> Result<Dtype, String> {
+    match text.parse() {
+        Ok(dtype @ (Dtype::F32 | Dtype::F64)) => Ok(dtype),
+        _ => Err(format!("'{text}' is neither f32 nor f64")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;

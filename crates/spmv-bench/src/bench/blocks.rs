@@ -15,7 +15,7 @@ use super::devices::{self, Target};
 use super::inputs::{self, Loaded};
 use super::measure::{Eviction, Run, interleave};
 use super::peers::{self, PeerValue};
-use super::report::{Cache, Spread, geometric_mean};
+use super::report::{Cache, Spread, distinct, mean_and_least};
 use super::rows::Rows;
 use super::stop::Stop;
 use super::suites::SuiteArgs;
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',')]
     backend: Vec<BackendKind>,
     /// Types of values.
-    #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = precision)]
+    #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::of_sums)]
     precision: Vec<Dtype>,
     /// Timed runs of each contestant, at least.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
@@ -46,13 +46,6 @@ pub(crate) struct Args {
     /// Times `mkl_sparse_mm` of MKL next to the CPU, and every algorithm of `cusparseSpMM` next to CUDA's first device.
     #[arg(long)]
     peers: bool,
-}
-
-fn precision(text: &str) -> std::result::Result<Dtype, String> {
-    match text.parse() {
-        Ok(dtype @ (Dtype::F32 | Dtype::F64)) => Ok(dtype),
-        _ => Err(format!("'{text}' is neither f32 nor f64")),
-    }
 }
 
 /// Bytes of X and Y together at most: more would not fit next to copies for other libraries.
@@ -319,26 +312,13 @@ impl Measured {
     }
 }
 
-/// A geometric mean and the least of some ratios, each with its matrix.
-fn mean_and_least<'a>(ratios: &[(f64, &'a str)]) -> Option<(f64, f64, &'a str)> {
-    let (least, at) = ratios.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let mean = geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>())?;
-    Some((mean, least, at))
-}
-
 /// Lines for each device, precision and number of columns.
 fn means(all: &[Measured]) -> Vec<String> {
-    let mut groups: Vec<(&str, Dtype, usize)> = Vec::new();
-    for one in all {
-        let group = (&*one.device, one.dtype, one.columns);
-        if !groups.contains(&group) {
-            groups.push(group);
-        }
-    }
+    let group = |one: &Measured| (one.device.clone(), one.dtype, one.columns);
     let mut lines = Vec::new();
-    for (device, dtype, columns) in groups {
-        let of_group =
-            || all.iter().filter(|one| (&*one.device, one.dtype, one.columns) == (device, dtype, columns));
+    for of in distinct(all.iter().map(group)) {
+        let of_group = || all.iter().filter(|one| group(one) == of);
+        let (device, dtype, columns) = &of;
         let over = |us: f64, one: &Measured| us / one.ours.median;
         let singles: Vec<_> =
             of_group().map(|one| (over(one.one_by_one.median, one), &*one.matrix)).collect();
@@ -384,12 +364,5 @@ mod tests {
         // 2 + 0 and 4 + 1.
         assert!(check(&[2.0f32, 5.0], shape, &sums).is_ok());
         assert!(check(&[2.0f32, 4.0], shape, &sums).unwrap_err().to_string().starts_with("column 1: "));
-    }
-
-    #[test]
-    fn means_are_geometric() {
-        let ratios = [(4.0, "a"), (1.0, "b")];
-        assert_eq!(mean_and_least(&ratios), Some((2.0, 1.0, "b")));
-        assert_eq!(mean_and_least(&[]), None);
     }
 }

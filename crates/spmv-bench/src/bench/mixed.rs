@@ -11,7 +11,7 @@ use super::block_product::ON_GPU;
 use super::devices::{self, Target};
 use super::inputs::{self, Loaded};
 use super::measure::{Eviction, Run, interleave};
-use super::report::{Cache, geometric_mean};
+use super::report::{Cache, distinct, mean_and_least};
 use super::rows::Rows;
 use super::stop::Stop;
 use super::suites::SuiteArgs;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',')]
     backend: Vec<BackendKind>,
     /// Types of vectors.
-    #[arg(long, value_delimiter = ',', default_value = "f64,f32", value_parser = crate::precision::parser())]
+    #[arg(long, value_delimiter = ',', default_value = "f64,f32", value_parser = crate::precision::of_sums)]
     vectors: Vec<Dtype>,
     /// Timed runs of each contestant, at least.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
@@ -72,9 +72,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 }
                 let race = Race { args, target, loaded: &loaded, rows: &rows, stop };
                 let found = match vector {
-                    Dtype::F64 => race.run::<f64>(),
                     Dtype::F32 => race.run::<f32>(),
-                    other => anyhow::bail!("vectors in {other} have no narrower values"),
+                    _ => race.run::<f64>(),
                 };
                 ratios.extend(found.with_context(|| loaded.name.clone())?);
             }
@@ -98,12 +97,11 @@ struct Race<'a> {
 }
 
 impl Race<'_> {
-    /// Values in the type of the vectors first.
+    /// Values in the type of the vectors last.
     fn run<T: Accum + Scalar>(&self) -> anyhow::Result<Vec<Ratio>> {
         let vector = <T as Value>::DTYPE;
         let pairs = Types::mixed().into_iter().filter(|types| types.vector == vector);
-        let values: Vec<Dtype> =
-            std::iter::once(vector).chain(pairs.map(|types| types.value)).rev().collect();
+        let values = pairs.rev().map(|types| types.value).chain([vector]);
         let context = &self.target.context;
         let a: Csr<T> = self.loaded.matrix.map_values(T::from_f64);
         let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64((i % 7) as f64 - 3.0)).collect();
@@ -170,32 +168,20 @@ impl Race<'_> {
 
 /// Lines for each device and pair of types.
 fn means(all: &[Ratio]) -> Vec<String> {
-    let mut groups: Vec<(&str, Dtype, Dtype)> = Vec::new();
-    for one in all {
-        let group = (&*one.device, one.value, one.vector);
-        if !groups.contains(&group) {
-            groups.push(group);
-        }
-    }
+    let group = |one: &Ratio| (one.device.clone(), one.value, one.vector);
     let mut lines = Vec::new();
-    for (device, value, vector) in groups {
-        for (is_large, which) in [(false, ""), (true, " of 20 million nonzeros and more")] {
-            let of_group = || {
-                let is_it = |one: &&Ratio| (&*one.device, one.value, one.vector) == (device, value, vector);
-                all.iter().filter(is_it).filter(|one| one.is_large || !is_large)
-            };
-            let ratios: Vec<f64> = of_group().map(|one| one.over).collect();
-            let least = of_group().min_by(|a, b| a.over.total_cmp(&b.over));
-            let (Some(mean), Some(least)) = (geometric_mean(&ratios), least) else { continue };
-            // Of large matrices alone, one line says it.
-            if !is_large && of_group().all(|one| one.is_large) {
-                continue;
-            }
+    for of in distinct(all.iter().map(group)) {
+        let of_group = || all.iter().filter(|one| group(one) == of);
+        // Of large matrices alone, one line says it.
+        let both = if of_group().all(|one| one.is_large) { &[false][..] } else { &[false, true] };
+        for large_only in both {
+            let counts = of_group().filter(|one| one.is_large || !large_only);
+            let ratios: Vec<_> = counts.map(|one| (one.over, &*one.matrix)).collect();
+            let Some((mean, least, at)) = mean_and_least(&ratios) else { continue };
+            let ((device, value, vector), n) = (&of, ratios.len());
+            let which = if *large_only { " of 20 million nonzeros and more" } else { "" };
             lines.push(format!(
-                "{device}, values in {value} with vectors in {vector}: {mean:.3}x values in {vector} (geometric mean of {}{which}, least {:.3}x, {})",
-                ratios.len(),
-                least.over,
-                least.matrix
+                "{device}, values in {value} with vectors in {vector}: {mean:.3}x values in {vector} (geometric mean of {n}{which}, least {least:.3}x, {at})"
             ));
         }
     }

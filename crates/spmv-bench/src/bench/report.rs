@@ -431,9 +431,34 @@ pub(crate) fn harmonic_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.len() as f64 / values.iter().map(|v| 1.0 / v).sum::<f64>())
 }
 
+/// A geometric mean and the least of some ratios, each with its matrix.
+pub(crate) fn mean_and_least<'a>(ratios: &[(f64, &'a str)]) -> Option<(f64, f64, &'a str)> {
+    let (least, at) = ratios.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let mean = geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>())?;
+    Some((mean, least, at))
+}
+
+/// Values in their order, each once.
+pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for value in values {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn means_are_geometric() {
+        let ratios = [(4.0, "a"), (1.0, "b")];
+        assert_eq!(mean_and_least(&ratios), Some((2.0, 1.0, "b")));
+        assert_eq!(mean_and_least(&[]), None);
+    }
 
     #[test]
     fn means_of_one_and_four() {

@@ -2,22 +2,12 @@
 
 use super::outcome::{Axis, Claim, Column, Figure, Marks, Row, Rule, Series, Table, Value};
 use super::scene::Raced;
+pub(crate) use crate::bench::report::distinct;
 use crate::bench::text;
 
 /// Matrices in their order, each once: name, whether it is a twin.
 pub(crate) fn matrices(raced: &[&Raced]) -> Vec<(String, bool)> {
     distinct(raced.iter().map(|r| (r.matrix.clone(), r.twin)))
-}
-
-/// Values in their order, each once.
-pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut all = Vec::new();
-    for value in values {
-        if !all.contains(&value) {
-            all.push(value);
-        }
-    }
-    all
 }
 
 /// The races of each device and type of values, in their order.
