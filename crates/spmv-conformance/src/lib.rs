@@ -16,7 +16,8 @@
 //! By default every algorithm runs in every value type on the first variant, as planned, on half of the groups: each group in half of
 //! the types. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type on a quarter of
 //! the groups, half of the algorithms on each variant after the first, and trials take turns with types, groups, scalings and real
-//! matrices ([`Share`]). With values in another type than vectors an algorithm runs in one pair of types, on an eighth of the groups. With `SPMV_FULL=1` every trial takes all of them.
+//! matrices ([`Share`]). With values in a narrower type than vectors each algorithm runs in one pair of types, on an eighth of the
+//! groups. With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
 
@@ -274,11 +275,11 @@ fn of_device<B: Backend, F>(
     }
 }
 
-/// One of so many groups is tried with values in a type of their own.
+/// With values in a narrower type than vectors an algorithm runs on one of this many groups.
 const OF_MIXED: usize = 8;
 
-/// Values in a type of their own, as the algorithm at that position takes them: the last pair of types, and another one in turn for every third;
-/// or every pair.
+/// Pairs of types that the algorithm at that position is tried with, values narrower than vectors: the last pair, or for every third
+/// algorithm another one, in turn; with `SPMV_FULL=1` every pair.
 pub(crate) fn mixed(turn: usize) -> Vec<Types> {
     let all = Types::mixed();
     let (last, others) = all.split_last().expect("there are pairs");

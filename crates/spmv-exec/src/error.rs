@@ -93,7 +93,7 @@ pub enum Error {
         "entry {entry} has the value {value}, which is beyond {dtype}; scale the matrix, or keep its values in a wider type"
     )]
     Narrow {
-        /// The entry.
+        /// The entry, counted from the first of the rows that the device has.
         entry: usize,
         /// Its value.
         value: f64,

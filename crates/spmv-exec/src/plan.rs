@@ -287,10 +287,8 @@ pub(crate) fn planned(
     }
     let mut notes = Vec::new();
     if types.is_mixed() {
-        notes.push(format!(
-            "values in {}, vectors and sums in {}; times are of values in {}",
-            types.value, types.vector, types.vector
-        ));
+        notes.push(format!("values in {}, vectors and sums in {}", types.value, types.vector));
+        notes.extend(profile.map(|_| format!("times are of values in {}", types.vector)));
     }
     if profile.is_some_and(Profile::is_built_in) {
         notes.push("times are of another processor; Context::fit (feature fit) measures this one".into());

@@ -188,8 +188,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         &self.device
     }
 
-    /// Addresses of row offsets (`u32`, one more than rows), columns (`u32`) and values (of the type that the plan says) on the device, for other
-    /// libraries' calls on the same memory; `None` if the matrix was split or is not in CSR form.
+    /// Addresses of row offsets (`u32`, one more than rows), columns (`u32`) and values (in the plan's type) on the device, for
+    /// other libraries' calls on the same memory; `None` if the matrix was split or is not in CSR form.
     pub fn addresses(&self) -> Option<[u64; 3]>
     where
         B::Buffer: Addressed,
@@ -213,8 +213,8 @@ impl<B: Backend, T: Value> Prepared<B, T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Recorded`], out of memory in the first call, and `Unsupported` on more than 65,534 diagonals: the old
-    /// values stay. Whatever else the driver says; products are unspecified then.
+    /// [`Error::Length`], [`Error::Recorded`], [`Error::Narrow`], out of memory in the first call, and `Unsupported` on more than 65,534
+    /// diagonals: the old values stay. Whatever else the driver says; products are unspecified then.
     pub fn set_values(&mut self, vals: &[T]) -> Result<()> {
         if vals.len() != self.plan.rows.nnz {
             let (what, expected) = ("the slice of values", self.plan.rows.nnz);

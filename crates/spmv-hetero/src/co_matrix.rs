@@ -181,8 +181,8 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
     /// Copies the parts of a matrix to their devices. O(rows + entries), and the cost of preparing both.
     ///
     /// With a regular part the device multiplies that and its rows of the rest by [`Regular::algorithm`](crate::Regular::algorithm);
-    /// where its layout refuses them, by the split's options, and [`explain`](Self::explain) says so. The cores take values in the same type, and else what `Auto`
-    /// stands for.
+    /// where its layout refuses them, by the split's options, and [`explain`](Self::explain) says so. The cores keep values in
+    /// the same type, and take what `Auto` stands for.
     ///
     /// # Errors
     /// As [`Device::prepare`].

@@ -365,7 +365,7 @@ impl<T: Scalar> Matrix<T> {
     /// ```
     ///
     /// # Errors
-    /// Another number of values, operations that a queue still records, out of memory in the first call, `Unsupported` on more than
+    /// Another number of values, one that the type they are kept in makes infinite, operations that a queue still records, out of memory in the first call, `Unsupported` on more than
     /// 65,534 diagonals: the old values stay. Failures of the device, and in co-execution, on several devices and with a stored transpose
     /// those of one share or matrix after another has its new values; products are unspecified then. `Unsupported` for values that are not symmetric, of a matrix that is
     /// [its own transpose](Context::prepare_with_transpose).
