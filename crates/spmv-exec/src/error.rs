@@ -90,7 +90,7 @@ pub enum Error {
     },
     /// A value that a narrower type would make infinite.
     #[error(
-        "entry {entry} has the value {value}, which is beyond {dtype}; scale the matrix, or keep its values in a wider type"
+        "entry {entry} has the value {value:e}, which is beyond {dtype}; scale the matrix, or keep its values in a wider type"
     )]
     Narrow {
         /// The entry, counted from the first of the rows that the device has.

@@ -58,7 +58,7 @@ mod tests {
         let e = rounded::<f32, f16>(&[1.0, 65_536.0]).unwrap_err();
         assert_eq!(
             e.to_string(),
-            "entry 1 has the value 65536, which is beyond f16; scale the matrix, or keep its values in a wider type"
+            "entry 1 has the value 6.5536e4, which is beyond f16; scale the matrix, or keep its values in a wider type"
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use spmv_core::format::FormatError;
-use spmv_core::{CsrError, TilingError};
+use spmv_core::{CsrError, Dtype, TilingError};
 
 use crate::backend::{Tried, UnknownBackend};
 use crate::erased_matrix::Mismatch;
@@ -70,6 +70,18 @@ pub enum Error {
         /// The length needed.
         expected: usize,
     },
+    /// A value that the type it is to be kept in ([`Options::values`](crate::Options::values)) makes infinite.
+    #[error(
+        "entry {entry} has the value {value:e}, which is beyond {dtype}; scale the matrix, or keep its values in a wider type"
+    )]
+    Narrow {
+        /// The entry, counted from the first of the rows that the device has.
+        entry: usize,
+        /// Its value.
+        value: f64,
+        /// The type that was to hold it.
+        dtype: Dtype,
+    },
     /// A vector, matrix, scalar or workspace that was made elsewhere.
     #[error("{what} belongs to another {to}; make it from the one it is used with")]
     Foreign {
@@ -124,6 +136,7 @@ impl From<spmv_exec::Error> for Error {
             }
             Exec::Device(Device::DeviceLost { device, detail }) => Self::DeviceLost { device, detail },
             Exec::Length { what, found, expected } => Self::Length { what, found, expected },
+            Exec::Narrow { entry, value, dtype } => Self::Narrow { entry, value, dtype },
             Exec::Foreign { what, to } => Self::Foreign { what, to },
             Exec::Matrix(e) => Self::Matrix(e),
             Exec::Format(e) => Self::Layout(e),

@@ -98,8 +98,8 @@ fn what_cannot_be_kept_so_is_refused_in_words() {
     let large = Csr::from_coo(1, 2, &[(0, 0, 1.0), (0, 1, -1e300)]).unwrap();
     let words = "entry 1 has the value -1e300, which is beyond f32; scale the matrix, or keep its values in a wider type";
     let e = refused(&large, Dtype::F32);
-    assert!(matches!(e, Error::Exec(_)));
-    assert_eq!(e.to_string().replace(&"0".repeat(300), "e300"), words);
+    assert_eq!(e, Error::Narrow { entry: 1, value: -1e300, dtype: Dtype::F32 });
+    assert_eq!(e.to_string(), words);
     let narrow = Csr::from_coo(1, 1, &[(0, 0, 1.0f32)]).unwrap();
     let e = context.prepare_with(&narrow, &kept_in(Dtype::F64)).unwrap_err();
     assert!(
