@@ -12,6 +12,7 @@ use spmv_backend::env;
 use crate::command::{cargo, host, succeed};
 use crate::fuzz;
 use crate::kernels;
+use crate::python;
 use crate::test;
 use crate::tidy::{self, Workspace};
 
@@ -77,6 +78,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Ok(())
     })?;
     sections.run("test", || test::run(&test::Args::of(args.full)))?;
+    sections.run("python", || python::test_or_skip(args.full))?;
     sections.run("reproduce", || reproduce(args.full))?;
     if args.full {
         sections.run("facade", || {

@@ -1,4 +1,4 @@
-//! Commands of the workspace: `cargo xtask bench | blocks | fit | mixed | partition | predict | reproduce | scale | solve | train | test | ci | fuzz | tidy | kernels | weight`.
+//! Commands of the workspace: `cargo xtask bench | blocks | fit | mixed | partition | predict | reproduce | scale | solve | train | test | ci | fuzz | tidy | kernels | python | weight`.
 // Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
@@ -6,6 +6,7 @@ mod ci;
 mod command;
 mod fuzz;
 mod kernels;
+mod python;
 mod test;
 mod tidy;
 mod weight;
@@ -69,6 +70,8 @@ enum Command {
     Tidy(tidy::Args),
     /// Builds the PTX of the CUDA kernels, without a GPU or a toolkit.
     Kernels(kernels::Args),
+    /// Builds the Python package and tests it.
+    Python(python::Args),
     /// What the facade costs a program, by features: crates, seconds to build, size.
     Weight,
 }
@@ -92,6 +95,7 @@ fn main() -> anyhow::Result<()> {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Tidy(args) => tidy::run(&args),
         Command::Kernels(args) => kernels::run(&args),
+        Command::Python(args) => python::run(&args),
         Command::Weight => weight::run(),
     }
 }

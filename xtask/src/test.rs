@@ -206,7 +206,7 @@ fn row(backend: &str, state: &State, used: bool) -> String {
 }
 
 /// Names in `SPMV_REQUIRE` that are no backends: other commands and tests look for them.
-const OTHERS: [&str; 2] = ["browser", "kernels"];
+const OTHERS: [&str; 3] = ["browser", "kernels", "python"];
 
 fn names(required: &str) -> impl Iterator<Item = &str> {
     required.split(',').map(str::trim).filter(|name| !name.is_empty())

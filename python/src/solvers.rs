@@ -1,0 +1,282 @@
+//! Solvers.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use spmv::{DeviceScalar, Matrix as Prepared, Queue, Vector};
+use spmv_solvers::{
+    BiCgStab, ConjugateGradient, Gmres, Lsmr, Minres, Options, Preconditioner as Of, Report, Stop,
+};
+
+use crate::error::{raise, raise_solver};
+use crate::matrix::{Any, Matrix};
+use crate::preconditioner::{AnyPreconditioner, Kind, Preconditioner};
+use crate::stored::{Number, Role, Stored, borrowed};
+
+/// What a callback is told.
+#[pyclass(frozen, get_all, module = "spmv.linalg")]
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    /// Iterations made.
+    iteration: usize,
+    /// The norm of the residual.
+    residual: f64,
+    /// The norm at which the solver stops.
+    target: f64,
+}
+
+#[pymethods]
+impl Progress {
+    fn __repr__(&self) -> String {
+        format!(
+            "Progress(iteration={}, residual={:.6e}, target={:.6e})",
+            self.iteration, self.residual, self.target
+        )
+    }
+}
+
+/// What a solver did.
+#[pyclass(frozen, get_all, module = "spmv.linalg")]
+pub(crate) struct Outcome {
+    /// The solution.
+    x: Py<PyAny>,
+    /// Whether the residual is small enough.
+    converged: bool,
+    /// Iterations made.
+    iterations: usize,
+    /// The norm of the residual.
+    residual: f64,
+    /// The norm of the residual at each check, with its iteration.
+    history: Vec<(usize, f64)>,
+}
+
+#[pymethods]
+impl Outcome {
+    fn __repr__(&self) -> String {
+        let state = if self.converged { "converged" } else { "not converged" };
+        format!(
+            "<spmv.linalg.Outcome: {state} after {} iterations, residual {:.3e}>",
+            self.iterations, self.residual
+        )
+    }
+}
+
+/// What a caller asks of a solver.
+struct Request<'a> {
+    method: &'a str,
+    rtol: f64,
+    atol: f64,
+    max_iterations: usize,
+    check_every: usize,
+    restart: usize,
+    callback: Option<Py<PyAny>>,
+}
+
+/// What solvers take as `M`, of one type.
+enum By<'a, T: Number> {
+    Kind(&'a Kind<T>),
+    Matrix(&'a Prepared<T>),
+}
+
+impl<T: Number> Of<T> for By<'_, T> {
+    fn apply(
+        &self,
+        q: &mut Queue,
+        r: &Vector<T>,
+        z: &mut Vector<T>,
+        rz: DeviceScalar<T>,
+    ) -> spmv::Result<()> {
+        match self {
+            Self::Kind(m) => m.apply(q, r, z, rz),
+            Self::Matrix(m) => {
+                q.apply(m, T::one(), r, T::zero(), z)?;
+                q.dot(r, z, rz)
+            }
+        }
+    }
+}
+
+fn run<T: Number>(
+    request: &Request<'_>,
+    a: &Prepared<T>,
+    transposed: Option<&Prepared<T>>,
+    m: Option<By<'_, T>>,
+    b: &[T],
+    x: &mut [T],
+) -> PyResult<Report<T>> {
+    let context = a.context();
+    let (b, mut of_x) = (context.upload(b).map_err(raise)?, context.upload(x).map_err(raise)?);
+    let mut raised = None;
+    let mut options = Options {
+        relative: T::from_f64(request.rtol),
+        absolute: T::from_f64(request.atol),
+        max_iterations: request.max_iterations,
+        check_every: request.check_every,
+        ..Options::default()
+    };
+    options.on_check(|progress| {
+        let told = Progress {
+            iteration: progress.iteration,
+            residual: progress.residual.as_f64(),
+            target: progress.target.as_f64(),
+        };
+        // Signals too are seen here, so that Ctrl-C ends a solver.
+        let asked = Python::attach(|py| -> PyResult<bool> {
+            py.check_signals()?;
+            match &request.callback {
+                None => Ok(false),
+                Some(callback) => callback.call1(py, (told,))?.is_truthy(py),
+            }
+        });
+        match asked {
+            Ok(false) => ControlFlow::Continue(()),
+            Ok(true) => ControlFlow::Break(()),
+            Err(e) => {
+                raised = Some(e);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    macro_rules! square {
+        ($solver:expr) => {
+            $solver.and_then(|mut solver| match &m {
+                None => solver.solve(a, &b, &mut of_x, &mut options),
+                Some(m) => solver.solve_with(a, m, &b, &mut of_x, &mut options),
+            })
+        };
+    }
+    let report = match (request.method, transposed) {
+        ("cg", _) => square!(ConjugateGradient::new(a)),
+        ("bicgstab", _) => square!(BiCgStab::new(a)),
+        ("minres", _) => square!(Minres::new(a)),
+        ("gmres", _) => square!(Gmres::new(a, request.restart)),
+        ("lsmr", Some(transposed)) => {
+            Lsmr::new(a).and_then(|mut lsmr| lsmr.solve(a, transposed, &b, &mut of_x, &mut options))
+        }
+        (other, _) => return Err(PyValueError::new_err(format!("unknown method '{other}'"))),
+    };
+    drop(options);
+    if let Some(e) = raised {
+        return Err(e);
+    }
+    let report = report.map_err(raise_solver)?;
+    of_x.read(x).map_err(raise)?;
+    Ok(report)
+}
+
+trait TypedKind: Number {
+    /// The preconditioner, if it is of this type.
+    fn of(any: &AnyPreconditioner) -> Option<&Kind<Self>>;
+    /// The matrix, if it is of this type.
+    fn stored(any: &Any) -> Option<&Stored<Self>>;
+}
+
+impl TypedKind for f32 {
+    fn of(any: &AnyPreconditioner) -> Option<&Kind<f32>> {
+        if let AnyPreconditioner::F32(kind) = any { Some(kind) } else { None }
+    }
+
+    fn stored(any: &Any) -> Option<&Stored<f32>> {
+        if let Any::F32(stored) = any { Some(stored) } else { None }
+    }
+}
+
+impl TypedKind for f64 {
+    fn of(any: &AnyPreconditioner) -> Option<&Kind<f64>> {
+        if let AnyPreconditioner::F64(kind) = any { Some(kind) } else { None }
+    }
+
+    fn stored(any: &Any) -> Option<&Stored<f64>> {
+        if let Any::F64(stored) = any { Some(stored) } else { None }
+    }
+}
+
+/// `M`, as an argument gives it.
+enum M<'py> {
+    None,
+    Kind(Bound<'py, Preconditioner>),
+    Matrix(Bound<'py, Matrix>),
+}
+
+fn solved<T: TypedKind>(
+    py: Python<'_>,
+    stored: &Stored<T>,
+    is_transposed: bool,
+    m: &M<'_>,
+    b: &Bound<'_, PyArray1<T>>,
+    x: &Bound<'_, PyArray1<T>>,
+    request: &Request<'_>,
+) -> PyResult<Outcome> {
+    let other_type = || PyTypeError::new_err("M has another type than the matrix");
+    let kind = match m {
+        M::Kind(m) => Some(T::of(&m.get().any).ok_or_else(other_type)?),
+        _ => None,
+    };
+    let by = match m {
+        M::Matrix(m) => Some((T::stored(&m.get().any).ok_or_else(other_type)?, m.get().is_transposed)),
+        _ => None,
+    };
+    let b = borrowed(b)?;
+    let b = b.as_slice()?;
+    let report = {
+        let mut into = x.try_readwrite().map_err(crate::stored::in_use)?;
+        let into = into.as_slice_mut()?;
+        // Solvers keep what they use, so that no lock is held while they call Python.
+        let prepared = |of: &Stored<T>, is_transposed| {
+            of.with(py, Role { is_transposed, has_blocks: false }, |a| Ok(Arc::clone(a)))
+        };
+        let a = prepared(stored, is_transposed)?;
+        let transposed = (request.method == "lsmr").then(|| prepared(stored, !is_transposed)).transpose()?;
+        let m = by.map(|(m, is_transposed)| prepared(m, is_transposed)).transpose()?;
+        py.detach(|| {
+            stored.device.birth.run(|| {
+                let m = m.as_ref().map(|m| By::Matrix(&***m)).or(kind.map(By::Kind));
+                run(request, &a, transposed.as_ref().map(|a| &***a), m, b, into)
+            })
+        })??
+    };
+    Ok(Outcome {
+        x: x.clone().into_any().unbind(),
+        converged: report.stop == Stop::Converged,
+        iterations: report.iterations,
+        residual: report.residual.as_f64(),
+        history: report.history.iter().map(|(iteration, residual)| (*iteration, residual.as_f64())).collect(),
+    })
+}
+
+/// Solves a system; `spmv.linalg` brings `b` and `x`, which is overwritten, to the type of the matrix.
+#[pyfunction]
+#[pyo3(name = "_solve")]
+#[pyo3(signature = (method, a, b, x, *, rtol, atol, maxiter, check_every, restart, m, callback))]
+#[allow(clippy::too_many_arguments)] // `spmv.linalg` gives them by name.
+pub(crate) fn solve(
+    py: Python<'_>,
+    method: &str,
+    a: &Matrix,
+    b: &Bound<'_, PyAny>,
+    x: &Bound<'_, PyAny>,
+    rtol: f64,
+    atol: f64,
+    maxiter: usize,
+    check_every: usize,
+    restart: usize,
+    m: Option<&Bound<'_, PyAny>>,
+    callback: Option<Py<PyAny>>,
+) -> PyResult<Outcome> {
+    let request = Request { method, rtol, atol, max_iterations: maxiter, check_every, restart, callback };
+    let m = match m {
+        None => M::None,
+        Some(m) => match (m.cast::<Preconditioner>(), m.cast::<Matrix>()) {
+            (Ok(m), _) => M::Kind(m.clone()),
+            (_, Ok(m)) => M::Matrix(m.clone()),
+            _ => return Err(PyTypeError::new_err("M must be a matrix or a preconditioner of spmv.linalg")),
+        },
+    };
+    match &*a.any {
+        Any::F32(stored) => solved(py, stored, a.is_transposed, &m, b.cast()?, x.cast()?, &request),
+        Any::F64(stored) => solved(py, stored, a.is_transposed, &m, b.cast()?, x.cast()?, &request),
+    }
+}

@@ -1,0 +1,263 @@
+//! A matrix of NumPy's arrays, with what was prepared of it so far.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use numpy::{BorrowError, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use spmv::plan::{Algorithm, Tune};
+use spmv::{Block, BlockShape, Context, Csr, CsrView, Dtype, Matrix, Options, Real, Scalar};
+
+use crate::devices::Device;
+use crate::error::raise;
+use crate::forks::On;
+
+/// A type of matrices and vectors.
+pub(crate) trait Number: Scalar<Accum = Self> + Real + numpy::Element {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+
+/// Arrays that may be borrowed, as far as Rust knows.
+pub(crate) fn borrowed<'py, T: numpy::Element>(
+    array: &Bound<'py, PyArray1<T>>,
+) -> PyResult<PyReadonlyArray1<'py, T>> {
+    array.try_readonly().map_err(|e| PyValueError::new_err(format!("an array is in use: {e}")))
+}
+
+pub(crate) fn in_use(e: BorrowError) -> PyErr {
+    PyValueError::new_err(format!("an array is in use: {e}"))
+}
+
+/// Row offsets, as SciPy keeps them.
+#[derive(Debug)]
+pub(crate) enum Offsets {
+    I32(Py<PyArray1<i32>>),
+    I64(Py<PyArray1<i64>>),
+}
+
+/// The arrays of a matrix by rows. They are borrowed: Python keeps them alive as long as this is.
+#[derive(Debug)]
+pub(crate) struct Source<T: Number> {
+    pub(crate) n_rows: usize,
+    pub(crate) n_cols: usize,
+    pub(crate) offsets: Offsets,
+    pub(crate) cols: Py<PyArray1<i32>>,
+    pub(crate) vals: Mutex<Py<PyArray1<T>>>,
+}
+
+impl<T: Number> Source<T> {
+    pub(crate) fn vals(&self, py: Python<'_>) -> Py<PyArray1<T>> {
+        self.vals.lock().unwrap_or_else(PoisonError::into_inner).clone_ref(py)
+    }
+
+    /// Calls `f` on the matrix, or on a copy of its transpose, with the interpreter released.
+    pub(crate) fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        is_transposed: bool,
+        f: impl FnOnce(Prepare<'_, T>) -> PyResult<R> + Send,
+    ) -> PyResult<R> {
+        let vals = self.vals(py);
+        let vals = borrowed(vals.bind(py))?;
+        let cols = borrowed(self.cols.bind(py))?;
+        let (vals, cols) = (vals.as_slice()?, cols.as_slice()?);
+        let (n_rows, n_cols) = (self.n_rows, self.n_cols);
+        let invalid = |e: spmv::CsrError| PyValueError::new_err(e.to_string());
+        match &self.offsets {
+            Offsets::I32(offsets) => {
+                let offsets = borrowed(offsets.bind(py))?;
+                let offsets = offsets.as_slice()?;
+                py.detach(|| {
+                    let a = CsrView::from_indices(n_rows, n_cols, offsets, cols, vals).map_err(invalid)?;
+                    if is_transposed {
+                        f(Prepare::Narrow(a.transpose().view()))
+                    } else {
+                        f(Prepare::Narrow(a))
+                    }
+                })
+            }
+            Offsets::I64(offsets) => {
+                let offsets = borrowed(offsets.bind(py))?;
+                let offsets = offsets.as_slice()?;
+                py.detach(|| {
+                    let a = CsrView::from_indices(n_rows, n_cols, offsets, cols, vals).map_err(invalid)?;
+                    if is_transposed { f(Prepare::Wide(a.transpose().view())) } else { f(Prepare::Wide(a)) }
+                })
+            }
+        }
+    }
+}
+
+/// A matrix with offsets of either width.
+pub(crate) enum Prepare<'a, T> {
+    Narrow(CsrView<'a, T, u32>),
+    Wide(CsrView<'a, T, u64>),
+}
+
+impl<T: Number> Prepare<'_, T> {
+    fn on(self, context: &Context, options: &Options) -> PyResult<Matrix<T>> {
+        match self {
+            Self::Narrow(a) => context.prepare_with(a, options),
+            Self::Wide(a) => context.prepare_with(a, options),
+        }
+        .map_err(raise)
+    }
+}
+
+/// What a prepared matrix is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Role {
+    pub(crate) is_transposed: bool,
+    /// Several vectors at once.
+    pub(crate) has_blocks: bool,
+}
+
+impl Role {
+    fn at(self) -> usize {
+        usize::from(self.is_transposed) + 2 * usize::from(self.has_blocks)
+    }
+}
+
+/// What was prepared so far, by [`Role::at`].
+type Roles<T> = [Option<Arc<On<Matrix<T>>>>; 4];
+
+/// A matrix and what was prepared of it: each role when it is first needed.
+#[derive(Debug)]
+pub(crate) struct Stored<T: Number> {
+    pub(crate) device: Device,
+    pub(crate) options: Options,
+    pub(crate) source: Source<T>,
+    /// Locked only where the interpreter is released, so that nobody waits for both.
+    roles: RwLock<Roles<T>>,
+}
+
+impl<T: Number> Stored<T> {
+    pub(crate) fn new(device: Device, options: Options, source: Source<T>) -> Self {
+        Self { device, options, source, roles: RwLock::default() }
+    }
+
+    pub(crate) fn nnz(&self, py: Python<'_>) -> usize {
+        self.source.vals(py).bind(py).len()
+    }
+
+    /// Prepares a role, unless that was done.
+    pub(crate) fn prepare(&self, py: Python<'_>, role: Role) -> PyResult<()> {
+        let is_there =
+            py.detach(|| self.roles.read().unwrap_or_else(PoisonError::into_inner)[role.at()].is_some());
+        if is_there {
+            return Ok(());
+        }
+        // Several vectors run on the arrays of CSR.
+        let options = match role.has_blocks {
+            true => Options {
+                blocks: true,
+                algorithm: Algorithm::MergePath,
+                tiling: None,
+                tune: Tune::Off,
+                ..self.options
+            },
+            false => self.options,
+        };
+        self.source.with(py, role.is_transposed, |a| {
+            let mut roles = self.roles.write().unwrap_or_else(PoisonError::into_inner);
+            if roles[role.at()].is_none() {
+                let matrix = self.device.birth.run(|| a.on(&self.device.context, &options))??;
+                roles[role.at()] = Some(Arc::new(On::new(matrix, self.device.birth)));
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `f` on what was prepared for a role, which is done now if it was not, with the interpreter released.
+    pub(crate) fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        role: Role,
+        mut f: impl FnMut(&Arc<On<Matrix<T>>>) -> PyResult<R> + Send,
+    ) -> PyResult<R> {
+        loop {
+            let done = py.detach(|| {
+                let roles = self.roles.read().unwrap_or_else(PoisonError::into_inner);
+                roles[role.at()].as_ref().map(|a| self.device.birth.run(|| f(a)))
+            });
+            match done {
+                Some(result) => return result?,
+                // Other values may have come meanwhile; then it is gone again.
+                None => self.prepare(py, role)?,
+            }
+        }
+    }
+
+    /// `y <- A*x`, or by the transpose.
+    pub(crate) fn multiply(&self, py: Python<'_>, is_transposed: bool, x: &[T], y: &mut [T]) -> PyResult<()> {
+        let role = Role { is_transposed, has_blocks: false };
+        self.with(py, role, |a| a.apply_slices(T::one(), x, T::zero(), y).map(drop).map_err(raise))
+    }
+
+    /// `Y <- A*X`, or by the transpose; Y in row order.
+    pub(crate) fn multiply_block(
+        &self,
+        py: Python<'_>,
+        is_transposed: bool,
+        x: (&[T], BlockShape),
+        y: &mut [T],
+    ) -> PyResult<()> {
+        let role = Role { is_transposed, has_blocks: true };
+        self.with(py, role, |a| {
+            let context = a.context();
+            let mut run = || -> spmv::Result<()> {
+                let of_x = context.upload_block(x.0, x.1)?;
+                let mut of_y: Block<T> =
+                    context.zeros_block(BlockShape::row_major(a.n_rows(), x.1.columns()))?;
+                a.apply_block(T::one(), &of_x, T::zero(), &mut of_y)?;
+                of_y.vector().read(y)
+            };
+            run().map_err(raise)
+        })
+    }
+
+    /// Gives the entries other values. What was prepared of the transpose, or for several vectors, is made anew when it is needed.
+    pub(crate) fn set_values(&self, py: Python<'_>, vals: &Bound<'_, PyArray1<T>>) -> PyResult<()> {
+        let (found, expected) = (vals.len(), self.nnz(py));
+        if found != expected {
+            return Err(PyValueError::new_err(format!("{found} values, not {expected}")));
+        }
+        let guard = borrowed(vals)?;
+        let slice = guard.as_slice()?;
+        py.detach(|| {
+            let mut roles = self.roles.write().unwrap_or_else(PoisonError::into_inner);
+            let [plain, others @ ..] = &mut *roles;
+            if let Some(plain) = plain {
+                let in_use = || PyValueError::new_err("a solver uses the matrix");
+                let plain = Arc::get_mut(plain).ok_or_else(in_use)?;
+                self.device.birth.run(|| plain.set_values(slice).map_err(raise))??;
+            }
+            others.fill_with(|| None);
+            Ok::<_, PyErr>(())
+        })?;
+        *self.source.vals.lock().unwrap_or_else(PoisonError::into_inner) = vals.clone().unbind();
+        Ok(())
+    }
+}
+
+/// The type of values, where it is narrower than that of vectors.
+pub(crate) fn narrower<T: Number>(values: Option<Dtype>) -> Option<Dtype> {
+    values.filter(|values| *values != T::DTYPE)
+}
+
+/// What a preconditioner is made of: the matrix by rows, whatever its offsets.
+pub(crate) fn with_csr<T: Number, R: Send>(
+    stored: &Stored<T>,
+    py: Python<'_>,
+    is_transposed: bool,
+    f: impl FnOnce(&Csr<T, u64>) -> PyResult<R> + Send,
+) -> PyResult<R> {
+    stored.source.with(py, is_transposed, |a| {
+        let wide = match a {
+            Prepare::Narrow(a) => a.to_owned().with_offsets().map_err(|e| raise(e.into()))?,
+            Prepare::Wide(a) => a.to_owned(),
+        };
+        f(&wide)
+    })
+}

@@ -1,0 +1,177 @@
+//! `cargo xtask python`: builds the Python package, into an environment of its own, and tests it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use cargo_metadata::MetadataCommand;
+use spmv_backend::env;
+
+use crate::command::succeed;
+
+/// `cargo xtask python`.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Args {
+    /// Every backend. Without it the package is built for the CPU alone, which takes a minute instead of several.
+    #[arg(long)]
+    full: bool,
+    /// Instead: compares products and conjugate gradients with SciPy's, by optimised code.
+    #[arg(long)]
+    bench: bool,
+    /// Instead: writes the wheel for releases, which runs on every Linux since 2014, to `target/wheels`.
+    #[arg(long, conflicts_with = "bench")]
+    wheel: bool,
+    /// Passed on to pytest, or to the comparison.
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+impl Args {
+    /// Tests of the CPU, or of every backend.
+    pub(crate) fn of(full: bool) -> Self {
+        Self { full, ..Self::default() }
+    }
+}
+
+/// What tests and comparisons need of others.
+const PACKAGES: [&str; 5] = ["maturin>=1.9,<2", "mypy", "numpy", "scipy", "pytest"];
+/// What links against the C library of 2014.
+const ZIG: &str = "ziglang";
+
+/// The folders of a run.
+struct Workshop {
+    /// That of `pyproject.toml`.
+    package: PathBuf,
+    target: PathBuf,
+    venv: PathBuf,
+}
+
+/// Builds and tests, compares, or writes the wheel.
+///
+/// # Errors
+/// Without Python, and if anything fails.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let workshop = Workshop::open()?;
+    if args.wheel {
+        return workshop.wheel();
+    }
+    workshop.install(args.full, args.bench)?;
+    let python = workshop.python();
+    let mut command = Command::new(&python);
+    match args.bench {
+        true => command.arg("benchmarks/compare.py"),
+        false => command.args(["-m", "pytest", "-q"]),
+    };
+    succeed(command.args(&args.rest).current_dir(&workshop.package))
+}
+
+/// Tests of the CPU, or of every backend; says why where the machine has no Python, unless `SPMV_REQUIRE` names it.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn test_or_skip(full: bool) -> anyhow::Result<()> {
+    let is_there = Command::new(interpreter()).args(["-c", "import venv, ensurepip"]).output();
+    if !is_there.is_ok_and(|output| output.status.success()) && !env::lists("SPMV_REQUIRE", "python") {
+        println!("skipped: no {} with venv; on Debian, install python3-venv", interpreter());
+        return Ok(());
+    }
+    let workshop = Workshop::open()?;
+    let cargo = |arguments: &[&str]| {
+        let mut cargo = Command::new(crate::command::cargo());
+        cargo.args(arguments).current_dir(&workshop.package).env("CARGO_TARGET_DIR", &workshop.target);
+        succeed(&mut cargo)
+    };
+    cargo(&["fmt", "--check"])?;
+    run(&Args::of(full))?;
+    match full {
+        true => cargo(&["clippy", "--", "-D", "warnings"]),
+        false => Ok(()),
+    }
+}
+
+fn interpreter() -> String {
+    std::env::var("PYTHON").unwrap_or_else(|_| "python3".into())
+}
+
+impl Workshop {
+    fn open() -> anyhow::Result<Self> {
+        let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+        let target = metadata.target_directory.into_std_path_buf().join("python");
+        let venv = target.join("venv");
+        Ok(Self { package: metadata.workspace_root.into_std_path_buf().join("python"), target, venv })
+    }
+
+    fn bin(&self, name: &str) -> PathBuf {
+        let folder = if cfg!(windows) { "Scripts" } else { "bin" };
+        self.venv.join(folder).join(name)
+    }
+
+    fn python(&self) -> PathBuf {
+        self.bin("python")
+    }
+
+    /// The environment with packages.
+    fn make(&self, packages: &[&str]) -> anyhow::Result<()> {
+        if !self.python().exists() {
+            succeed(Command::new(interpreter()).args(["-m", "venv"]).arg(&self.venv))?;
+        }
+        let mut pip = Command::new(self.python());
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        succeed(pip.args(packages))
+    }
+
+    fn maturin(&self, verb: &str) -> Command {
+        let mut maturin = Command::new(self.bin("maturin"));
+        maturin.arg(verb).current_dir(&self.package);
+        maturin.env("VIRTUAL_ENV", &self.venv).env("CARGO_TARGET_DIR", &self.target);
+        // Zig is a package of Python's here.
+        maturin.env("CARGO_ZIGBUILD_PYTHON_PATH", self.python());
+        maturin
+    }
+
+    /// Builds the package into the environment.
+    fn install(&self, full: bool, is_optimised: bool) -> anyhow::Result<()> {
+        self.make(&PACKAGES)?;
+        let mut maturin = self.maturin("develop");
+        maturin.arg("--quiet");
+        if is_optimised {
+            maturin.arg("--release");
+        }
+        if !full {
+            maturin.args(["--no-default-features", "--features", "abi3"]);
+        }
+        succeed(&mut maturin)
+    }
+
+    fn wheel(&self) -> anyhow::Result<()> {
+        self.make(&[&PACKAGES[..], &[ZIG]].concat())?;
+        let wheels = self.target.parent().context("a folder of Cargo")?.join("wheels");
+        let mut maturin = self.maturin("build");
+        maturin.args(["--release", "--out"]).arg(&wheels);
+        if cfg!(target_os = "linux") {
+            maturin.args(["--zig", "--compatibility", "manylinux2014"]);
+        }
+        succeed(&mut maturin)?;
+        tried(self, &wheels)
+    }
+}
+
+/// Installs the newest wheel of a folder where nothing else is, and multiplies by it.
+fn tried(workshop: &Workshop, wheels: &Path) -> anyhow::Result<()> {
+    let files = std::fs::read_dir(wheels)?.flatten().map(|entry| entry.path());
+    let wheel = files.filter(|path| path.extension().is_some_and(|e| e == "whl"));
+    let wheel = wheel.max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok());
+    let wheel = wheel.context("no wheel was written")?;
+    let fresh = workshop.target.join("fresh");
+    if fresh.exists() {
+        std::fs::remove_dir_all(&fresh)?;
+    }
+    let alone = Workshop { venv: fresh, package: workshop.package.clone(), target: workshop.target.clone() };
+    alone.make(&[wheel.to_str().context("a path of text")?])?;
+    let code = "import spmv; print((spmv.matrix(([2.0, 3.0], [1, 0], [0, 1, 2]), (2, 2)) @ [1.0, 10.0]).tolist())";
+    let output = Command::new(alone.python()).args(["-c", code]).current_dir(&alone.target).output()?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    ensure!(printed.trim() == "[20.0, 3.0]", "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    println!("{}, {:.1} MiB", wheel.display(), wheel.metadata()?.len() as f64 / f64::from(1 << 20));
+    Ok(())
+}
