@@ -102,6 +102,28 @@ impl Cuda {
         Ok(Buffer::of_caller(self.shared(), address, bytes, owner))
     }
 
+    /// Waits until all that was put on a stream of the caller is done. Null is the default stream.
+    ///
+    /// # Safety
+    /// `stream` is a stream of the device's primary context, null, or one of the driver's names for default streams.
+    ///
+    /// # Errors
+    /// Whatever the driver says, errors of earlier work included.
+    ///
+    /// ```no_run
+    /// # fn with(device: &spmv_cuda::Cuda) -> Result<(), spmv_backend::Error> {
+    /// // SAFETY: null is the default stream.
+    /// unsafe { device.wait_for(std::ptr::null_mut()) }?;
+    /// # Ok(()) }
+    /// ```
+    pub unsafe fn wait_for(&self, stream: *mut c_void) -> Result<()> {
+        let shared = self.shared();
+        let _current = shared.enter()?;
+        // SAFETY: the stream lives (contract), and its context is the thread's.
+        let answer = unsafe { sys::cuStreamSynchronize(CUstream(stream)) };
+        shared.check(During::Kernel("stream"), answer)
+    }
+
     fn check_wrap(&self, address: u64, bytes: u64) -> Result<()> {
         if self.memory() == Memory::Managed {
             let what = "use for memory of the caller when it allocates managed memory";

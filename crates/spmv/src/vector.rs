@@ -32,7 +32,12 @@ impl<T: Value> Vector<T> {
     where
         T: Element,
     {
-        Ok(Self { erased: T::device(&*origin.device).zeros(len)?, origin: Arc::clone(origin) })
+        Ok(Self::of(origin, T::device(&*origin.device).zeros(len)?))
+    }
+
+    /// One that is there already.
+    pub(crate) fn of(origin: &Arc<Origin>, erased: Box<dyn AnyVector<T>>) -> Self {
+        Self { erased, origin: Arc::clone(origin) }
     }
 
     /// Number of values.
