@@ -13,7 +13,7 @@ the residual (`Progress`), not with `x`, which stays on the device. If it return
 
 import numpy as np
 
-from . import _arrays, _spmv
+from . import _arrays, _cuda, _spmv
 from ._matrix import matrix
 from ._spmv import Matrix, Outcome, Preconditioner, Progress
 
@@ -68,10 +68,17 @@ def solve(
         if method == "lsmr":
             raise TypeError("lsmr takes no preconditioner")
         M = _prepared(M, a.device)
-    b = _vector(b, a.dtype, "b", a.shape[0])
-    x = np.zeros(a.shape[1], dtype=a.dtype)
-    if x0 is not None:
-        x[:] = _vector(x0, a.dtype, "x0", a.shape[1])
+    on_device = _cuda.operand(b, a.dtype, "b")
+    if on_device is not None:
+        b = on_device[0]
+        if tuple(on_device[2]) != (a.shape[0],):
+            raise ValueError(f"b has shape {tuple(on_device[2])}, not ({a.shape[0]},)")
+        x = _cuda.solution(b, x0, a.shape[1], a.dtype)[0]
+    else:
+        b = _vector(b, a.dtype, "b", a.shape[0])
+        x = np.zeros(a.shape[1], dtype=a.dtype)
+        if x0 is not None:
+            x[:] = _vector(x0, a.dtype, "x0", a.shape[1])
     n = max(a.shape)
     return _spmv._solve(
         method,
@@ -153,11 +160,11 @@ def lsmr(A, b, x0=None, *, rtol=1e-6, atol=0.0, maxiter=None, callback=None, che
     return did.x, 0 if did.converged else did.iterations
 
 
-def jacobi(A):
-    """The inverse of the diagonal of a matrix, for `M`."""
-    return _spmv._jacobi(_prepared(A))
+def jacobi(A, *, device=None):
+    """The inverse of the diagonal of a matrix, for `M`; on `device` if `A` is none of `spmv.matrix`, which has one."""
+    return _spmv._jacobi(_prepared(A, device))
 
 
-def block_jacobi(A, block):
-    """The inverses of the blocks of `block` rows on the diagonal of a matrix, for `M`."""
-    return _spmv._block_jacobi(_prepared(A), int(block))
+def block_jacobi(A, block, *, device=None):
+    """The inverses of the blocks of `block` rows on the diagonal of a matrix, for `M`; `device` as for `jacobi`."""
+    return _spmv._block_jacobi(_prepared(A, device), int(block))

@@ -1,8 +1,8 @@
-from typing import Any, Callable, Literal, Optional
+from typing import Any, Callable, Literal, Optional, Union
 
 from numpy.typing import ArrayLike, NDArray
 
-from ._spmv import Matrix, Outcome as Outcome, Preconditioner as Preconditioner, Progress as Progress
+from ._spmv import Device, Outcome as Outcome, Preconditioner as Preconditioner, Progress as Progress
 
 __all__ = [
     "Outcome",
@@ -74,5 +74,5 @@ def lsmr(
     callback: Optional[_Callback] = None,
     check_every: int = 10,
 ) -> tuple[NDArray[Any], int]: ...
-def jacobi(A: Any) -> Preconditioner: ...
-def block_jacobi(A: Any, block: int) -> Preconditioner: ...
+def jacobi(A: Any, *, device: Union[Device, str, None] = None) -> Preconditioner: ...
+def block_jacobi(A: Any, block: int, *, device: Union[Device, str, None] = None) -> Preconditioner: ...

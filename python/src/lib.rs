@@ -1,5 +1,7 @@
 //! The compiled half of the Python package `spmv`: prepared matrices, devices and solvers for NumPy arrays.
 
+#[cfg(feature = "cuda")]
+mod cuda;
 mod devices;
 mod error;
 mod forks;

@@ -277,6 +277,10 @@ fn product<'py, T: Number>(
     {
         return vector_product(a, py, x, is_transposed, out);
     }
+    #[cfg(feature = "cuda")]
+    if let Some(x) = crate::cuda::operand::<T>(py, x, "x")? {
+        return crate::cuda::product(a, py, &x, is_transposed, out);
+    }
     let x = as_operand(py)?.call1((x, dtype::<T>(py)))?;
     if let Ok(x) = x.cast::<PyArray1<T>>() {
         return vector_product(a, py, x, is_transposed, out);
@@ -286,12 +290,12 @@ fn product<'py, T: Number>(
 }
 
 /// Length of what a product takes, and of what it makes.
-fn lengths<T: Number>(a: &Stored<T>, is_transposed: bool) -> (usize, usize) {
+pub(crate) fn lengths<T: Number>(a: &Stored<T>, is_transposed: bool) -> (usize, usize) {
     let (n_rows, n_cols) = (a.source.n_rows, a.source.n_cols);
     if is_transposed { (n_rows, n_cols) } else { (n_cols, n_rows) }
 }
 
-fn mismatch(found: usize, expected: usize) -> PyErr {
+pub(crate) fn mismatch(found: usize, expected: usize) -> PyErr {
     PyValueError::new_err(format!("dimension mismatch: x has {found} rows, not {expected}"))
 }
 

@@ -104,11 +104,9 @@ fn run<T: Number>(
     a: &Prepared<T>,
     transposed: Option<&Prepared<T>>,
     m: Option<By<'_, T>>,
-    b: &[T],
-    x: &mut [T],
+    b: &Vector<T>,
+    x: &mut Vector<T>,
 ) -> PyResult<Report<T>> {
-    let context = a.context();
-    let (b, mut of_x) = (context.upload(b).map_err(raise)?, context.upload(x).map_err(raise)?);
     let mut raised = None;
     let mut options = Options {
         relative: T::from_f64(request.rtol),
@@ -143,8 +141,8 @@ fn run<T: Number>(
     macro_rules! square {
         ($solver:expr) => {
             $solver.and_then(|mut solver| match &m {
-                None => solver.solve(a, &b, &mut of_x, &mut options),
-                Some(m) => solver.solve_with(a, m, &b, &mut of_x, &mut options),
+                None => solver.solve(a, b, x, &mut options),
+                Some(m) => solver.solve_with(a, m, b, x, &mut options),
             })
         };
     }
@@ -154,7 +152,7 @@ fn run<T: Number>(
         ("minres", _) => square!(Minres::new(a)),
         ("gmres", _) => square!(Gmres::new(a, request.restart)),
         ("lsmr", Some(transposed)) => {
-            Lsmr::new(a).and_then(|mut lsmr| lsmr.solve(a, transposed, &b, &mut of_x, &mut options))
+            Lsmr::new(a).and_then(|mut lsmr| lsmr.solve(a, transposed, b, x, &mut options))
         }
         (other, _) => return Err(PyValueError::new_err(format!("unknown method '{other}'"))),
     };
@@ -162,9 +160,7 @@ fn run<T: Number>(
     if let Some(e) = raised {
         return Err(e);
     }
-    let report = report.map_err(raise_solver)?;
-    of_x.read(x).map_err(raise)?;
-    Ok(report)
+    report.map_err(raise_solver)
 }
 
 trait TypedKind: Number {
@@ -206,8 +202,8 @@ fn solved<T: TypedKind>(
     stored: &Stored<T>,
     is_transposed: bool,
     m: &M<'_>,
-    b: &Bound<'_, PyArray1<T>>,
-    x: &Bound<'_, PyArray1<T>>,
+    b: &Bound<'_, PyAny>,
+    x: &Bound<'_, PyAny>,
     request: &Request<'_>,
 ) -> PyResult<Outcome> {
     let other_type = || PyTypeError::new_err("M has another type than the matrix");
@@ -219,32 +215,54 @@ fn solved<T: TypedKind>(
         M::Matrix(m) => Some((T::stored(&m.get().any).ok_or_else(other_type)?, m.get().is_transposed)),
         _ => None,
     };
-    let b = borrowed(b)?;
-    let b = b.as_slice()?;
-    let report = {
-        let mut into = x.try_readwrite().map_err(crate::stored::in_use)?;
-        let into = into.as_slice_mut()?;
-        // Solvers keep what they use, so that no lock is held while they call Python.
-        let prepared = |of: &Stored<T>, is_transposed| {
-            of.with(py, Role { is_transposed, has_blocks: false }, |a| Ok(Arc::clone(a)))
-        };
-        let a = prepared(stored, is_transposed)?;
-        let transposed = (request.method == "lsmr").then(|| prepared(stored, !is_transposed)).transpose()?;
-        let m = by.map(|(m, is_transposed)| prepared(m, is_transposed)).transpose()?;
-        py.detach(|| {
-            stored.device.birth.run(|| {
-                let m = m.as_ref().map(|m| By::Matrix(&***m)).or(kind.map(By::Kind));
-                run(request, &a, transposed.as_ref().map(|a| &***a), m, b, into)
-            })
-        })??
+    // Solvers keep what they use, so that no lock is held while they call Python.
+    let prepared = |of: &Stored<T>, is_transposed| {
+        of.with(py, Role { is_transposed, has_blocks: false }, |a| Ok(Arc::clone(a)))
     };
-    Ok(Outcome {
-        x: x.clone().into_any().unbind(),
+    let a = prepared(stored, is_transposed)?;
+    let transposed = (request.method == "lsmr").then(|| prepared(stored, !is_transposed)).transpose()?;
+    let by = by.map(|(m, is_transposed)| prepared(m, is_transposed)).transpose()?;
+    let solve = |b: &Vector<T>, x: &mut Vector<T>| {
+        let m = by.as_ref().map(|m| By::Matrix(&***m)).or(kind.map(By::Kind));
+        run(request, &a, transposed.as_ref().map(|a| &***a), m, b, x)
+    };
+    let detached = |work: &mut (dyn FnMut() -> PyResult<Report<T>> + Send)| {
+        py.detach(|| stored.device.birth.run(work))?
+    };
+    #[cfg(feature = "cuda")]
+    if let Some(system) = crate::cuda::System::of::<T>(py, b, x)? {
+        let mut objects = Some(system.objects(py));
+        let report = detached(&mut || {
+            let objects = objects.take().expect("called once");
+            let (b, mut x) = system.vectors(a.context(), objects)?;
+            solve(&b, &mut x)
+        })?;
+        return Ok(outcome(&report, x));
+    }
+    let (of_b, of_x) = (b.cast::<PyArray1<T>>()?, x.cast::<PyArray1<T>>()?);
+    let of_b = borrowed(of_b)?;
+    let of_b = of_b.as_slice()?;
+    let mut into = of_x.try_readwrite().map_err(crate::stored::in_use)?;
+    let into = into.as_slice_mut()?;
+    let report = detached(&mut || {
+        let context = a.context();
+        let (b, mut x) = (context.upload(of_b).map_err(raise)?, context.upload(into).map_err(raise)?);
+        let report = solve(&b, &mut x)?;
+        x.read(into).map_err(raise)?;
+        Ok(report)
+    })?;
+    Ok(outcome(&report, x))
+}
+
+fn outcome<T: Number>(report: &Report<T>, x: &Bound<'_, PyAny>) -> Outcome {
+    let history = report.history.iter().map(|(iteration, residual)| (*iteration, residual.as_f64()));
+    Outcome {
+        x: x.clone().unbind(),
         converged: report.stop == Stop::Converged,
         iterations: report.iterations,
         residual: report.residual.as_f64(),
-        history: report.history.iter().map(|(iteration, residual)| (*iteration, residual.as_f64())).collect(),
-    })
+        history: history.collect(),
+    }
 }
 
 /// Solves a system; `spmv.linalg` brings `b` and `x`, which is overwritten, to the type of the matrix.
@@ -276,7 +294,7 @@ pub(crate) fn solve(
         },
     };
     match &*a.any {
-        Any::F32(stored) => solved(py, stored, a.is_transposed, &m, b.cast()?, x.cast()?, &request),
-        Any::F64(stored) => solved(py, stored, a.is_transposed, &m, b.cast()?, x.cast()?, &request),
+        Any::F32(stored) => solved(py, stored, a.is_transposed, &m, b, x, &request),
+        Any::F64(stored) => solved(py, stored, a.is_transposed, &m, b, x, &request),
     }
 }

@@ -62,11 +62,11 @@ def test_preconditioners():
     m = spmv.matrix(a, device="cpu")
     plain = spmv.linalg.solve(m, b, rtol=1e-8, maxiter=4000)
     inverse = sp.diags_array(1 / a.diagonal()).tocsr()
-    for M in (spmv.linalg.jacobi(m), spmv.linalg.block_jacobi(a, 5), inverse, spmv.matrix(inverse, device="cpu")):
+    for M in (spmv.linalg.jacobi(m), spmv.linalg.block_jacobi(a, 5, device="cpu"), inverse, spmv.matrix(inverse, device="cpu")):
         did = spmv.linalg.solve(m, b, rtol=1e-8, maxiter=4000, M=M)
         assert did.converged and did.iterations < plain.iterations
     with pytest.raises(TypeError, match="another type"):
-        spmv.linalg.cg(m, b, M=spmv.linalg.jacobi(a.astype(np.float32)))
+        spmv.linalg.cg(m, b, M=spmv.linalg.jacobi(a.astype(np.float32), device="cpu"))
     with pytest.raises(TypeError, match="no preconditioner"):
         spmv.linalg.solve(m, b, method="lsmr", M=inverse)
 

@@ -23,6 +23,14 @@ def test_the_types_are_those_of_the_code(tmp_path):
     pytest.importorskip("mypy", reason="types are checked by mypy")
     config = tmp_path / "mypy.ini"
     config.write_text("[mypy]\nignore_missing_imports = True\n")
-    command = [sys.executable, "-m", "mypy.stubtest", "spmv", "--ignore-missing-stub", "--mypy-config-file", str(config)]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy.stubtest",
+        "spmv",
+        "--ignore-missing-stub",
+        "--mypy-config-file",
+        str(config),
+    ]
     did = subprocess.run(command, cwd=README.parent, capture_output=True, text=True, timeout=300)
     assert did.returncode == 0, did.stdout

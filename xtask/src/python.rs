@@ -168,7 +168,8 @@ fn tried(workshop: &Workshop, wheels: &Path) -> anyhow::Result<()> {
     }
     let alone = Workshop { venv: fresh, package: workshop.package.clone(), target: workshop.target.clone() };
     alone.make(&[wheel.to_str().context("a path of text")?])?;
-    let code = "import spmv; print((spmv.matrix(([2.0, 3.0], [1, 0], [0, 1, 2]), (2, 2)) @ [1.0, 10.0]).tolist())";
+    let code =
+        "import spmv; print((spmv.matrix(([2.0, 3.0], [1, 0], [0, 1, 2]), (2, 2)) @ [1.0, 10.0]).tolist())";
     let output = Command::new(alone.python()).args(["-c", code]).current_dir(&alone.target).output()?;
     let printed = String::from_utf8_lossy(&output.stdout);
     ensure!(printed.trim() == "[20.0, 3.0]", "{printed}{}", String::from_utf8_lossy(&output.stderr));
