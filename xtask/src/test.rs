@@ -285,8 +285,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Builds every test; then runs all but [`SUITES`], one after the other, next to the doc-tests, whose compiler has one thread; then
-    /// those.
+    /// Builds every test; then runs all but [`SUITES`], one after the other, and the doc-tests, next to those.
     fn every(&self, metadata: &Metadata) -> anyhow::Result<()> {
         // Not nextest, which starts a process for each of the suites' thousands of cases, and has no doc-tests.
         let tests = metadata.packages.iter().flat_map(|package| &package.targets).filter(|target| {
@@ -306,13 +305,8 @@ impl Run<'_> {
             cargo.args(arguments);
             cargo
         };
-        at_once(with(&others), with(&["--doc"]))?;
-        let mut suites = suites.iter().map(|suite| with(suite));
-        match (suites.next(), suites.next()) {
-            (Some(first), Some(second)) => at_once(first, second),
-            (Some(mut one), None) => crate::command::succeed(&mut one),
-            _ => Ok(()),
-        }
+        let suites = suites.iter().map(|suite| with(suite)).collect();
+        at_once(vec![with(&others), with(&["--doc"])], suites)
     }
 
     /// `cargo test` of the workspace.
@@ -332,16 +326,18 @@ impl Run<'_> {
     }
 }
 
-/// Runs both at once, and prints what the second says when it has ended.
-fn at_once(mut first: Command, mut second: Command) -> anyhow::Result<()> {
+/// Runs the first ones in turn and the second ones next to them, and prints what each of the second says when it has ended.
+fn at_once(mut first: Vec<Command>, mut second: Vec<Command>) -> anyhow::Result<()> {
     std::thread::scope(|scope| {
-        let second = scope.spawn(|| -> anyhow::Result<()> {
-            let output = second.stderr(Stdio::inherit()).output()?;
-            std::io::stdout().write_all(&output.stdout)?;
-            ensure!(output.status.success(), "{}: {second:?}", output.status);
-            Ok(())
+        let second = scope.spawn(|| {
+            second.iter_mut().try_for_each(|command| {
+                let output = command.stderr(Stdio::inherit()).output()?;
+                std::io::stdout().write_all(&output.stdout)?;
+                ensure!(output.status.success(), "{}: {command:?}", output.status);
+                Ok(())
+            })
         });
-        let first = crate::command::succeed(&mut first);
+        let first = first.iter_mut().try_for_each(crate::command::succeed);
         first.and(second.join().expect("no panic"))
     })
 }
@@ -425,7 +421,7 @@ mod tests {
         let cargo = |arg: &str| {
             let mut cargo = Command::new(crate::command::cargo());
             cargo.arg(arg).stdout(Stdio::null()).stderr(Stdio::null());
-            cargo
+            vec![cargo]
         };
         assert!(at_once(cargo("--version"), cargo("--version")).is_ok());
         for (first, second) in [("--version", "no-such-verb"), ("no-such-verb", "--version")] {
