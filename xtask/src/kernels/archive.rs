@@ -147,16 +147,25 @@ mod tests {
 
     #[test]
     fn what_differs_is_named_and_what_was_not_built_stays() {
-        let folder = committed();
-        let archives = all(&folder, &[built("f32", Default::default())]).unwrap();
+        // Those that are committed take half a minute to pack. The others are their first texts, packed again.
+        let (committed, short) = (committed(), tempfile::tempdir().unwrap());
+        let is_full = spmv_backend::env::set("SPMV_FULL").is_some();
+        for target in TARGETS {
+            let file = std::fs::read(committed.join(file_name(target))).unwrap();
+            let first: Vec<_> = texts(&file).take(5).map(Result::unwrap).collect();
+            let first: Vec<_> = first.iter().map(String::as_str).collect();
+            std::fs::write(short.path().join(file_name(target)), pack(&first).unwrap()).unwrap();
+        }
+        let folder = if is_full { &committed } else { short.path() };
+        let archives = all(folder, &[built("f32", Default::default())]).unwrap();
         let of = |name: &str| archives.iter().find(|a| a.path.ends_with(format!("{name}.ptx.lz"))).unwrap();
         assert_eq!(of("sm_60").differences, ["axpby f32 sm_60: is not what the sources build"]);
         assert_eq!(of("sm_90").differences, [""; 0]);
         assert!(of("sm_90").bytes == std::fs::read(&of("sm_90").path).unwrap(), "as it is packed");
-        let error = compare(&folder, &archives).unwrap_err().to_string();
+        let error = compare(folder, &archives).unwrap_err().to_string();
         assert!(error.ends_with("run `cargo xtask kernels` and commit"), "{error}");
         let texts: Vec<_> = texts(&of("sm_60").bytes).map(Result::unwrap).collect();
-        assert_eq!(texts.len(), jobs(&[]).unwrap().len() / TARGETS.len());
+        assert_eq!(texts.len(), if is_full { jobs(&[]).unwrap().len() / TARGETS.len() } else { 5 });
         assert!(texts.iter().any(|text| text == "// spmv: axpby f32 sm_60, sources\n"));
     }
 

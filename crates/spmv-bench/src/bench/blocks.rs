@@ -343,7 +343,7 @@ mod tests {
     fn blocks_are_timed_and_checked_in_both_orders() {
         for column_major in [false, true] {
             run(&Args {
-                matrix: vec![],
+                matrix: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/west0479.mtx.gz").into()],
                 suites: SuiteArgs { suite: None, max_nnz: None },
                 columns: vec![3],
                 column_major,

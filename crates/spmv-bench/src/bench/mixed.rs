@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn every_pair_is_timed_and_checked() {
         run(&Args {
-            matrix: vec![],
+            matrix: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/west0479.mtx.gz").into()],
             suites: SuiteArgs { suite: None, max_nnz: None },
             backend: vec![BackendKind::Cpu],
             vectors: vec![Dtype::F64, Dtype::F32],
