@@ -506,16 +506,18 @@ pub(super) mod tests {
         assert_eq!(taken(asked), Algorithm::Sell);
     }
 
-    /// The first part of a matrix with rows of those lengths, as long as its limits allow; of 2000 columns, none of which follow each other.
+    /// The first part of a matrix with rows of those lengths, as long as its limits allow. Of many columns none follow each
+    /// other, of few some come again.
     pub(in crate::algorithms) fn first_part(
         method: &dyn Method,
         lens: &[usize],
+        n_cols: u32,
         kernel: &KernelSpec,
         caps: &DeviceCaps,
     ) -> Csr<f32> {
         let rows = |lens: &[usize]| {
-            let entries = |len: usize| (0..len as u32).map(|i| (2 * i, 1.0));
-            Csr::from_rows(2000, lens.iter().map(|len| entries(*len))).unwrap()
+            let entries = |len: usize| (0..len as u32).map(|i| (2 * i % n_cols, 1.0));
+            Csr::from_rows(n_cols as usize, lens.iter().map(|len| entries(*len))).unwrap()
         };
         let stats = RowStats::of(rows(lens).view());
         let (most_entries, most_rows) = method.limits(&Launch { kernel, rows: &stats, caps });
@@ -541,7 +543,7 @@ pub(super) mod tests {
             let kernel = KernelSpec::new(KernelId::Sell, Dtype::F32, Lanes::Workgroup, tiling);
             let mut caps = h200();
             caps.max_buffer_bytes = max_buffer_bytes;
-            let part = first_part(&Sell, &lens, &kernel, &caps);
+            let part = first_part(&Sell, &lens, 2000, &kernel, &caps);
             let slices = Slices::new(part.view(), Shape::of(&tiling, 132)).unwrap();
             let most = max_buffer_bytes as usize / 4;
             let held = [slices.n_slots(), slices.n_words(), slices.perm().len(), slices.numbers().len()];

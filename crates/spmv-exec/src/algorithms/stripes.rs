@@ -107,7 +107,10 @@ impl Method for Stripes {
     /// and what each slice's first part has more than the last.
     fn limits(&self, launch: &Launch<'_>) -> (u64, u64) {
         let (columns, lanes) = (Columns::of(launch.rows.n_cols), launch.tiling().lanes() as usize);
-        let of_longest = launch.rows.max.min(columns.width()).div_ceil(lanes);
+        let RowStats { max, n_cols, .. } = *launch.rows;
+        // A row that has a column more than once may have more entries in a stripe than that has columns.
+        let in_a_stripe = if max > n_cols { max } else { max.min(columns.width()) };
+        let of_longest = in_a_stripe.div_ceil(lanes);
         let padding = 2 * (columns.n_stripes() as u64).saturating_mul(of_longest as u64);
         let (entries, parts) = sell::limits(launch, padding);
         (entries.min(parts).min(launch.sums()).max(1), launch.marks().min(launch.groups()))
@@ -254,10 +257,24 @@ mod tests {
         assert!(!suits(10_000_000, 21_457, Dtype::F16), "lanes would be read one after another");
     }
 
+    #[test]
+    fn a_row_may_have_a_column_more_than_once() {
+        let mask = spmv_cpu::Mask { discrete: true, max_buffer_bytes: Some(2400), ..Default::default() };
+        let cpu = spmv_cpu::Cpu::open(spmv_cpu::Options { mask, ..Default::default() }).unwrap();
+        let device = crate::Device::new(cpu).unwrap();
+        let rows = [3, 2, 1, 79, 47].map(|len| std::iter::repeat_n((0, 1.0f32), len));
+        let a: spmv_core::Csr<f32> = spmv_core::Csr::from_rows(1, rows).unwrap();
+        let tiling = Some(Tiling::new(1, 1, 1, 32).unwrap());
+        let options = crate::Options { algorithm: crate::Algorithm::Stripes, tiling, ..Default::default() };
+        // In pieces, each of which fits.
+        device.prepare(a.view(), &options).unwrap();
+    }
+
     proptest! {
         #[test]
         fn a_part_fits_the_buffers(
             lens in prop::collection::vec(prop_oneof![8 => 0usize..6, 1 => 0usize..90, 1 => 0usize..900], 1..300),
+            n_cols in prop_oneof![Just(2000u32), 1u32..50],
             log2_lanes in 0u32..=5,
             width in 1u32..=4,
             max_buffer_bytes in 2400u64..100_000,
@@ -266,7 +283,7 @@ mod tests {
             let kernel = KernelSpec::new(KernelId::Sell, Dtype::F32, Lanes::Workgroup, tiling);
             let mut caps = h200();
             caps.max_buffer_bytes = max_buffer_bytes;
-            let part = first_part(&Stripes, &lens, &kernel, &caps);
+            let part = first_part(&Stripes, &lens, n_cols, &kernel, &caps);
             let columns = Columns::of(part.n_cols());
             let cut = Cut::of(part.view(), columns);
             let slices = Slices::by_stripes(cut.parts(part.view()), Shape::of(&tiling, 132), columns).unwrap();
