@@ -10,10 +10,11 @@ def _checked(a, dtype, what):
     a = np.asarray(a)
     if a.dtype.kind not in "biuf":
         raise TypeError(f"{what} has type {a.dtype}; real numbers are needed")
-    if a.dtype.kind == "f" and a.dtype.itemsize > dtype.itemsize:
+    # What NumPy would compute in a wider type would be rounded.
+    if np.promote_types(a.dtype, dtype) != dtype:
         raise TypeError(
             f"{what} has type {a.dtype}, the matrix {dtype}: convert it by {what}.astype('{dtype}'), "
-            f"or make the matrix with dtype='{a.dtype}'"
+            "or make the matrix with dtype='float64'"
         )
     return a
 

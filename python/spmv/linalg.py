@@ -4,8 +4,8 @@ They take the arguments of `scipy.sparse.linalg` and return `(x, info)` as those
 how many iterations were made. They stop where `norm(b - A @ x) <= max(rtol * norm(b), atol)`. A method that cannot go on raises
 `spmv.BreakdownError`.
 
-`a` is what `spmv.matrix` gives, or a sparse matrix that is prepared for this one call. `M` is what `jacobi` or `block_jacobi` give, or a
-matrix that approximates the inverse.
+`a` is what `spmv.matrix` gives, or a sparse matrix that is prepared for this one call. `b` and `x0` are rounded to its type. `M` is what
+`jacobi` or `block_jacobi` give, or a matrix that approximates the inverse.
 
 The host reads the residual every `check_every` iterations. `callback` is called then, with the number of iterations and the norm of
 the residual (`Progress`), not with `x`, which stays on the device. If it returns true, the solver stops. Ctrl-C ends a solver at a check.

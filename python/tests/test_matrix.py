@@ -99,8 +99,10 @@ def test_operands_are_converted_only_where_nothing_is_lost():
     for x in (np.ones(4, np.int32), np.ones(4, bool), np.ones(4, np.float32), [1, 1, 1, 1], np.ones(8)[::2]):
         assert (m @ x).tolist() == expected
     narrow = spmv.matrix(sp.csr_array(DENSE.astype(np.float32)), device="cpu")
-    with pytest.raises(TypeError, match="float64, the matrix float32"):
-        narrow @ np.ones(4)
+    assert (narrow @ np.ones(4, np.int16)).tolist() == expected
+    for x in (np.ones(4), np.ones(4, np.int64), np.ones(4, np.longdouble)):
+        with pytest.raises(TypeError, match=f"{x.dtype}, the matrix float32"):
+            narrow @ x
     wide = spmv.matrix(sp.csr_array(DENSE.astype(np.float32)), device="cpu", dtype="float64")
     assert (wide @ np.ones(4)).dtype == np.float64
     integers = spmv.matrix(sp.csr_array(DENSE.astype(np.int64)), device="cpu")
