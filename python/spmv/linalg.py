@@ -102,6 +102,10 @@ def _vector(v, dtype, what, n):
     return np.ascontiguousarray(v.reshape(n), dtype=dtype)
 
 
+def _as_scipy(did):
+    return did.x, 0 if did.converged else did.iterations
+
+
 def _solver(name, text):
     def solver(A, b, x0=None, *, rtol=1e-5, atol=0.0, maxiter=None, M=None, callback=None, check_every=10):
         did = solve(
@@ -116,7 +120,7 @@ def _solver(name, text):
             callback=callback,
             check_every=check_every,
         )
-        return did.x, 0 if did.converged else did.iterations
+        return _as_scipy(did)
 
     solver.__name__ = solver.__qualname__ = name
     solver.__doc__ = text
@@ -146,7 +150,7 @@ def gmres(A, b, x0=None, *, rtol=1e-5, atol=0.0, restart=None, maxiter=None, M=N
         callback=callback,
         check_every=check_every,
     )
-    return did.x, 0 if did.converged else did.iterations
+    return _as_scipy(did)
 
 
 def lsmr(A, b, x0=None, *, rtol=1e-6, atol=0.0, maxiter=None, callback=None, check_every=10):
@@ -157,14 +161,14 @@ def lsmr(A, b, x0=None, *, rtol=1e-6, atol=0.0, maxiter=None, callback=None, che
     did = solve(
         A, b, method="lsmr", x0=x0, rtol=rtol, atol=atol, maxiter=maxiter, callback=callback, check_every=check_every
     )
-    return did.x, 0 if did.converged else did.iterations
+    return _as_scipy(did)
 
 
 def jacobi(A, *, device=None):
     """The inverse of the diagonal of a matrix, for `M`; on `device` if `A` is none of `spmv.matrix`, which has one."""
-    return _spmv._jacobi(_prepared(A, device))
+    return _spmv._jacobi(_prepared(A, device), None)
 
 
 def block_jacobi(A, block, *, device=None):
     """The inverses of the blocks of `block` rows on the diagonal of a matrix, for `M`; `device` as for `jacobi`."""
-    return _spmv._block_jacobi(_prepared(A, device), int(block))
+    return _spmv._jacobi(_prepared(A, device), int(block))

@@ -105,11 +105,9 @@ pub(crate) fn product<'py, T: Number>(
         return Err(PyValueError::new_err("x and out have memory in common"));
     }
     let role = Role { is_transposed, has_blocks: columns.is_some_and(|columns| columns > 1) };
-    let objects = (x.object.clone_ref(py), y.object.clone_ref(py));
-    let mut objects = Some(objects);
+    let (of_x, of_y) = (x.object.clone_ref(py), y.object.clone_ref(py));
     a.with(py, role, |a| {
         let context = a.context();
-        let Some((of_x, of_y)) = objects.take() else { return Ok(()) };
         let (vector_x, mut vector_y) = (vector(context, x, of_x)?, vector(context, &y, of_y)?);
         if !role.has_blocks {
             return a.apply(T::one(), &vector_x, T::zero(), &mut vector_y).map(drop).map_err(raise);

@@ -26,7 +26,7 @@ mod _spmv {
     #[pymodule_export]
     use crate::matrix::{Matrix, prepare};
     #[pymodule_export]
-    use crate::preconditioner::{Preconditioner, block_jacobi, jacobi};
+    use crate::preconditioner::{Preconditioner, jacobi};
     #[pymodule_export]
     use crate::solvers::{Outcome, Progress, solve};
 

@@ -15,7 +15,7 @@ use spmv::{BlockShape, Options};
 
 use crate::devices::{Device, asked, dtype_of};
 use crate::error::raise;
-use crate::stored::{Number, Offsets, Role, Source, Stored, borrowed, in_use, narrower};
+use crate::stored::{Number, Offsets, Role, Source, Stored, borrowed, in_use};
 
 /// A matrix of either type.
 #[derive(Debug)]
@@ -446,7 +446,6 @@ fn store<T: Number>(
     role: Role,
 ) -> PyResult<Stored<T>> {
     let vals = data.as_any().cast::<PyArray1<T>>()?.clone().unbind().into();
-    let options = Options { values: narrower::<T>(options.values), ..options };
     let (n_rows, n_cols) = if role.is_transposed { (n_cols, n_rows) } else { (n_rows, n_cols) };
     let stored = Stored::new(device, options, Source { n_rows, n_cols, offsets, cols, vals });
     stored.prepare(py, role)?;

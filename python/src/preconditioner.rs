@@ -1,13 +1,16 @@
 //! The class `Preconditioner`.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
-use spmv::{Context, DeviceScalar, Queue, Vector};
+use spmv::{Context, CsrView, DeviceScalar, Matrix as Prepared, Offset, Queue, Vector};
+use spmv_core::AnyCsr;
 use spmv_solvers::{BlockJacobi, Jacobi, Preconditioner as Of};
 
 use crate::error::raise_solver;
 use crate::forks::On;
 use crate::matrix::{Any, Matrix};
-use crate::stored::{Number, Stored, with_csr};
+use crate::stored::{Number, Stored};
 
 /// What solvers take as `M`: an approximation of the inverse of a matrix, on the device of that. `spmv.linalg.jacobi` and
 /// `spmv.linalg.block_jacobi` make it.
@@ -25,6 +28,8 @@ pub(crate) enum AnyPreconditioner {
 pub(crate) enum Kind<T: Number> {
     Jacobi(Jacobi<T>),
     BlockJacobi(BlockJacobi<T>),
+    /// A matrix that is one as it is.
+    Matrix(Arc<On<Prepared<T>>>),
 }
 
 impl<T: Number> Of<T> for Kind<T> {
@@ -38,6 +43,10 @@ impl<T: Number> Of<T> for Kind<T> {
         match self {
             Self::Jacobi(m) => m.apply(q, r, z, rz),
             Self::BlockJacobi(m) => m.apply(q, r, z, rz),
+            Self::Matrix(m) => {
+                q.apply(m, T::one(), r, T::zero(), z)?;
+                q.dot(r, z, rz)
+            }
         }
     }
 }
@@ -49,48 +58,46 @@ impl Preconditioner {
     }
 }
 
-fn made<T: Number>(
-    py: Python<'_>,
-    stored: &Stored<T>,
-    is_transposed: bool,
-    make: impl Fn(&Context, &spmv::Csr<T, u64>) -> spmv_solvers::Result<Kind<T>> + Send + Sync,
-) -> PyResult<On<Kind<T>>> {
-    let device = &stored.device;
-    let kind = with_csr(stored, py, is_transposed, |a| {
-        device.birth.run(|| make(&device.context, a).map_err(raise_solver))?
-    })?;
-    Ok(On::new(kind, device.birth))
-}
-
-/// The inverse of the diagonal.
+/// The inverse of the diagonal, or of the blocks on it, of `block` rows each.
 #[pyfunction]
 #[pyo3(name = "_jacobi")]
-pub(crate) fn jacobi(py: Python<'_>, a: &Matrix) -> PyResult<Preconditioner> {
-    fn of<T: Number>(py: Python<'_>, a: &Stored<T>, is_transposed: bool) -> PyResult<On<Kind<T>>> {
-        made(py, a, is_transposed, |context, a| Ok(Kind::Jacobi(Jacobi::new(context, a)?)))
-    }
-    let any = match &*a.any {
-        Any::F32(stored) => AnyPreconditioner::F32(of(py, stored, a.is_transposed)?),
-        Any::F64(stored) => AnyPreconditioner::F64(of(py, stored, a.is_transposed)?),
-    };
-    Ok(Preconditioner { any, what: "the inverse of the diagonal".into() })
-}
-
-/// The inverses of the blocks on the diagonal, of `block` rows each.
-#[pyfunction]
-#[pyo3(name = "_block_jacobi")]
-pub(crate) fn block_jacobi(py: Python<'_>, a: &Matrix, block: usize) -> PyResult<Preconditioner> {
-    fn of<T: Number>(
-        py: Python<'_>,
-        a: &Stored<T>,
-        is_transposed: bool,
-        block: usize,
-    ) -> PyResult<On<Kind<T>>> {
-        made(py, a, is_transposed, |context, a| Ok(Kind::BlockJacobi(BlockJacobi::new(context, a, block)?)))
-    }
+pub(crate) fn jacobi(py: Python<'_>, a: &Matrix, block: Option<usize>) -> PyResult<Preconditioner> {
     let any = match &*a.any {
         Any::F32(stored) => AnyPreconditioner::F32(of(py, stored, a.is_transposed, block)?),
         Any::F64(stored) => AnyPreconditioner::F64(of(py, stored, a.is_transposed, block)?),
     };
-    Ok(Preconditioner { any, what: format!("the inverses of blocks of {block} rows on the diagonal") })
+    let what = match block {
+        None => "the inverse of the diagonal".into(),
+        Some(block) => format!("the inverses of blocks of {block} rows on the diagonal"),
+    };
+    Ok(Preconditioner { any, what })
+}
+
+fn of<T: Number>(
+    py: Python<'_>,
+    a: &Stored<T>,
+    is_transposed: bool,
+    block: Option<usize>,
+) -> PyResult<On<Kind<T>>> {
+    let device = &a.device;
+    let kind = a.source.with(py, is_transposed, |a| {
+        let context = &device.context;
+        let made = device.birth.run(|| match a {
+            AnyCsr::U32(a) => made(context, a, block),
+            AnyCsr::U64(a) => made(context, a, block),
+        })?;
+        made.map_err(raise_solver)
+    })?;
+    Ok(On::new(kind, device.birth))
+}
+
+fn made<T: Number, O: Offset>(
+    context: &Context,
+    a: CsrView<'_, T, O>,
+    block: Option<usize>,
+) -> spmv_solvers::Result<Kind<T>> {
+    Ok(match block {
+        None => Kind::Jacobi(Jacobi::new(context, a)?),
+        Some(block) => Kind::BlockJacobi(BlockJacobi::new(context, a, block)?),
+    })
 }

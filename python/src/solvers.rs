@@ -6,10 +6,8 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use spmv::{DeviceScalar, Matrix as Prepared, Queue, Vector};
-use spmv_solvers::{
-    BiCgStab, ConjugateGradient, Gmres, Lsmr, Minres, Options, Preconditioner as Of, Report, Stop,
-};
+use spmv::{Matrix as Prepared, Vector};
+use spmv_solvers::{BiCgStab, ConjugateGradient, Gmres, Lsmr, Minres, Options, Report, Stop};
 
 use crate::error::{raise, raise_solver};
 use crate::matrix::{Any, Matrix};
@@ -75,35 +73,11 @@ struct Request<'a> {
     callback: Option<Py<PyAny>>,
 }
 
-/// What solvers take as `M`, of one type.
-enum By<'a, T: Number> {
-    Kind(&'a Kind<T>),
-    Matrix(&'a Prepared<T>),
-}
-
-impl<T: Number> Of<T> for By<'_, T> {
-    fn apply(
-        &self,
-        q: &mut Queue,
-        r: &Vector<T>,
-        z: &mut Vector<T>,
-        rz: DeviceScalar<T>,
-    ) -> spmv::Result<()> {
-        match self {
-            Self::Kind(m) => m.apply(q, r, z, rz),
-            Self::Matrix(m) => {
-                q.apply(m, T::one(), r, T::zero(), z)?;
-                q.dot(r, z, rz)
-            }
-        }
-    }
-}
-
 fn run<T: Number>(
     request: &Request<'_>,
     a: &Prepared<T>,
     transposed: Option<&Prepared<T>>,
-    m: Option<By<'_, T>>,
+    m: Option<&Kind<T>>,
     b: &Vector<T>,
     x: &mut Vector<T>,
 ) -> PyResult<Report<T>> {
@@ -140,7 +114,7 @@ fn run<T: Number>(
     });
     macro_rules! square {
         ($solver:expr) => {
-            $solver.and_then(|mut solver| match &m {
+            $solver.and_then(|mut solver| match m {
                 None => solver.solve(a, b, x, &mut options),
                 Some(m) => solver.solve_with(a, m, b, x, &mut options),
             })
@@ -170,24 +144,23 @@ trait TypedKind: Number {
     fn stored(any: &Any) -> Option<&Stored<Self>>;
 }
 
-impl TypedKind for f32 {
-    fn of(any: &AnyPreconditioner) -> Option<&Kind<f32>> {
-        if let AnyPreconditioner::F32(kind) = any { Some(kind) } else { None }
-    }
+macro_rules! typed {
+    ($($t:ty as $variant:ident;)*) => {$(
+        impl TypedKind for $t {
+            fn of(any: &AnyPreconditioner) -> Option<&Kind<Self>> {
+                if let AnyPreconditioner::$variant(kind) = any { Some(kind) } else { None }
+            }
 
-    fn stored(any: &Any) -> Option<&Stored<f32>> {
-        if let Any::F32(stored) = any { Some(stored) } else { None }
-    }
+            fn stored(any: &Any) -> Option<&Stored<Self>> {
+                if let Any::$variant(stored) = any { Some(stored) } else { None }
+            }
+        }
+    )*};
 }
 
-impl TypedKind for f64 {
-    fn of(any: &AnyPreconditioner) -> Option<&Kind<f64>> {
-        if let AnyPreconditioner::F64(kind) = any { Some(kind) } else { None }
-    }
-
-    fn stored(any: &Any) -> Option<&Stored<f64>> {
-        if let Any::F64(stored) = any { Some(stored) } else { None }
-    }
+typed! {
+    f32 as F32;
+    f64 as F64;
 }
 
 /// `M`, as an argument gives it.
@@ -207,33 +180,28 @@ fn solved<T: TypedKind>(
     request: &Request<'_>,
 ) -> PyResult<Outcome> {
     let other_type = || PyTypeError::new_err("M has another type than the matrix");
-    let kind = match m {
-        M::Kind(m) => Some(T::of(&m.get().any).ok_or_else(other_type)?),
-        _ => None,
-    };
-    let by = match m {
-        M::Matrix(m) => Some((T::stored(&m.get().any).ok_or_else(other_type)?, m.get().is_transposed)),
-        _ => None,
-    };
     // Solvers keep what they use, so that no lock is held while they call Python.
     let prepared = |of: &Stored<T>, is_transposed| {
         of.with(py, Role { is_transposed, has_blocks: false }, |a| Ok(Arc::clone(a)))
     };
+    let of_matrix;
+    let m = match m {
+        M::None => None,
+        M::Kind(m) => Some(T::of(&m.get().any).ok_or_else(other_type)?),
+        M::Matrix(m) => {
+            let Matrix { any, is_transposed, .. } = m.get();
+            of_matrix = Kind::Matrix(prepared(T::stored(any).ok_or_else(other_type)?, *is_transposed)?);
+            Some(&of_matrix)
+        }
+    };
     let a = prepared(stored, is_transposed)?;
     let transposed = (request.method == "lsmr").then(|| prepared(stored, !is_transposed)).transpose()?;
-    let by = by.map(|(m, is_transposed)| prepared(m, is_transposed)).transpose()?;
-    let solve = |b: &Vector<T>, x: &mut Vector<T>| {
-        let m = by.as_ref().map(|m| By::Matrix(&***m)).or(kind.map(By::Kind));
-        run(request, &a, transposed.as_ref().map(|a| &***a), m, b, x)
-    };
-    let detached = |work: &mut (dyn FnMut() -> PyResult<Report<T>> + Send)| {
-        py.detach(|| stored.device.birth.run(work))?
-    };
+    let solve =
+        |b: &Vector<T>, x: &mut Vector<T>| run(request, &a, transposed.as_ref().map(|a| &***a), m, b, x);
     #[cfg(feature = "cuda")]
     if let Some(system) = crate::cuda::System::of::<T>(py, b, x)? {
-        let mut objects = Some(system.objects(py));
-        let report = detached(&mut || {
-            let objects = objects.take().expect("called once");
+        let objects = system.objects(py);
+        let report = detached(py, stored, || {
             let (b, mut x) = system.vectors(a.context(), objects)?;
             solve(&b, &mut x)
         })?;
@@ -244,7 +212,7 @@ fn solved<T: TypedKind>(
     let of_b = of_b.as_slice()?;
     let mut into = of_x.try_readwrite().map_err(crate::stored::in_use)?;
     let into = into.as_slice_mut()?;
-    let report = detached(&mut || {
+    let report = detached(py, stored, || {
         let context = a.context();
         let (b, mut x) = (context.upload(of_b).map_err(raise)?, context.upload(into).map_err(raise)?);
         let report = solve(&b, &mut x)?;
@@ -252,6 +220,15 @@ fn solved<T: TypedKind>(
         Ok(report)
     })?;
     Ok(outcome(&report, x))
+}
+
+/// Solves with the interpreter released.
+fn detached<T: Number>(
+    py: Python<'_>,
+    stored: &Stored<T>,
+    solve: impl FnOnce() -> PyResult<Report<T>> + Send,
+) -> PyResult<Report<T>> {
+    py.detach(|| stored.device.birth.run(solve))?
 }
 
 fn outcome<T: Number>(report: &Report<T>, x: &Bound<'_, PyAny>) -> Outcome {

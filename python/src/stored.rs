@@ -6,7 +6,8 @@ use numpy::{BorrowError, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedAr
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use spmv::plan::{Algorithm, Tune};
-use spmv::{Block, BlockShape, Context, Csr, CsrView, Dtype, Matrix, Options, Real, Scalar};
+use spmv::{Block, BlockShape, Context, CsrView, Index, Matrix, Options, Real, Scalar};
+use spmv_core::AnyCsr;
 
 use crate::devices::Device;
 use crate::error::raise;
@@ -22,7 +23,7 @@ impl Number for f64 {}
 pub(crate) fn borrowed<'py, T: numpy::Element>(
     array: &Bound<'py, PyArray1<T>>,
 ) -> PyResult<PyReadonlyArray1<'py, T>> {
-    array.try_readonly().map_err(|e| PyValueError::new_err(format!("an array is in use: {e}")))
+    array.try_readonly().map_err(in_use)
 }
 
 pub(crate) fn in_use(e: BorrowError) -> PyErr {
@@ -56,53 +57,40 @@ impl<T: Number> Source<T> {
         &self,
         py: Python<'_>,
         is_transposed: bool,
-        f: impl FnOnce(Prepare<'_, T>) -> PyResult<R> + Send,
+        f: impl FnOnce(AnyCsr<'_, T>) -> PyResult<R> + Send,
     ) -> PyResult<R> {
-        let vals = self.vals(py);
-        let vals = borrowed(vals.bind(py))?;
-        let cols = borrowed(self.cols.bind(py))?;
-        let (vals, cols) = (vals.as_slice()?, cols.as_slice()?);
-        let (n_rows, n_cols) = (self.n_rows, self.n_cols);
-        let invalid = |e: spmv::CsrError| PyValueError::new_err(e.to_string());
         match &self.offsets {
-            Offsets::I32(offsets) => {
-                let offsets = borrowed(offsets.bind(py))?;
-                let offsets = offsets.as_slice()?;
-                py.detach(|| {
-                    let a = CsrView::from_indices(n_rows, n_cols, offsets, cols, vals).map_err(invalid)?;
-                    if is_transposed {
-                        f(Prepare::Narrow(a.transpose().view()))
-                    } else {
-                        f(Prepare::Narrow(a))
-                    }
-                })
-            }
-            Offsets::I64(offsets) => {
-                let offsets = borrowed(offsets.bind(py))?;
-                let offsets = offsets.as_slice()?;
-                py.detach(|| {
-                    let a = CsrView::from_indices(n_rows, n_cols, offsets, cols, vals).map_err(invalid)?;
-                    if is_transposed { f(Prepare::Wide(a.transpose().view())) } else { f(Prepare::Wide(a)) }
-                })
-            }
+            Offsets::I32(offsets) => self.with_offsets(offsets.bind(py), is_transposed, f),
+            Offsets::I64(offsets) => self.with_offsets(offsets.bind(py), is_transposed, f),
         }
+    }
+
+    fn with_offsets<P: Index + numpy::Element, R: Send>(
+        &self,
+        offsets: &Bound<'_, PyArray1<P>>,
+        is_transposed: bool,
+        f: impl FnOnce(AnyCsr<'_, T>) -> PyResult<R> + Send,
+    ) -> PyResult<R> {
+        let py = offsets.py();
+        let vals = self.vals(py);
+        let (offsets, vals, cols) =
+            (borrowed(offsets)?, borrowed(vals.bind(py))?, borrowed(self.cols.bind(py))?);
+        let (offsets, vals, cols) = (offsets.as_slice()?, vals.as_slice()?, cols.as_slice()?);
+        let (n_rows, n_cols) = (self.n_rows, self.n_cols);
+        py.detach(|| {
+            let a =
+                CsrView::from_indices(n_rows, n_cols, offsets, cols, vals).map_err(|e| raise(e.into()))?;
+            if is_transposed { f(a.transpose().view().erase()) } else { f(a.erase()) }
+        })
     }
 }
 
-/// A matrix with offsets of either width.
-pub(crate) enum Prepare<'a, T> {
-    Narrow(CsrView<'a, T, u32>),
-    Wide(CsrView<'a, T, u64>),
-}
-
-impl<T: Number> Prepare<'_, T> {
-    fn on(self, context: &Context, options: &Options) -> PyResult<Matrix<T>> {
-        match self {
-            Self::Narrow(a) => context.prepare_with(a, options),
-            Self::Wide(a) => context.prepare_with(a, options),
-        }
-        .map_err(raise)
+fn prepared<T: Number>(a: AnyCsr<'_, T>, context: &Context, options: &Options) -> PyResult<Matrix<T>> {
+    match a {
+        AnyCsr::U32(a) => context.prepare_with(a, options),
+        AnyCsr::U64(a) => context.prepare_with(a, options),
     }
+    .map_err(raise)
 }
 
 /// What a prepared matrix is for.
@@ -162,7 +150,7 @@ impl<T: Number> Stored<T> {
         self.source.with(py, role.is_transposed, |a| {
             let mut roles = self.roles.write().unwrap_or_else(PoisonError::into_inner);
             if roles[role.at()].is_none() {
-                let matrix = self.device.birth.run(|| a.on(&self.device.context, &options))??;
+                let matrix = self.device.birth.run(|| prepared(a, &self.device.context, &options))??;
                 roles[role.at()] = Some(Arc::new(On::new(matrix, self.device.birth)));
             }
             Ok(())
@@ -174,12 +162,15 @@ impl<T: Number> Stored<T> {
         &self,
         py: Python<'_>,
         role: Role,
-        mut f: impl FnMut(&Arc<On<Matrix<T>>>) -> PyResult<R> + Send,
+        f: impl FnOnce(&Arc<On<Matrix<T>>>) -> PyResult<R> + Send,
     ) -> PyResult<R> {
+        let mut f = Some(f);
         loop {
             let done = py.detach(|| {
                 let roles = self.roles.read().unwrap_or_else(PoisonError::into_inner);
-                roles[role.at()].as_ref().map(|a| self.device.birth.run(|| f(a)))
+                let a = roles[role.at()].as_ref()?;
+                let f = f.take().expect("called once, where the role is there");
+                Some(self.device.birth.run(|| f(a)))
             });
             match done {
                 Some(result) => return result?,
@@ -239,25 +230,4 @@ impl<T: Number> Stored<T> {
         *self.source.vals.lock().unwrap_or_else(PoisonError::into_inner) = vals.clone().unbind();
         Ok(())
     }
-}
-
-/// The type of values, where it is narrower than that of vectors.
-pub(crate) fn narrower<T: Number>(values: Option<Dtype>) -> Option<Dtype> {
-    values.filter(|values| *values != T::DTYPE)
-}
-
-/// What a preconditioner is made of: the matrix by rows, whatever its offsets.
-pub(crate) fn with_csr<T: Number, R: Send>(
-    stored: &Stored<T>,
-    py: Python<'_>,
-    is_transposed: bool,
-    f: impl FnOnce(&Csr<T, u64>) -> PyResult<R> + Send,
-) -> PyResult<R> {
-    stored.source.with(py, is_transposed, |a| {
-        let wide = match a {
-            Prepare::Narrow(a) => a.to_owned().with_offsets().map_err(|e| raise(e.into()))?,
-            Prepare::Wide(a) => a.to_owned(),
-        };
-        f(&wide)
-    })
 }
