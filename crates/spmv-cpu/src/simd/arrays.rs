@@ -11,7 +11,6 @@ pub(super) struct Arrays<const FUSED: bool>;
 
 impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
     type V = [A; 8];
-    type Lens = [i32; 8];
 
     #[inline(always)]
     unsafe fn splat(a: A) -> [A; 8] {
@@ -23,10 +22,10 @@ impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
         unsafe { from.cast::<[A; 8]>().read() }
     }
     #[inline(always)]
-    unsafe fn read_halves(low: *const A, high: *const A) -> [A; 8] {
+    unsafe fn read_first(from: *const A, n: usize) -> [A; 8] {
         // SAFETY: by contract.
-        let (low, high) = unsafe { (low.cast::<[A; 4]>().read(), high.cast::<[A; 4]>().read()) };
-        std::array::from_fn(|i| if i < 4 { low[i] } else { high[i - 4] })
+        let v = unsafe { Self::read(from) };
+        std::array::from_fn(|i| if i < n { v[i] } else { A::default() })
     }
     #[inline(always)]
     unsafe fn write(to: *mut A, v: [A; 8]) {
@@ -69,26 +68,10 @@ impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
         std::array::from_fn(|k| std::array::from_fn(|i| v[i % 4][i / 4 * 4 + k]))
     }
     #[inline(always)]
-    unsafe fn lens(ptr: *const u32) -> [i32; 8] {
+    unsafe fn long(ptr: *const u32) -> u32 {
         // SAFETY: by contract.
         let ptr = unsafe { ptr.cast::<[u32; 9]>().read() };
-        std::array::from_fn(|i| (ptr[i + 1] - ptr[i]) as i32)
-    }
-    #[inline(always)]
-    unsafe fn beyond_eight(lens: [i32; 8]) -> [i32; 8] {
-        lens.map(|len| len - 8)
-    }
-    #[inline(always)]
-    unsafe fn longer(lens: [i32; 8], limit: i32) -> u32 {
-        (0..8).fold(0, |bits, i| bits | u32::from(lens[i] > limit) << i)
-    }
-    #[inline(always)]
-    unsafe fn first(v: [A; 8], lens: [i32; 8], i: usize) -> [A; 8] {
-        std::array::from_fn(|k| if (k as i32) < lens[i] { v[k] } else { A::default() })
-    }
-    #[inline(always)]
-    unsafe fn first_halves(v: [A; 8], lens: [i32; 8], i: usize) -> [A; 8] {
-        std::array::from_fn(|k| if (k as i32) % 4 < lens[i + k / 4 * 4] { v[k] } else { A::default() })
+        (0..8).fold(0, |bits, i| bits | u32::from(ptr[i + 1] - ptr[i] > 8) << i)
     }
 }
 

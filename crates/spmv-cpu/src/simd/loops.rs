@@ -8,20 +8,22 @@ use std::ops::Range;
 use spmv_core::Accum;
 
 use super::operand::{Operand, SimdValue, Slots};
+use crate::kernels::prelude::scaled;
 use crate::numbers::Numbers;
 
 /// Sums in a vector, and rows taken together.
 pub(super) const LANES: usize = 8;
-/// Most entries of eight rows that count as short.
-const SHORT: usize = LANES * 12;
+/// Most entries of eight rows that count as short: from here on, rows by themselves waste less than their way through a buffer.
+const SHORT: usize = LANES * 8;
 /// Most products in the buffer: 8 KiB of f64, which leaves most of L1 to x.
 const BLOCK: usize = 1024;
 /// Most groups of eight rows to a block.
 const BLOCK_GROUPS: usize = 64;
 
 /// Products of a block, and room for reads past its end: the last row starts at most at `BLOCK`, and is
-/// read up to two vectors on.
-type Buffer<A> = [A; BLOCK + 2 * LANES];
+/// read up to two vectors on. Aligned, so that no vector is written across two cache lines.
+#[repr(align(64))]
+struct Buffer<A>([A; BLOCK + 2 * LANES]);
 
 /// Vectors of eight sums.
 ///
@@ -31,13 +33,11 @@ type Buffer<A> = [A; BLOCK + 2 * LANES];
 pub(super) trait Lanes<A> {
     /// Eight lanes.
     type V: Copy;
-    /// Lengths of eight rows.
-    type Lens: Copy;
 
     unsafe fn splat(a: A) -> Self::V;
     unsafe fn read(from: *const A) -> Self::V;
-    /// Four lanes from `low` and four from `high`.
-    unsafe fn read_halves(low: *const A, high: *const A) -> Self::V;
+    /// The first `n` of eight elements, all of them if `n` is 9 to 255, and zeros. All are read.
+    unsafe fn read_first(from: *const A, n: usize) -> Self::V;
     unsafe fn write(to: *mut A, v: Self::V);
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
@@ -51,41 +51,41 @@ pub(super) trait Lanes<A> {
     unsafe fn sum_each(v: [Self::V; 8]) -> Self::V;
     /// Lanes `i` and `i + 4` of vector `k` are lanes `k` and `k + 4` of `v[i]`.
     unsafe fn transpose(v: [Self::V; 4]) -> [Self::V; 4];
-    /// Differences of the nine elements at `ptr`.
-    unsafe fn lens(ptr: *const u32) -> Self::Lens;
-    /// Lengths less eight.
-    unsafe fn beyond_eight(lens: Self::Lens) -> Self::Lens;
-    /// A bit for each length above `limit`.
-    unsafe fn longer(lens: Self::Lens, limit: i32) -> u32;
-    /// Zero but for the first `lens[i]` lanes.
-    unsafe fn first(v: Self::V, lens: Self::Lens, i: usize) -> Self::V;
-    /// Zero but for the first `lens[i]` lanes of the low half and the first `lens[i + 4]` of the high one.
-    unsafe fn first_halves(v: Self::V, lens: Self::Lens, i: usize) -> Self::V;
+    /// A bit for each of eight rows that has more than eight entries; `ptr` has their nine ends.
+    unsafe fn long(ptr: *const u32) -> u32;
 }
+
+/// Caches that [`prefetch_lines`] fills.
+pub(super) const INTO_L1: bool = true;
+const INTO_L2: bool = false;
 
 /// Asks for the cache lines of `bytes` from an address on, which may be any, also past an end.
 #[inline(always)]
-pub(super) fn prefetch_lines<T>(from: *const T, bytes: usize) {
+pub(super) fn prefetch_lines<const CACHE: bool, T>(from: *const T, bytes: usize) {
     const LINE: usize = 64;
     #[cfg(target_arch = "x86_64")]
     for line in 0..bytes.div_ceil(LINE) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        let at = from.cast::<i8>().wrapping_add(line * LINE);
         // SAFETY: a prefetch may name any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast::<i8>().wrapping_add(line * LINE)) };
+        unsafe {
+            if CACHE == INTO_L1 { _mm_prefetch::<_MM_HINT_T0>(at) } else { _mm_prefetch::<_MM_HINT_T1>(at) }
+        };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (from, bytes, LINE);
 }
 
-/// Asks for the 32 entries that come `AHEAD` after `e`. The hardware alone keeps up with neither L3 nor memory
-/// here: this is worth 10 to 60 percent on matrices that L2 does not hold.
+/// Asks for the eight entries that come `AHEAD` after `e`, if they come from memory: it saves a tenth to a third of the time
+/// there, and costs a tenth where a cache holds the matrix. Into L2, since L1 has `x`.
 #[inline(always)]
 fn prefetch<T: Numbers>(a: &Operand<'_, T>, e: usize) {
-    const ENTRIES: usize = 4 * LANES;
     /// 4 KiB of columns.
     const AHEAD: usize = 1024;
-    prefetch_lines(a.cols.as_ptr().wrapping_add(e + AHEAD), ENTRIES * size_of::<u32>());
-    prefetch_lines(a.vals.as_ptr().wrapping_add(e + AHEAD), ENTRIES * size_of::<T::Val>());
+    if a.streams {
+        prefetch_lines::<INTO_L2, _>(a.cols.as_ptr().wrapping_add(e + AHEAD), LANES * size_of::<u32>());
+        prefetch_lines::<INTO_L2, _>(a.vals.as_ptr().wrapping_add(e + AHEAD), LANES * size_of::<T::Val>());
+    }
 }
 
 /// Lanes of sums loaded from stored numbers of type `E`.
@@ -150,31 +150,17 @@ unsafe fn row_sums<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, start: usize
         return unsafe { L::read(first_products(a, start, end).as_ptr()) };
     }
     // SAFETY: every step takes eight entries before `end`; the last one reaches back to `end - LANES`,
-    // which is not negative, and drops the entries before `e`.
+    // which is not negative, and drops the entries before `e`, of which there are up to eight after it.
     unsafe {
-        let zero = L::splat(T::Accum::default());
-        let (mut s0, mut s1, mut s2, mut s3) = (zero, zero, zero, zero);
-        let mut e = start;
-        // Four sums hide the latency of the additions.
-        while end - e >= 4 * LANES {
+        let (mut sums, mut e) = (L::splat(T::Accum::default()), start);
+        while end - e > LANES {
             prefetch(a, e);
-            s0 = add_products::<T, L>(a, e, s0);
-            s1 = add_products::<T, L>(a, e + LANES, s1);
-            s2 = add_products::<T, L>(a, e + 2 * LANES, s2);
-            s3 = add_products::<T, L>(a, e + 3 * LANES, s3);
-            e += 4 * LANES;
-        }
-        if e < end {
-            prefetch(a, e);
-        }
-        while end - e >= LANES {
-            s0 = add_products::<T, L>(a, e, s0);
+            sums = add_products::<T, L>(a, e, sums);
             e += LANES;
         }
-        if e < end {
-            s1 = L::add(s1, L::last(products::<T, L>(a, end - LANES), end - e));
-        }
-        L::add(L::add(s0, s1), L::add(s2, s3))
+        prefetch(a, e);
+        // Always, so that which rows are a multiple of eight need not be foretold.
+        L::add(sums, L::last(products::<T, L>(a, end - LANES), end - e))
     }
 }
 
@@ -189,57 +175,38 @@ fn first_products<T: SimdValue>(a: &Operand<'_, T>, start: usize, end: usize) ->
     products
 }
 
-/// Sums eight rows whose products are in `buffer`, which begins with entry `base`.
+/// Stores eight elements of y, for rows whose products are in `buffer`, which begins with entry `base`.
 ///
 /// # Safety
 ///
-/// `ptr` is valid for nine elements, which do not decrease, and lie in `base..=base + BLOCK`. The CPU has
-/// the features of `L`.
+/// `ptr` has nine ends, which do not decrease, and lie in `base..=base + BLOCK`; no row has more than `SHORT` entries. The CPU
+/// has the features of `L`.
 #[inline(always)]
 unsafe fn short_rows<T: SimdValue, L: Sources<T>>(
-    ptr: *const u32,
+    ptr: &[u32; LANES + 1],
     base: usize,
     buffer: &Buffer<T::Accum>,
-) -> L::V {
+    (alpha, beta): (T::Accum, T::Accum),
+    y: &mut [T::Accum; LANES],
+) {
+    let at = |end: u32| end as usize - base;
     // SAFETY: rows begin within `BLOCK`, where the buffer goes on for two vectors; `buffered` is given rows
     // that have more than eight elements.
     unsafe {
-        let start = |i: usize| buffer.as_ptr().add(*ptr.add(i) as usize - base);
-        let zero = L::splat(T::Accum::default());
-        let lens = L::lens(ptr);
-        if L::longer(lens, 4) == 0 {
-            let mut sums = [zero; LANES / 2];
-            for i in 0..LANES / 2 {
-                sums[i] = L::first_halves(L::read_halves(start(i), start(i + 4)), lens, i);
-            }
-            let [s0, s1, s2, s3] = L::transpose(sums);
-            return L::add(L::add(s0, s1), L::add(s2, s3));
-        }
-        let mut sums = [zero; LANES];
+        let buffer = buffer.0.as_ptr();
+        let mut sums = [L::splat(T::Accum::default()); LANES];
         for i in 0..LANES {
-            sums[i] = L::first(L::read(start(i)), lens, i);
+            sums[i] = L::read_first(buffer.add(at(ptr[i])), (ptr[i + 1] - ptr[i]) as usize);
         }
-        let mut long = L::longer(lens, LANES as i32);
-        if long == 0 {
-            return L::sum_each(sums);
-        }
-        let mut done = LANES;
-        // For one or two rows, going through all eight again would cost more than the branches.
-        if long.count_ones() > 2 {
-            let lens = L::beyond_eight(lens);
-            for i in 0..LANES {
-                sums[i] = L::add(sums[i], L::first(L::read(start(i).add(LANES)), lens, i));
-            }
-            long = L::longer(lens, LANES as i32);
-            done = 2 * LANES;
-        }
-        let mut rest = [T::Accum::default(); LANES];
+        store::<T::Accum, L>(y, L::sum_each(sums), alpha, beta);
+        // Into y rather than into vectors, which stay in registers unless they are indexed.
+        let mut long = L::long(ptr.as_ptr());
         while long != 0 {
             let i = long.trailing_zeros() as usize % LANES;
-            rest[i] = L::sum(buffered::<T::Accum, L>(start(i).add(done), start(i + 1)));
+            let rest = buffered::<T::Accum, L>(buffer.add(at(ptr[i]) + LANES), buffer.add(at(ptr[i + 1])));
+            y[i] += scaled(alpha, L::sum(rest));
             long &= long - 1;
         }
-        L::add(L::sum_each(sums), L::read(rest.as_ptr()))
     }
 }
 
@@ -254,7 +221,7 @@ unsafe fn buffered<A: Accum, L: Lanes<A>>(mut from: *const A, end: *const A) -> 
     // SAFETY: reads end at or before `end`, and begin at most eight elements before it.
     unsafe {
         let mut sums = L::splat(A::default());
-        while end.offset_from(from) >= LANES as isize {
+        while end.offset_from(from) > LANES as isize {
             sums = L::add(sums, L::read(from));
             from = from.add(LANES);
         }
@@ -274,15 +241,13 @@ unsafe fn fill<T: SimdValue, L: Sources<T>>(
     end: usize,
     buffer: &mut Buffer<T::Accum>,
 ) {
-    let to = buffer.as_mut_ptr();
+    let to = buffer.0.as_mut_ptr();
     let mut e = start;
     // SAFETY: steps end at or before `end`. The last one may overlap the one before, and writes the same
     // products again.
     unsafe {
         while end - e > LANES {
-            if (e - start).is_multiple_of(4 * LANES) {
-                prefetch(a, e);
-            }
+            prefetch(a, e);
             L::write(to.add(e - start), products::<T, L>(a, e));
             e += LANES;
         }
@@ -291,10 +256,21 @@ unsafe fn fill<T: SimdValue, L: Sources<T>>(
     }
 }
 
+/// The nine ends of eight rows.
+#[inline(always)]
+pub(super) fn eight(row_ptr: &[u32], row: usize) -> &[u32; LANES + 1] {
+    row_ptr[row..][..LANES + 1].try_into().expect("nine ends")
+}
+
+/// The eight elements of y from `row` on.
+#[inline(always)]
+pub(super) fn eight_mut<A>(y: &mut [A], row: usize) -> &mut [A; LANES] {
+    (&mut y[row..][..LANES]).try_into().expect("eight rows")
+}
+
 /// Number of entries of eight rows. Panics unless their ends never decrease and stay within `entries`.
 #[inline(always)]
-pub(super) fn check(row_ptr: &[u32], row: usize, entries: usize) -> usize {
-    let ptr: &[u32; LANES + 1] = row_ptr[row..][..LANES + 1].try_into().expect("nine ends");
+pub(super) fn check(ptr: &[u32; LANES + 1], entries: usize) -> usize {
     // All eight comparisons at once rather than up to the first failure.
     let mut ordered = true;
     for i in 0..LANES {
@@ -320,7 +296,7 @@ enum Stop {
 ///
 /// The nine elements of `ptr` do not decrease and stay within the entries, and the CPU has the features of `L`.
 #[inline(always)]
-unsafe fn long_rows<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, ptr: &[u32]) -> L::V {
+unsafe fn long_rows<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, ptr: &[u32; LANES + 1]) -> L::V {
     // SAFETY: by contract.
     unsafe {
         let mut sums = [L::splat(T::Accum::default()); LANES];
@@ -334,8 +310,7 @@ unsafe fn long_rows<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, ptr: &[u32]
 /// Whether eight rows have four entries each, and each row's columns are those of the row before plus one:
 /// what the inside of a grid gives. Nothing need be known of `row_ptr`.
 #[inline(always)]
-fn is_stencil<T: Numbers>(a: &Operand<'_, T>, row_ptr: &[u32], row: usize) -> bool {
-    let ptr: &[u32; LANES + 1] = row_ptr[row..][..LANES + 1].try_into().expect("nine ends");
+fn is_stencil<T: Numbers>(a: &Operand<'_, T>, ptr: &[u32; LANES + 1]) -> bool {
     let (start, end) = (ptr[0] as usize, ptr[LANES] as usize);
     if end.wrapping_sub(start) != 4 * LANES || end > a.cols.len() {
         return false;
@@ -369,7 +344,9 @@ unsafe fn stencil_rows<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, start: u
     // SAFETY: there are 32 entries from `start` on. The eighth row's columns are below `x.len()`, by the
     // operand's contract, and are the last of the eight elements read at the first row's.
     unsafe {
-        prefetch(a, start);
+        for i in 0..4 {
+            prefetch(a, start + i * LANES);
+        }
         let (cols, vals) = (a.cols.as_ptr().add(start), a.vals.as_ptr().add(start));
         let mut v = [L::splat(T::Accum::default()); 4];
         for i in 0..4 {
@@ -390,8 +367,7 @@ unsafe fn stencil_rows<T: SimdValue, L: Sources<T>>(a: &Operand<'_, T>, start: u
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-pub(super) unsafe fn store<A: Accum, L: Lanes<A>>(y: &mut [A], row: usize, sums: L::V, alpha: A, beta: A) {
-    let y = &mut y[row..][..LANES];
+pub(super) unsafe fn store<A: Accum, L: Lanes<A>>(y: &mut [A; LANES], sums: L::V, alpha: A, beta: A) {
     // SAFETY: `y` has eight elements.
     unsafe {
         // A factor of zero does not read what it scales.
@@ -430,7 +406,7 @@ pub(super) unsafe fn rows<T: SimdValue, L: Sources<T>>(
     y: &mut [T::Accum],
 ) {
     assert_eq!(row_ptr.len(), y.len() + 1, "one row more than ends");
-    let mut buffer = [T::Accum::default(); BLOCK + 2 * LANES];
+    let mut buffer = Buffer([T::Accum::default(); BLOCK + 2 * LANES]);
     let whole = y.len() - y.len() % LANES;
     let mut row = 0;
     while row < whole {
@@ -438,12 +414,12 @@ pub(super) unsafe fn rows<T: SimdValue, L: Sources<T>>(
         // As many short rows as the buffer takes.
         let (mut next, mut entries) = (row, 0);
         while next < whole && next - row < BLOCK_GROUPS * LANES {
-            let more = check(row_ptr, next, a.cols.len());
+            let more = check(eight(row_ptr, next), a.cols.len());
             if more > SHORT {
                 stop = Stop::Long;
                 break;
             }
-            if is_stencil(a, row_ptr, next) {
+            if is_stencil(a, eight(row_ptr, next)) {
                 stop = Stop::Stencil;
                 break;
             }
@@ -454,41 +430,33 @@ pub(super) unsafe fn rows<T: SimdValue, L: Sources<T>>(
             next += LANES;
         }
         let start = row_ptr[row] as usize;
-        if entries >= LANES {
-            // SAFETY: each group of `row..next` was checked, and together they have `entries` entries.
-            unsafe { fill::<T, L>(a, start, start + entries, &mut buffer) };
-        }
-        while row < next {
-            let group = &row_ptr[row..][..LANES + 1];
-            // SAFETY: as above; the buffer was filled if there are entries enough.
-            let sums = unsafe {
-                if entries >= LANES {
-                    short_rows::<T, L>(group.as_ptr(), start, &buffer)
-                } else {
-                    long_rows::<T, L>(a, group)
-                }
-            };
-            // SAFETY: features by contract.
-            unsafe { store::<T::Accum, L>(y, row, sums, alpha, beta) };
-            row += LANES;
-        }
-        match stop {
-            Stop::Full => {}
-            Stop::Long => {
-                // SAFETY: the group at `row` was checked.
-                let sums = unsafe { long_rows::<T, L>(a, &row_ptr[row..][..LANES + 1]) };
-                // SAFETY: features by contract.
-                unsafe { store::<T::Accum, L>(y, row, sums, alpha, beta) };
-                row += LANES;
-            }
-            Stop::Stencil => {
-                while row < whole && is_stencil(a, row_ptr, row) {
-                    // SAFETY: just found to be one.
-                    let sums = unsafe { stencil_rows::<T, L>(a, row_ptr[row] as usize) };
-                    // SAFETY: features by contract.
-                    unsafe { store::<T::Accum, L>(y, row, sums, alpha, beta) };
+        // SAFETY: each group of `row..next` was checked, and together they have `entries` entries. A group that
+        // stopped them was checked too, and is followed by such as are. Features by contract.
+        unsafe {
+            if entries >= LANES {
+                fill::<T, L>(a, start, start + entries, &mut buffer);
+                while row < next {
+                    short_rows::<T, L>(eight(row_ptr, row), start, &buffer, (alpha, beta), eight_mut(y, row));
                     row += LANES;
                 }
+            }
+            while row < next
+                || matches!(stop, Stop::Long)
+                    && row < whole
+                    && check(eight(row_ptr, row), a.cols.len()) > SHORT
+            {
+                store::<T::Accum, L>(
+                    eight_mut(y, row),
+                    long_rows::<T, L>(a, eight(row_ptr, row)),
+                    alpha,
+                    beta,
+                );
+                row += LANES;
+            }
+            while matches!(stop, Stop::Stencil) && row < whole && is_stencil(a, eight(row_ptr, row)) {
+                let sums = stencil_rows::<T, L>(a, row_ptr[row] as usize);
+                store::<T::Accum, L>(eight_mut(y, row), sums, alpha, beta);
+                row += LANES;
             }
         }
     }

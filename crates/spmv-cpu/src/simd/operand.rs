@@ -37,9 +37,14 @@ pub(crate) struct Operand<'a, T: Numbers> {
     pub(super) cols: &'a [u32],
     pub(super) vals: &'a [T::Val],
     pub(super) x: &'a [T::Vector],
+    /// Whether entries come from memory.
+    pub(super) streams: bool,
 }
 
 impl<'a, T: Numbers> Operand<'a, T> {
+    /// Bytes of entries that caches hold: few CPUs have a smaller last one.
+    const CACHED: usize = 16 << 20;
+
     /// Joins the arrays.
     ///
     /// # Panics
@@ -48,7 +53,8 @@ impl<'a, T: Numbers> Operand<'a, T> {
     pub(crate) fn new(cols: Columns<'a>, vals: &'a [T::Val], x: &'a [T::Vector]) -> Self {
         assert_eq!(cols.cols.len(), vals.len(), "one column per value");
         assert!(cols.bound <= x.len(), "columns below {} of an x of {}", cols.bound, x.len());
-        Self { cols: cols.cols, vals, x }
+        let streams = size_of_val(cols.cols) + size_of_val(vals) > Self::CACHED;
+        Self { cols: cols.cols, vals, x, streams }
     }
 
     /// The product of entry `e` with its `x`: what the readable kernels use.

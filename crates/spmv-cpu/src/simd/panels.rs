@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use spmv_core::Value;
 
-use super::loops::{LANES, Sources, prefetch_lines, store};
+use super::loops::{INTO_L1, LANES, Sources, eight_mut, prefetch_lines, store};
 use super::operand::{PanelRows, SimdValue};
 use crate::numbers::Numbers;
 
@@ -88,7 +88,7 @@ unsafe fn row_of_x<T: Numbers>(
         if shared.prefetches && e + AHEAD < a.cols.len() {
             // It may be of the rows that come next, or of none.
             let row = (*a.cols.get_unchecked(e + AHEAD) as usize).wrapping_mul(a.x_stride);
-            prefetch_lines(x.wrapping_add(row), bytes);
+            prefetch_lines::<INTO_L1, _>(x.wrapping_add(row), bytes);
         }
         x.add(*a.cols.get_unchecked(e) as usize * a.x_stride)
     }
@@ -100,8 +100,8 @@ fn prefetch_entries<T: Numbers>(a: &PanelRows<'_, T>, row_ptr: &[u32], row: usiz
     let start = row_ptr[row] as usize;
     let n =
         (row_ptr[(row + ROWS_AHEAD).min(row_ptr.len() - 1)] as usize).saturating_sub(start).min(FAR_AHEAD);
-    prefetch_lines(a.cols.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<u32>());
-    prefetch_lines(a.vals.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<T::Val>());
+    prefetch_lines::<INTO_L1, _>(a.cols.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<u32>());
+    prefetch_lines::<INTO_L1, _>(a.vals.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<T::Val>());
 }
 
 /// Adds the products of entry `e` to sums for the columns of `N` vectors.
@@ -261,7 +261,7 @@ unsafe fn rows<T: SimdValue, L: Sources<T>, const N: usize, const SETS: usize, c
             let sums = row::<T, L, N, SETS, WHOLE>(a, shared, entries);
             for (y, sums) in y.chunks_mut(LANES).zip(sums) {
                 if y.len() == LANES {
-                    store::<T::Accum, L>(y, 0, sums, alpha, beta);
+                    store::<T::Accum, L>(eight_mut(y, 0), sums, alpha, beta);
                     continue;
                 }
                 let mut each = [T::Accum::default(); LANES];

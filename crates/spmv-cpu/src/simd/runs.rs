@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use spmv_core::Runs;
 
-use super::loops::{LANES, Sources, check, prefetch_lines, store};
+use super::loops::{INTO_L1, LANES, Sources, check, eight, eight_mut, prefetch_lines, store};
 use super::operand::{RunRows, SimdValue};
 
 /// Runs of a step, each with a sum of its own: four sums hide the latency of the additions.
@@ -16,8 +16,8 @@ const LONGEST: usize = Runs::LONGEST;
 fn prefetch<T>(runs: *const u32, vals: *const T) {
     const AHEAD_BYTES: usize = 4096;
     // Of runs there are 16 a line; of values a step takes about four runs of four.
-    prefetch_lines(runs.wrapping_byte_add(AHEAD_BYTES), STEP * size_of::<u32>());
-    prefetch_lines(vals.wrapping_byte_add(AHEAD_BYTES), STEP * 4 * size_of::<T>());
+    prefetch_lines::<INTO_L1, _>(runs.wrapping_byte_add(AHEAD_BYTES), STEP * size_of::<u32>());
+    prefetch_lines::<INTO_L1, _>(vals.wrapping_byte_add(AHEAD_BYTES), STEP * 4 * size_of::<T>());
 }
 
 #[cold]
@@ -117,14 +117,14 @@ pub(super) unsafe fn runs<T: SimdValue, L: Sources<T>>(
     let mut entry = a.first_entry;
     let whole = y.len() - y.len() % LANES;
     for first in (0..whole).step_by(LANES) {
-        check(a.run_ptr, first, a.runs.len());
+        check(eight(a.run_ptr, first), a.runs.len());
         // SAFETY: features by contract.
         unsafe {
             let mut sums = [L::splat(T::Accum::default()); LANES];
             for (at, sums) in (first..).zip(&mut sums) {
                 (*sums, entry) = row::<T, L>(a, of_row(at), entry);
             }
-            store::<T::Accum, L>(y, first, L::sum_each(sums), alpha, beta);
+            store::<T::Accum, L>(eight_mut(y, first), L::sum_each(sums), alpha, beta);
         }
     }
     for (at, y) in (whole..).zip(&mut y[whole..]) {

@@ -8,7 +8,7 @@
 
 use super::isa::Isa;
 #[cfg(target_arch = "x86_64")]
-use super::loops::prefetch_lines;
+use super::loops::{INTO_L1, prefetch_lines};
 use super::operand::{LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SLICE_LANES, SimdValue, Slice};
 
 /// Sums of the lanes, read one after another.
@@ -161,8 +161,8 @@ unsafe fn sums_of<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool
 #[inline(always)]
 fn prefetch<T, const W: usize>(cols: *const u32, vals: *const T) {
     const AHEAD_BYTES: usize = 4096;
-    prefetch_lines(cols.wrapping_byte_add(AHEAD_BYTES), SLICE_LANES * size_of::<u32>());
-    prefetch_lines(vals.wrapping_byte_add(AHEAD_BYTES), W * SLICE_LANES * size_of::<T>());
+    prefetch_lines::<INTO_L1, _>(cols.wrapping_byte_add(AHEAD_BYTES), SLICE_LANES * size_of::<u32>());
+    prefetch_lines::<INTO_L1, _>(vals.wrapping_byte_add(AHEAD_BYTES), W * SLICE_LANES * size_of::<T>());
 }
 
 #[cfg(test)]

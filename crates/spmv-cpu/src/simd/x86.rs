@@ -145,39 +145,13 @@ macro_rules! methods {
 macro_rules! lens_methods {
     () => {
         methods! {
-            fn lens(ptr: *const u32) -> __m256i {
-                _mm256_sub_epi32(_mm256_loadu_si256(ptr.add(1).cast()), _mm256_loadu_si256(ptr.cast()))
-            }
-            fn beyond_eight(lens: __m256i) -> __m256i {
-                _mm256_sub_epi32(lens, _mm256_set1_epi32(8))
-            }
-            fn longer(lens: __m256i, limit: i32) -> u32 {
-                let above = _mm256_cmpgt_epi32(lens, _mm256_set1_epi32(limit));
-                _mm256_movemask_ps(_mm256_castsi256_ps(above)) as u32
+            fn long(ptr: *const u32) -> u32 {
+                let lens = _mm256_sub_epi32(_mm256_loadu_si256(ptr.add(1).cast()), _mm256_loadu_si256(ptr.cast()));
+                let long = _mm256_cmpgt_epi32(lens, _mm256_set1_epi32(8));
+                _mm256_movemask_ps(_mm256_castsi256_ps(long)) as u32
             }
         }
     };
-}
-
-/// Lane numbers, and the length of row `i`, in every lane.
-macro_rules! whole {
-    ($lens:ident, $i:ident) => {
-        (
-            _mm256_permutevar8x32_epi32($lens, _mm256_set1_epi32($i as i32)),
-            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-        )
-    };
-}
-
-/// As `whole` for rows `i` and `i + 4`.
-macro_rules! halves {
-    ($lens:ident, $i:ident) => {{
-        let (i, j) = ($i as i32, $i as i32 + 4);
-        (
-            _mm256_permutevar8x32_epi32($lens, _mm256_setr_epi32(i, i, i, i, j, j, j, j)),
-            _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3),
-        )
-    }};
 }
 
 /// Arguments of `_mm..._setr_...`, from the elements of `x` that eight columns name.
@@ -243,15 +217,15 @@ impl Avx2 {
 
 impl Lanes<f32> for Avx2 {
     type V = __m256;
-    type Lens = __m256i;
 
     lens_methods!();
 
     methods! {
         fn splat(a: f32) -> __m256 { _mm256_set1_ps(a) }
         fn read(from: *const f32) -> __m256 { _mm256_loadu_ps(from) }
-        fn read_halves(low: *const f32, high: *const f32) -> __m256 {
-            _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high))
+        fn read_first(from: *const f32, n: usize) -> __m256 {
+            let kept = _mm256_loadu_si256(FIRST_OF_32.as_ptr().add(8 - n.min(8)).cast());
+            _mm256_and_ps(_mm256_loadu_ps(from), _mm256_castsi256_ps(kept))
         }
         fn write(to: *mut f32, v: __m256) -> () { _mm256_storeu_ps(to, v) }
         fn add(a: __m256, b: __m256) -> __m256 { _mm256_add_ps(a, b) }
@@ -290,14 +264,6 @@ impl Lanes<f32> for Avx2 {
                 _mm256_shuffle_ps::<0xee>(c, d),
             ]
         }
-        fn first(v: __m256, lens: __m256i, i: usize) -> __m256 {
-            let (len, lane) = whole!(lens, i);
-            _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_cmpgt_epi32(len, lane)))
-        }
-        fn first_halves(v: __m256, lens: __m256i, i: usize) -> __m256 {
-            let (len, lane) = halves!(lens, i);
-            _mm256_and_ps(v, _mm256_castsi256_ps(_mm256_cmpgt_epi32(len, lane)))
-        }
     }
 }
 
@@ -307,7 +273,9 @@ impl Source<f32, f32> for Avx2 {
         fn load_first(from: *const f32, n: usize) -> __m256 {
             _mm256_maskload_ps(from, _mm256_loadu_si256(FIRST_OF_32.as_ptr().add(8 - n).cast()))
         }
-        fn load_halves(low: *const f32, high: *const f32) -> __m256 { Self::read_halves(low, high) }
+        fn load_halves(low: *const f32, high: *const f32) -> __m256 {
+            _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high))
+        }
         fn gather(x: *const f32, cols: *const u32) -> __m256 {
             elements!(_mm256_setr_ps, x, cols, 0 1 2 3 4 5 6 7)
         }
@@ -316,15 +284,19 @@ impl Source<f32, f32> for Avx2 {
 
 impl Lanes<f64> for Avx2 {
     type V = [__m256d; 2];
-    type Lens = __m256i;
 
     lens_methods!();
 
     methods! {
         fn splat(a: f64) -> Self::V { [_mm256_set1_pd(a); 2] }
         fn read(from: *const f64) -> Self::V { [_mm256_loadu_pd(from), _mm256_loadu_pd(from.add(4))] }
-        fn read_halves(low: *const f64, high: *const f64) -> Self::V {
-            [_mm256_loadu_pd(low), _mm256_loadu_pd(high)]
+        fn read_first(from: *const f64, n: usize) -> Self::V {
+            let mask = FIRST_OF_64.as_ptr().add(8 - n.min(8));
+            let (low, high) = (_mm256_loadu_si256(mask.cast()), _mm256_loadu_si256(mask.add(4).cast()));
+            [
+                _mm256_and_pd(_mm256_loadu_pd(from), _mm256_castsi256_pd(low)),
+                _mm256_and_pd(_mm256_loadu_pd(from.add(4)), _mm256_castsi256_pd(high)),
+            ]
         }
         fn write(to: *mut f64, v: Self::V) -> () {
             _mm256_storeu_pd(to, v[0]);
@@ -365,14 +337,6 @@ impl Lanes<f64> for Avx2 {
             let high = Self::transpose_pd([v[0][1], v[1][1], v[2][1], v[3][1]]);
             [[low[0], high[0]], [low[1], high[1]], [low[2], high[2]], [low[3], high[3]]]
         }
-        fn first(v: Self::V, lens: __m256i, i: usize) -> Self::V {
-            let (len, lane) = whole!(lens, i);
-            Self::where_set(v, _mm256_cmpgt_epi32(len, lane))
-        }
-        fn first_halves(v: Self::V, lens: __m256i, i: usize) -> Self::V {
-            let (len, lane) = halves!(lens, i);
-            Self::where_set(v, _mm256_cmpgt_epi32(len, lane))
-        }
     }
 }
 
@@ -386,7 +350,7 @@ impl Source<f64, f64> for Avx2 {
                 _mm256_maskload_pd(from.wrapping_add(4), _mm256_loadu_si256(mask.add(4).cast())),
             ]
         }
-        fn load_halves(low: *const f64, high: *const f64) -> Self::V { Self::read_halves(low, high) }
+        fn load_halves(low: *const f64, high: *const f64) -> Self::V { [_mm256_loadu_pd(low), _mm256_loadu_pd(high)] }
         fn gather(x: *const f64, cols: *const u32) -> Self::V {
             let high = cols.add(4);
             [elements!(_mm256_setr_pd, x, cols, 0 1 2 3), elements!(_mm256_setr_pd, x, high, 0 1 2 3)]
@@ -445,12 +409,14 @@ macro_rules! as_avx2 {
 
 impl Lanes<f32> for Avx512 {
     type V = __m256;
-    type Lens = __m256i;
+
+    methods! {
+        fn read_first(from: *const f32, n: usize) -> __m256 { _mm256_maskz_loadu_ps(_bzhi_u32(0xff, n as u32) as u8, from) }
+    }
 
     as_avx2! {
         fn splat(a: f32) -> __m256;
         fn read(from: *const f32) -> __m256;
-        fn read_halves(low: *const f32, high: *const f32) -> __m256;
         fn write(to: *mut f32, v: __m256) -> ();
         fn add(a: __m256, b: __m256) -> __m256;
         fn mul(a: __m256, b: __m256) -> __m256;
@@ -460,11 +426,7 @@ impl Lanes<f32> for Avx512 {
         fn sum(v: __m256) -> f32;
         fn sum_each(v: [__m256; 8]) -> __m256;
         fn transpose(v: [__m256; 4]) -> [__m256; 4];
-        fn lens(ptr: *const u32) -> __m256i;
-        fn beyond_eight(lens: __m256i) -> __m256i;
-        fn longer(lens: __m256i, limit: i32) -> u32;
-        fn first(v: __m256, lens: __m256i, i: usize) -> __m256;
-        fn first_halves(v: __m256, lens: __m256i, i: usize) -> __m256;
+        fn long(ptr: *const u32) -> u32;
     }
 }
 
@@ -488,16 +450,13 @@ impl Sources<f32> for Avx512 {
 
 impl Lanes<f64> for Avx512 {
     type V = __m512d;
-    type Lens = __m256i;
 
     lens_methods!();
 
     methods! {
         fn splat(a: f64) -> __m512d { _mm512_set1_pd(a) }
         fn read(from: *const f64) -> __m512d { _mm512_loadu_pd(from) }
-        fn read_halves(low: *const f64, high: *const f64) -> __m512d {
-            _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(_mm256_loadu_pd(low)), _mm256_loadu_pd(high))
-        }
+        fn read_first(from: *const f64, n: usize) -> __m512d { _mm512_maskz_loadu_pd(_bzhi_u32(0xff, n as u32) as u8, from) }
         fn write(to: *mut f64, v: __m512d) -> () { _mm512_storeu_pd(to, v) }
         fn add(a: __m512d, b: __m512d) -> __m512d { _mm512_add_pd(a, b) }
         fn mul(a: __m512d, b: __m512d) -> __m512d { _mm512_mul_pd(a, b) }
@@ -525,14 +484,6 @@ impl Lanes<f64> for Avx512 {
                 _mm512_permutex2var_pd(c, high, d),
             ]
         }
-        fn first(v: __m512d, lens: __m256i, i: usize) -> __m512d {
-            let (len, lane) = whole!(lens, i);
-            _mm512_maskz_mov_pd(_mm256_cmpgt_epi32_mask(len, lane), v)
-        }
-        fn first_halves(v: __m512d, lens: __m256i, i: usize) -> __m512d {
-            let (len, lane) = halves!(lens, i);
-            _mm512_maskz_mov_pd(_mm256_cmpgt_epi32_mask(len, lane), v)
-        }
     }
 }
 
@@ -540,7 +491,9 @@ impl Source<f64, f64> for Avx512 {
     methods! {
         fn load(from: *const f64) -> __m512d { _mm512_loadu_pd(from) }
         fn load_first(from: *const f64, n: usize) -> __m512d { _mm512_maskz_loadu_pd(first_lanes(n), from) }
-        fn load_halves(low: *const f64, high: *const f64) -> __m512d { Self::read_halves(low, high) }
+        fn load_halves(low: *const f64, high: *const f64) -> __m512d {
+            _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(_mm256_loadu_pd(low)), _mm256_loadu_pd(high))
+        }
         fn gather(x: *const f64, cols: *const u32) -> __m512d {
             elements!(_mm512_setr_pd, x, cols, 0 1 2 3 4 5 6 7)
         }
