@@ -1,8 +1,10 @@
 //! Finds the size from which on several threads beat one: the tiling decides how many parts there are.
 //!
+//! Medians, of calls back to back and of calls after the caller had other work for 100 us, in which threads fall asleep.
+//!
 //! `cargo run --release -p spmv-cpu --example serial`
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use spmv_core::{Csr, Tiling};
 use spmv_cpu::Cpu;
@@ -10,13 +12,11 @@ use spmv_exec::{Algorithm, Device, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::new(Cpu::open(Default::default())?)?;
+    println!("{}", device.caps().name);
+    println!("{:>34} {:>30}", "back to back, us", "after other work, us");
     println!(
-        "{}\n{:>9} {:>11} {:>13} {:>12}",
-        device.caps().name,
-        "entries",
-        "serial us",
-        "outside us",
-        "in pool us"
+        "{:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "entries", "serial", "outside", "in pool", "serial", "outside", "in pool"
     );
     for shift in 12..19 {
         let n_rows = (1usize << shift) / 10;
@@ -24,23 +24,31 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let cols: Vec<u32> = (0..n_rows as u32 * 10).map(|e| e * 7 % n_rows as u32).collect();
         let a = Csr::new(n_rows, n_rows, row_ptr, cols, vec![1.0f64; n_rows * 10])?;
         let steps = n_rows as u32 * 11;
-        let time = |parts: u32| -> Result<f64, spmv_exec::Error> {
+        let time = |parts: u32, other_work: Duration| -> Result<f64, spmv_exec::Error> {
             let tiling = Some(Tiling::new(8, 16, steps.div_ceil(parts * 128), 1)?);
             let options = Options { algorithm: Algorithm::MergePath, tiling, ..Options::default() };
             let prepared = device.prepare(a.view(), &options)?;
             let mut workspace = prepared.workspace()?;
             let (x, mut y) = (vec![1.0; n_rows], vec![0.0; n_rows]);
-            let mut best = f64::INFINITY;
+            let mut times = Vec::new();
             for _ in 0..300 {
+                let begun = Instant::now();
+                while begun.elapsed() < other_work {}
                 let start = Instant::now();
                 prepared.apply_slices(&mut workspace, 1.0, &x, 0.0, &mut y)?;
-                best = best.min(start.elapsed().as_secs_f64() * 1e6);
+                times.push(start.elapsed().as_secs_f64() * 1e6);
             }
-            Ok(best)
+            times.sort_by(f64::total_cmp);
+            Ok(times[times.len() / 2])
         };
         let parts = 4 * device.caps().compute_units;
-        let in_pool = rayon::scope(|_| time(parts))?;
-        println!("{:>9} {:>11.1} {:>13.1} {in_pool:>12.1}", a.nnz(), time(1)?, time(parts)?);
+        print!("{:>9}", a.nnz());
+        for other_work in [Duration::ZERO, Duration::from_micros(100)] {
+            let (serial, outside) = (time(1, other_work)?, time(parts, other_work)?);
+            let in_pool = rayon::scope(|_| time(parts, other_work))?;
+            print!(" {serial:>9.1} {outside:>9.1} {in_pool:>9.1}");
+        }
+        println!();
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::io::Read;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, Error, MemoryModel, Result};
 
+use crate::device_team::Team;
 use crate::kernels::prelude::MAX_TILE;
 use crate::simd::Isa;
 
@@ -21,8 +22,9 @@ use crate::simd::Isa;
 pub struct Cpu {
     pub(crate) caps: DeviceCaps,
     pub(crate) isa: Isa,
-    /// A pool of its own, if a number of threads was asked for; else rayon's global one.
+    /// A pool of its own, if a number of threads was asked for; else rayon's global one. Callers help, so it has one thread less.
     pool: Option<ThreadPool>,
+    threads: usize,
 }
 
 /// How to open the CPU.
@@ -34,7 +36,8 @@ pub struct Cpu {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Threads of a pool of its own; `None` uses rayon's global pool.
+    /// Threads, the caller's among them, the others in a pool of its own; `None` uses as many as rayon's global pool has, and
+    /// that pool.
     pub threads: Option<usize>,
     /// Instruction set; `None` takes the best one this CPU runs.
     pub isa: Option<Isa>,
@@ -76,18 +79,19 @@ impl Cpu {
     /// CPU does not run the instruction set asked for.
     pub fn open(options: Options) -> Result<Self> {
         let Options { threads, isa, mask } = options;
-        let pool = threads.map(|n| ThreadPoolBuilder::new().num_threads(n).build()).transpose();
+        let threads = threads.map(|n| if n == 0 { rayon::current_num_threads() } else { n });
+        let own = |n: usize| ThreadPoolBuilder::new().num_threads(n - 1).build();
+        let pool = threads.filter(|n| *n > 1).map(own).transpose();
         let unavailable =
             |e| Error::Unavailable { backend: "cpu".into(), reason: format!("no threads: {e}") };
         let pool = pool.map_err(unavailable)?;
-        let n_threads =
-            pool.as_ref().map_or_else(rayon::current_num_threads, ThreadPool::current_num_threads);
+        let n_threads = threads.unwrap_or_else(rayon::current_num_threads);
         let isa = isa.unwrap_or_else(Isa::detect);
         let name = format!("{n_threads} CPU threads ({})", isa.name());
         if !Isa::available().contains(&isa) {
             return Err(Error::unsupported("this CPU", isa.name(), "leave the choice to Isa::detect"));
         }
-        Ok(Self { caps: caps(name, n_threads, isa, mask), isa, pool })
+        Ok(Self { caps: caps(name, n_threads, isa, mask), isa, pool, threads: n_threads })
     }
 
     /// The instruction set in use.
@@ -95,12 +99,9 @@ impl Cpu {
         self.isa
     }
 
-    /// Runs work that has something for more than one thread in the pool, other work right here.
-    pub(crate) fn run<R: Send>(&self, parallel: bool, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            Some(pool) if parallel => pool.install(work),
-            _ => work(),
-        }
+    /// The threads that launches may use.
+    pub(crate) fn team(&self) -> Team<'_> {
+        Team { pool: self.pool.as_ref(), threads: self.threads }
     }
 }
 

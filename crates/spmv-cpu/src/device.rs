@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rayon::prelude::*;
 use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, HostArray, KernelSpec, Memory as Given, Result};
 
 use crate::cpu::Cpu;
 use crate::device_args::{Argument, List, run};
-use crate::launch::Launch;
+use crate::device_team::Part;
+use crate::launch::{Groups, Launch};
 use crate::simd::Isa;
 
 /// Copies larger than this are made by all threads, so that each touches the pages it will read.
@@ -151,16 +151,14 @@ impl Backend for Cpu {
     fn write(&self, _: &Stream, buffer: &mut Buffer, offset: u64, bytes: &[u8]) -> Result<()> {
         let range = range(buffer, offset, bytes.len() as u64)?;
         let target = &mut self.writable(buffer)?[range];
-        self.run(bytes.len() > PARALLEL_COPY, || {
-            if bytes.len() <= PARALLEL_COPY {
-                return target.copy_from_slice(bytes);
-            }
-            let chunk = bytes.len().div_ceil(8 * rayon::current_num_threads()).next_multiple_of(4096);
-            target
-                .par_chunks_mut(chunk)
-                .zip(bytes.par_chunks(chunk))
-                .for_each(|(to, from)| to.copy_from_slice(from));
-        });
+        if bytes.len() <= PARALLEL_COPY {
+            target.copy_from_slice(bytes);
+            return Ok(());
+        }
+        let chunk = bytes.len().div_ceil(8 * self.team().threads).next_multiple_of(4096);
+        let parts: Vec<_> =
+            target.chunks_mut(chunk).zip(bytes.chunks(chunk)).map(|part| Part::new(Some(part))).collect();
+        self.team().share(&parts, &|(to, from)| to.copy_from_slice(from));
         Ok(())
     }
 
@@ -196,11 +194,10 @@ impl Backend for Cpu {
     unsafe fn launch(&self, _: &Stream, kernel: &Kernel, groups: u32, args: &Args<'_, Self>) -> Result<()> {
         let spec = &kernel.spec;
         let list = List::new(args.expect(spec.id).iter().map(argument));
+        let groups = Groups { n: groups, team: self.team() };
         let launch = Launch { tiling: spec.tiling, isa: kernel.isa, groups };
-        self.run(groups > 1, || {
-            // SAFETY: `expect` saw arguments of this kernel; the rest is the caller's contract, passed on unchanged.
-            unsafe { run(spec.id, spec.types, launch, &list) };
-        });
+        // SAFETY: `expect` saw arguments of this kernel; the rest is the caller's contract, passed on unchanged.
+        unsafe { run(spec.id, spec.types, launch, &list) };
         Ok(())
     }
 

@@ -19,6 +19,8 @@ mod cpu;
 mod device;
 #[allow(unsafe_code)]
 mod device_args;
+#[allow(unsafe_code)]
+mod device_team;
 mod kernels;
 mod launch;
 mod numbers;

@@ -353,10 +353,10 @@ mod plans {
         }
         let tiling = plan(&long, Dtype::F64, &caps, None, &Options::default()).unwrap().kernel.tiling;
         assert_eq!(tiling.n_groups(4_002_000), 8);
-        let small = RowStats { n_rows: 10_000, n_cols: 100, nnz: 20_000, ..RowStats::default() };
+        let small = RowStats { n_rows: 3000, n_cols: 100, nnz: 7000, ..RowStats::default() };
         let groups = [1, 2, 16].map(|threads| {
             caps.compute_units = threads;
-            plan(&small, Dtype::F64, &caps, None, &Options::default()).unwrap().kernel.tiling.n_groups(30_000)
+            plan(&small, Dtype::F64, &caps, None, &Options::default()).unwrap().kernel.tiling.n_groups(10_000)
         });
         assert_eq!(groups[..2], [1, 1]);
         assert!(groups[2] > 32, "{groups:?}");

@@ -8,9 +8,9 @@ use spmv_core::{Dtype, RowStats, Runs, Tiling};
 
 use crate::slices::Columns;
 
-/// Rows and entries below which one thread beats two: waking the other from outside the pool costs some
-/// 13 us, as `cargo run --release -p spmv-cpu --example serial` measures.
-const SERIAL_STEPS: usize = 48 * 1024;
+/// Rows and entries below which one thread beats two, if they multiply again and again: to call another costs some 3 us, as
+/// `cargo run --release -p spmv-cpu --example serial` measures.
+const SERIAL_STEPS: usize = 16 * 1024;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
 /// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others.

@@ -2,8 +2,7 @@
 // params: n_slots entries vals slots
 // steps:  1 a lane takes a slot, or those of a word; 2 read the value of the slot's entry, zero for padding; 3 store it
 
-use rayon::prelude::*;
-
+use super::prelude::for_chunks;
 use crate::device_args::view::GatherValues;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
@@ -13,15 +12,11 @@ const PADDING: u32 = u32::MAX;
 /// Slots that one task fills: long enough to be worth a task, short enough to balance.
 const CHUNK: usize = 16 * 1024;
 
-pub(crate) fn run<T: Numbers>(_: Launch, args: GatherValues<'_, T>) {
+pub(crate) fn run<T: Numbers>(launch: Launch, args: GatherValues<'_, T>) {
     let GatherValues { n_slots, entries, vals, slots, .. } = args;
     let n_slots = n_slots as usize;
     let (entries, slots) = (&entries[..n_slots], &mut slots[..n_slots]);
-    if n_slots <= CHUNK {
-        return gather(entries, vals, slots);
-    }
-    let parts = slots.par_chunks_mut(CHUNK).zip(entries.par_chunks(CHUNK));
-    parts.for_each(|(slots, entries)| gather(entries, vals, slots));
+    for_chunks(launch.groups.team, CHUNK, slots, &|slots| gather(&entries[slots.base..], vals, slots.rows));
 }
 
 fn gather<T: Copy + Default>(entries: &[u32], vals: &[T], slots: &mut [T]) {

@@ -26,7 +26,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ipcsr<'_, T>) {
         y,
         ..
     } = args;
-    let n_blocks = launch.groups as usize;
+    let n_blocks = launch.groups.n as usize;
     let (block_rows, block_entries) = (&block_rows[..=n_blocks], &block_entries[..=n_blocks]);
     let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
     let sums = RowSums { isa: launch.isa, alpha, beta, row_ptr, a: operand::<T>(row_ptr, cols, vals, x) };

@@ -17,7 +17,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: Jad<'_, T>) {
     let (groups, jag_ptr) = (launch.groups, &jag_ptr[..=n_jags as usize]);
     let y = PermutedRows::new(perm.first(n_rows as usize), rows_of(y, row_base, n_rows));
     for_groups(
-        0..groups,
+        groups,
         y,
         &|rows: PermutedRows<'_, T::Accum>, group| {
             rows.split_before(tiling.scalar_rows(group, n_rows).start as usize)

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use spmv_core::{Accum, Tiling};
 
+use crate::device_team::{Part, Team};
+use crate::launch::Groups;
 use crate::numbers::Numbers;
 use crate::simd::{Columns, Isa, Operand, SimdValue};
 
@@ -63,28 +65,50 @@ pub(crate) fn operand<'a, T: Numbers>(
     Operand::new(cols.first(nnz), &vals[..nnz], x)
 }
 
-/// Runs `leaf` once for every group, in parallel by halves.
+/// Parts for each thread, if there are as many groups: enough that a thread which comes late leaves others something to do.
+const PARTS_OF_A_THREAD: usize = 8;
+/// Most parts, which are listed on the stack.
+const MOST_PARTS: usize = 256;
+
+/// Runs `leaf` once for every group, in parallel by runs of groups.
 ///
 /// `split(state, group)` cuts what the groups write into what those before `group` write and the rest,
-/// so that each leaf owns its part of every output. Nothing is allocated.
+/// so that each leaf owns its part of every output. Nothing is allocated but for what calls threads from outside their pool.
 pub(crate) fn for_groups<S: Send>(
-    groups: Range<u32>,
+    groups: Groups<'_>,
     state: S,
     split: &(impl Fn(S, u32) -> (S, S) + Sync),
     leaf: &(impl Fn(S, u32) + Sync),
 ) {
-    match groups.len() {
-        0 => {}
-        1 => leaf(state, groups.start),
-        n => {
-            let mid = groups.start + n as u32 / 2;
-            let (left, right) = split(state, mid);
-            rayon::join(
-                || for_groups(groups.start..mid, left, split, leaf),
-                || for_groups(mid..groups.end, right, split, leaf),
-            );
+    let Groups { n, team } = groups;
+    let one_by_one = |groups: Range<u32>, mut state: S| {
+        for group in groups.start + 1..groups.end {
+            let (first, others) = split(state, group);
+            leaf(first, group - 1);
+            state = others;
         }
+        leaf(state, groups.end - 1);
+    };
+    let n_parts = if team.threads == 1 {
+        1
+    } else {
+        (team.threads * PARTS_OF_A_THREAD).min(n as usize).min(MOST_PARTS)
+    };
+    if n_parts <= 1 {
+        return if n > 0 {
+            one_by_one(0..n, state)
+        };
     }
+    let first = |part: usize| (part as u64 * u64::from(n) / n_parts as u64) as u32;
+    let mut parts = [const { Part::new(None) }; MOST_PARTS];
+    let mut rest = state;
+    for part in 1..n_parts {
+        let (own, others) = split(rest, first(part));
+        parts[part - 1] = Part::new(Some((first(part - 1)..first(part), own)));
+        rest = others;
+    }
+    parts[n_parts - 1] = Part::new(Some((first(n_parts - 1)..n, rest)));
+    team.share(&parts[..n_parts], &|(groups, state)| one_by_one(groups, state));
 }
 
 /// Rows of `y` that a run of groups owns: `rows[0]` is row `base` of the kernel's rows.
@@ -108,22 +132,32 @@ impl<'a, A> Rows<'a, A> {
 
 /// Runs `leaf` for the rows of every group, in parallel over groups; those of a group begin at `first_row` of it.
 pub(crate) fn for_rows<A: Send>(
-    groups: u32,
+    groups: Groups<'_>,
     y: &mut [A],
     first_row: &(impl Fn(u32) -> u32 + Sync),
     leaf: &(impl Fn(Rows<'_, A>) + Sync),
 ) {
+    for_rows_from(groups, y, &|group| first_row(group) as usize, leaf);
+}
+
+/// As [`for_rows`], of more rows than a matrix may have.
+pub(crate) fn for_rows_from<A: Send>(
+    groups: Groups<'_>,
+    y: &mut [A],
+    first_row: &(impl Fn(u32) -> usize + Sync),
+    leaf: &(impl Fn(Rows<'_, A>) + Sync),
+) {
     for_groups(
-        0..groups,
+        groups,
         Rows { base: 0, rows: y },
-        &|rows, group| rows.split_before(first_row(group) as usize),
+        &|rows, group| rows.split_before(first_row(group)),
         &|out, _| leaf(out),
     );
 }
 
 /// Stores alpha times `sum` of its entries plus beta times `y` for every row, in parallel over groups.
 pub(crate) fn for_row_sums<A: Accum>(
-    groups: u32,
+    groups: Groups<'_>,
     first_row: &(impl Fn(u32) -> u32 + Sync),
     (alpha, beta): (A, A),
     row_ptr: &[u32],
@@ -138,13 +172,24 @@ pub(crate) fn for_row_sums<A: Accum>(
     });
 }
 
+/// Runs `leaf` for `chunk` rows at a time, in parallel. The kernel's groups do not matter: no lane needs another.
+pub(crate) fn for_chunks<A: Send>(
+    team: Team<'_>,
+    chunk: usize,
+    y: &mut [A],
+    leaf: &(impl Fn(Rows<'_, A>) + Sync),
+) {
+    let groups = Groups { n: y.len().div_ceil(chunk) as u32, team };
+    for_rows_from(groups, y, &|group| group as usize * chunk, leaf);
+}
+
 /// Rows summed side by side by kernels whose entries lie so: their sums stay in L1.
 pub(crate) const SIDE_BY_SIDE: usize = 1024;
 
 /// Stores alpha times sums plus beta times `y` for all rows, in parallel over groups that take rows as `csr_scalar` does.
 /// `add(first, sums)` adds to the sums of the rows from `first` on.
 pub(crate) fn for_sums_side_by_side<A: Accum>(
-    groups: u32,
+    groups: Groups<'_>,
     tiling: Tiling,
     (alpha, beta): (A, A),
     y: &mut [A],
@@ -180,7 +225,7 @@ pub(crate) fn add_rest<T: SimdValue>(
 /// Runs `part` for every bunch of every group, in parallel over groups, and keeps what it carries. Bunch `b` writes the
 /// rows from `first_row(b)` up to `first_row(b + 1)`.
 pub(crate) fn for_carriers<A: Accum>(
-    groups: u32,
+    groups: Groups<'_>,
     bunches: usize,
     first_row: &(impl Fn(usize) -> usize + Sync),
     y: &mut [A],
@@ -188,7 +233,7 @@ pub(crate) fn for_carriers<A: Accum>(
     part: &(impl Fn(usize, &mut Rows<'_, A>) -> A + Sync),
 ) {
     for_groups(
-        0..groups,
+        groups,
         (Rows { base: 0, rows: y }, Rows { base: 0, rows: carries }),
         &|(y, carries): (Rows<'_, A>, Rows<'_, A>), group| {
             let bunch = group as usize * bunches;

@@ -46,7 +46,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     let rows = PermutedRows::new(perm.first(n_positions), rows_of(y, row_base, n_rows));
     let n_carries = carries.len().min(n_long as usize);
     for_groups(
-        0..launch.groups,
+        launch.groups,
         (rows, &mut carries[..n_carries], 0),
         &|(rows, carries, first): (PermutedRows<'_, T::Accum>, &mut [T::Accum], usize), group| {
             let slice = tiling.slices(group, n_slices).start as usize;

@@ -12,7 +12,7 @@ use spmv_core::Tiling;
 
 use super::prelude::{MAX_TILE, Rows, for_groups, operand, rows_of};
 use crate::device_args::view;
-use crate::launch::Launch;
+use crate::launch::{Groups, Launch};
 use crate::numbers::Numbers;
 use crate::simd::{Operand, SimdValue};
 
@@ -70,10 +70,10 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::SpecSegsum<'_, T>) {
 }
 
 impl<T: Numbers> SpecSegsum<'_, T> {
-    fn run(&self, groups: u32, nnz: u32, out: Out<'_, T::Accum>) {
+    fn run(&self, groups: Groups<'_>, nnz: u32, out: Out<'_, T::Accum>) {
         let (tiling, tile_rows) = (self.tiling, self.tile_rows);
         for_groups(
-            0..groups,
+            groups,
             out,
             &|out, group| {
                 let bunch = group * tiling.bunches();

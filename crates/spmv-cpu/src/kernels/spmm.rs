@@ -16,14 +16,14 @@ const COLUMNS_OF_A_BUNCH: usize = 4;
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Spmm<'_, T>) {
     let Spmm { row_base, columns, x_stride, x_at, y_stride, y_at, alpha, beta, .. } = args;
     let Spmm { row_ptr, block_rows, block_entries, cols, vals, x, carries, y, .. } = args;
-    let (n_blocks, columns) = (launch.groups as usize, columns as usize);
+    let (n_blocks, columns) = (launch.groups.n as usize, columns as usize);
     let width = launch.tiling.bunches() as usize * COLUMNS_OF_A_BUNCH;
     let (y_stride, y_at) = (y_stride as usize, y_at as usize);
     let (block_rows, block_entries) = (&block_rows[..=n_blocks], &block_entries[..=n_blocks]);
     let a = PanelRows { cols, vals, x: &x[(x_at as usize).min(x.len())..], x_stride: x_stride as usize, columns };
     let of_y = Rows { base: 0, rows: &mut y[row_base as usize * y_stride..] };
     for_groups(
-        0..launch.groups,
+        launch.groups,
         (of_y, Rows { base: 0, rows: carries }),
         &|(y, carries): (Rows<'_, T::Accum>, Rows<'_, T::Accum>), group| {
             let row = block_rows[group as usize] as usize;

@@ -4,9 +4,8 @@
 //         3 d <- z + b*d, by the old d and b as a; b = 0 does not read d
 
 use num_traits::Zero;
-use rayon::prelude::*;
 
-use super::prelude::factor;
+use super::prelude::{Rows, factor, for_groups};
 use crate::device_args::view::VecAxpyAypx;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
@@ -32,13 +31,17 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecAxpyAypx<'_, T>) {
             (true, true) => all.for_each(|((_, d), z)| *d = *z),
         }
     };
-    let n = n as usize;
-    let (z, x, d) = (&z[..n], &mut x[..n], &mut d[..n]);
+    let (n, chunk) = (n as usize, chunk as usize);
     // STEP 1
-    if launch.groups == 1 {
-        return part(z, x, d);
-    }
-    let chunk = chunk as usize;
-    let parts = z.par_chunks(chunk).zip(x.par_chunks_mut(chunk)).zip(d.par_chunks_mut(chunk));
-    parts.for_each(|((z, x), d)| part(z, x, d));
+    for_groups(
+        launch.groups,
+        (Rows { base: 0, rows: &mut x[..n] }, Rows { base: 0, rows: &mut d[..n] }),
+        &|(x, d): (Rows<'_, T::Accum>, Rows<'_, T::Accum>), group| {
+            let entry = (group as usize * chunk).min(n);
+            let (x_left, x_right) = x.split_before(entry);
+            let (d_left, d_right) = d.split_before(entry);
+            ((x_left, d_left), (x_right, d_right))
+        },
+        &|(x, d), _| part(&z[x.base..], x.rows, d.rows),
+    );
 }

@@ -3,9 +3,7 @@
 // steps:  1 a group takes `chunk` entries; 2 sum the products of x and z, or find the greatest absolute value of x; 3 join
 //         what the lanes have by halves; 4 store what the group has
 
-use rayon::prelude::*;
-
-use super::prelude::{greatest, products};
+use super::prelude::{for_rows, greatest, products};
 use crate::device_args::view::VecDot;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
@@ -25,9 +23,6 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecDot<'_, T>) {
             _ => greatest(x[range].iter().map(|x| num_traits::Float::abs(*x))),
         };
     };
-    let partials = &mut partials[..launch.groups as usize];
-    match partials {
-        [one] => part(0, one),
-        _ => partials.par_iter_mut().enumerate().for_each(|(group, partial)| part(group, partial)),
-    }
+    let partials = &mut partials[..launch.groups.n as usize];
+    for_rows(launch.groups, partials, &|group| group, &|partials| part(partials.base, &mut partials.rows[0]));
 }

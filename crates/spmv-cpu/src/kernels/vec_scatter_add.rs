@@ -14,7 +14,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecScatterAdd<'_, T>) {
     let (n, chunk) = (n as usize, chunk as usize);
     let x = &x[..n];
     for_groups(
-        0..launch.groups,
+        launch.groups,
         PermutedRows::new(at.first(n), y),
         // STEP 1
         &|y: PermutedRows<'_, T::Accum>, group| y.split_before(group as usize * chunk),

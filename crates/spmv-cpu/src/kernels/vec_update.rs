@@ -5,10 +5,9 @@
 //         4 add the sums of the lanes by halves; 5 store the sum of the group
 
 use num_traits::Zero;
-use rayon::prelude::*;
 use spmv_core::Accum;
 
-use super::prelude::{factor, products};
+use super::prelude::{Rows, factor, for_groups, products};
 use crate::device_args::view::VecUpdate;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
@@ -27,9 +26,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecUpdate<'_, T>) {
     let VecUpdate { beta_num, beta_den, scalars, d, x, z, y, partials, .. } = args;
     let a = factor(scalars, alpha, alpha_num, alpha_den);
     let by = Factors { a, b: factor(scalars, beta, beta_num, beta_den) };
-    let part = |group: usize, y: &mut [T::Accum], partial: &mut T::Accum| {
-        // STEP 1
-        let start = group * chunk as usize;
+    let part = |start: usize, y: &mut [T::Accum], partial: &mut T::Accum| {
         let mut sum = num_traits::zero();
         let reads_u = !by.a.is_zero();
         // Ones, or what each block makes of d and x.
@@ -56,12 +53,18 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecUpdate<'_, T>) {
             *partial = sum;
         }
     };
-    let y = &mut y[..n as usize];
-    if launch.groups == 1 {
-        return part(0, y, &mut partials[0]);
-    }
-    let parts = y.par_chunks_mut(chunk as usize).zip(partials.par_iter_mut()).enumerate();
-    parts.for_each(|(group, (y, partial))| part(group, y, partial));
+    let partials = &mut partials[..launch.groups.n as usize];
+    // STEP 1
+    for_groups(
+        launch.groups,
+        (Rows { base: 0, rows: &mut y[..n as usize] }, Rows { base: 0, rows: partials }),
+        &|(y, partials): (Rows<'_, T::Accum>, Rows<'_, T::Accum>), group| {
+            let (y_left, y_right) = y.split_before((group as usize * chunk as usize).min(n as usize));
+            let (partials_left, partials_right) = partials.split_before(group as usize);
+            ((y_left, partials_left), (y_right, partials_right))
+        },
+        &|(y, partials), _| part(y.base, y.rows, &mut partials.rows[0]),
+    );
 }
 
 struct Factors<A> {
