@@ -71,7 +71,8 @@ impl Team<'_> {
             turn: unsafe { std::mem::transmute::<*const Turn<'_>, *const Turn<'static>>(borrowed) },
             state: AtomicUsize::new(0),
             helpers: self.threads - 1,
-            uncalled: AtomicUsize::new(self.threads.min(parts.len()) - 1),
+            // Who comes last should find something still.
+            uncalled: AtomicUsize::new(self.threads.min(parts.len().div_ceil(2)) - 1),
             caller: thread::current(),
             panic: Mutex::new(None),
         });

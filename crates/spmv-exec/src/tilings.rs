@@ -8,11 +8,13 @@ use spmv_core::{Dtype, RowStats, Runs, Tiling};
 
 use crate::slices::Columns;
 
-/// Rows and entries below which one thread beats two, if they multiply again and again: to call another costs some 3 us, as
+/// Rows and entries below which one thread beats several, if they multiply again and again: to call another costs some 3 us, as
 /// `cargo run --release -p spmv-cpu --example serial` measures.
 const SERIAL_STEPS: usize = 16 * 1024;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
+/// Rows and entries of a part at least: some 2 us, less than which no thread should come for.
+const PART_STEPS: usize = 4 * 1024;
 /// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others.
 pub(crate) const RESIDENT_LANES: Bound<u64> = Bound { is: 56 * 32, by: SWEEP };
 /// Lanes that a compute unit should have work for where each has several loads on its way.
@@ -533,8 +535,9 @@ fn tiles_for(work: usize, full: u64, most: u32) -> u32 {
 fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
     let caps = case.caps;
     let steps = case.rows.n_rows.saturating_add(case.rows.nnz);
-    let parts =
-        if is_serial(steps, caps) { 1 } else { caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize };
+    let is_serial = steps < SERIAL_STEPS || caps.compute_units <= 1;
+    let most = if is_serial { 1 } else { caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize };
+    let parts = most.min((steps / PART_STEPS).max(1));
     let unit = match of {
         Of::Entries | Of::Steps => (lanes * width) as usize,
         Of::LaneRows => lanes as usize,
@@ -542,12 +545,6 @@ fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
         Of::Slices => Tiling::SLICE_LANES as usize,
     };
     work(case.rows, of).div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
-}
-
-/// Whether one thread beats all of them: the more they are, the more of its time they save.
-fn is_serial(steps: usize, caps: &DeviceCaps) -> bool {
-    let threads = u64::from(caps.compute_units.max(1));
-    (steps as u64).saturating_mul(2 * (threads - 1)) < (SERIAL_STEPS as u64).saturating_mul(threads)
 }
 
 /// Whether a bunch may be part of what runs together (CUDA, wgpu, OpenCL on NVIDIA). The rules that ask for it were measured with
