@@ -24,6 +24,11 @@ const WORTH_A_LAYOUT: Bound<usize> = Bound { is: 1 << 16, by: ON_CORES };
 /// Mean entries of a row from which cores that gather take it. Rows of four are level or slower, in `f32` by up to a quarter: a vector then
 /// has few steps. Those of five are faster.
 const MORE_THAN_A_FEW: Bound<f64> = Bound { is: 4.5, by: ON_CORES };
+/// Short rows among which some are far longer, as in circuits: the mean below which rows are short, and the multiple of it from which one is
+/// long. Sixteen cores then take up to half as long again as by `merge_path`; two are level.
+const LONG_AMONG_SHORT: Bound<[f64; 2]> = Bound { is: [8.0, 32.0], by: ON_XEON };
+const ON_XEON: &str =
+    "cargo xtask bench --suite --peers --backend cpu --algorithm auto,merge_path --precision f32,f64: docs/results/2026-11-26-xeon-cpu-suite.txt";
 const UNMEASURED: &str = "a lane a row; not measured";
 const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
 
@@ -71,9 +76,11 @@ impl Method for Sell {
 
     /// Bounds of GPUs are those of CUDA; no integrated device was measured.
     fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
-        let RowStats { nnz, mean, .. } = stats.rows;
+        let RowStats { nnz, mean, max, .. } = stats.rows;
         if caps.tasks {
-            let is_worth_it = nnz >= WORTH_A_LAYOUT.is && mean >= MORE_THAN_A_FEW.is;
+            let [short, long] = LONG_AMONG_SHORT.is;
+            let is_mixed = mean < short && max as f64 >= long * mean;
+            let is_worth_it = nnz >= WORTH_A_LAYOUT.is && mean >= MORE_THAN_A_FEW.is && !is_mixed;
             return (is_worth_it && caps.gathers.contains_each(types))
                 .then_some("entries stand in the order in which vectors read them, and a vector of x is gathered at once");
         }
@@ -477,17 +484,20 @@ pub(super) mod tests {
     #[test]
     fn cores_that_gather_take_it_for_rows_of_more_than_a_few() {
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
-        let taken = |caps: &DeviceCaps, nnz: usize, mean: f64, value| {
+        let with_row = |caps: &DeviceCaps, max, nnz: usize, mean: f64, value| {
             let n_rows = (nnz as f64 / mean) as usize;
-            let rows = RowStats { n_rows, n_cols: n_rows, nnz, mean, max: 30, ..RowStats::default() };
+            let rows = RowStats { n_rows, n_cols: n_rows, nnz, mean, max, ..RowStats::default() };
             plan(&rows, value, caps, None, &Options::default()).unwrap().algorithm
         };
+        let taken = |caps: &DeviceCaps, nnz, mean, value| with_row(caps, 30, nnz, mean, value);
         assert_eq!(taken(&caps, 1 << 20, 16.0, Dtype::F32), Algorithm::MergePath, "not known to be fast");
         caps.gathers = DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64);
         let of = |nnz, mean, value| taken(&caps, nnz, mean, value);
         assert_eq!([Dtype::F32, Dtype::F64].map(|value| of(1 << 20, 16.0, value)), [Algorithm::Sell; 2]);
         assert_eq!([5.0, 4.0].map(|mean| of(1 << 20, mean, Dtype::F32)), [Algorithm::Sell, Algorithm::MergePath]);
         assert_eq!(of(1 << 15, 16.0, Dtype::F32), Algorithm::MergePath, "a small matrix");
+        let circuits = [5.0, 9.0].map(|mean| with_row(&caps, 1000, 1 << 20, mean, Dtype::F32));
+        assert_eq!(circuits, [Algorithm::MergePath, Algorithm::Sell], "a long row among short ones");
         assert_eq!(of(1 << 20, 16.0, Dtype::F16), Algorithm::MergePath, "read one after another");
     }
 
