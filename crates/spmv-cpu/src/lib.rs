@@ -5,6 +5,9 @@
 //! nor a million empty ones unbalance it, and each part is summed with gathers. The others are there to
 //! be read and compared with.
 //!
+//! A launch from outside any pool is shared by the thread that calls and by those of rayon's global pool, or of the one that
+//! [`Options::threads`] asks for. From a thread of a pool, that pool is used.
+//!
 //! ```
 //! use spmv_backend::Backend;
 //! use spmv_cpu::Cpu;

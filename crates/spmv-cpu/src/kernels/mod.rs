@@ -1,6 +1,6 @@
 //! Every kernel, in safe Rust: what the device kernels do, with the same STEP labels.
 //!
-//! A *lane* is an iteration here, a *bunch* a call, a *group* a task for rayon. The gathers and sums of
+//! A *lane* is an iteration here, a *bunch* a call, a *group* a part that one thread takes. The gathers and sums of
 //! `csr_vector` and `merge_path` are in [`crate::simd`].
 
 pub(crate) mod prelude;
