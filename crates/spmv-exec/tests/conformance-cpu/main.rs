@@ -61,7 +61,8 @@ fn variants() -> Vec<Variant<Open>> {
             )
         },
     ];
-    for isa in Isa::available() {
+    // The best one is that of all others.
+    for isa in Isa::available().into_iter().filter(|isa| *isa != Isa::detect()) {
         let label = match isa {
             Isa::Scalar => "scalar",
             Isa::Neon => "neon",
