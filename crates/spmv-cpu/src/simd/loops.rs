@@ -280,16 +280,6 @@ pub(super) fn check(ptr: &[u32; LANES + 1], entries: usize) -> usize {
     (ptr[LANES] - ptr[0]) as usize
 }
 
-/// Why a block of short rows ends.
-enum Stop {
-    /// The buffer is, or there are no more rows.
-    Full,
-    /// The next group is long.
-    Long,
-    /// The next group is a stencil.
-    Stencil,
-}
-
 /// Sums eight rows, each by itself.
 ///
 /// # Safety
@@ -410,28 +400,20 @@ pub(super) unsafe fn rows<T: SimdValue, L: Sources<T>>(
     let whole = y.len() - y.len() % LANES;
     let mut row = 0;
     while row < whole {
-        let mut stop = Stop::Full;
         // As many short rows as the buffer takes.
         let (mut next, mut entries) = (row, 0);
         while next < whole && next - row < BLOCK_GROUPS * LANES {
             let more = check(eight(row_ptr, next), a.cols.len());
-            if more > SHORT {
-                stop = Stop::Long;
-                break;
-            }
-            if is_stencil(a, eight(row_ptr, next)) {
-                stop = Stop::Stencil;
-                break;
-            }
-            if entries + more > BLOCK {
+            if more > SHORT || entries + more > BLOCK || is_stencil(a, eight(row_ptr, next)) {
                 break;
             }
             entries += more;
             next += LANES;
         }
         let start = row_ptr[row] as usize;
-        // SAFETY: each group of `row..next` was checked, and together they have `entries` entries. A group that
-        // stopped them was checked too, and is followed by such as are. Features by contract.
+        let is_long = |row| row < whole && check(eight(row_ptr, row), a.cols.len()) > SHORT;
+        // SAFETY: each group of `row..next` was checked, and together they have `entries` entries; long ones and stencils are
+        // found to be such first. Features by contract.
         unsafe {
             if entries >= LANES {
                 fill::<T, L>(a, start, start + entries, &mut buffer);
@@ -440,20 +422,12 @@ pub(super) unsafe fn rows<T: SimdValue, L: Sources<T>>(
                     row += LANES;
                 }
             }
-            while row < next
-                || matches!(stop, Stop::Long)
-                    && row < whole
-                    && check(eight(row_ptr, row), a.cols.len()) > SHORT
-            {
-                store::<T::Accum, L>(
-                    eight_mut(y, row),
-                    long_rows::<T, L>(a, eight(row_ptr, row)),
-                    alpha,
-                    beta,
-                );
+            while row < next || is_long(row) {
+                let sums = long_rows::<T, L>(a, eight(row_ptr, row));
+                store::<T::Accum, L>(eight_mut(y, row), sums, alpha, beta);
                 row += LANES;
             }
-            while matches!(stop, Stop::Stencil) && row < whole && is_stencil(a, eight(row_ptr, row)) {
+            while row < whole && is_stencil(a, eight(row_ptr, row)) {
                 let sums = stencil_rows::<T, L>(a, row_ptr[row] as usize);
                 store::<T::Accum, L>(eight_mut(y, row), sums, alpha, beta);
                 row += LANES;
