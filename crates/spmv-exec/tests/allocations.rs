@@ -13,7 +13,7 @@ static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 #[test]
 fn a_run_allocates_nothing() {
     // Long enough to be run in parallel, with empty rows, so that tiles are dirty.
-    let n = 12_000u32;
+    let n = 40_000u32;
     let triplets: Vec<_> =
         (0..n).filter(|r| r % 5 != 2).flat_map(|r| [(r, r, 1.0f32), (r, (r + 1) % n, 2.0)]).collect();
     let a = Csr::from_coo(n as usize, n as usize, &triplets).expect("valid");

@@ -8,7 +8,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-const ROWS: u32 = 12_000;
+const ROWS: u32 = 40_000;
 
 /// Times that a call allocates on the host, and bytes, in the mean of some; by backend. Nothing grows with the matrix.
 ///

@@ -61,7 +61,7 @@ fn variants() -> Vec<Variant<Open>> {
             )
         },
     ];
-    // The best one is that of all others.
+    // All variants above run the best one.
     for isa in Isa::available().into_iter().filter(|isa| *isa != Isa::detect()) {
         let label = match isa {
             Isa::Scalar => "scalar",
