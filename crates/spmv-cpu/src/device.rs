@@ -9,7 +9,7 @@ use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, HostArray, KernelSpec,
 
 use crate::cpu::Cpu;
 use crate::device_args::{Argument, List, run};
-use crate::device_team::Part;
+use crate::kernels::prelude::for_chunks;
 use crate::launch::{Groups, Launch};
 use crate::simd::Isa;
 
@@ -156,9 +156,9 @@ impl Backend for Cpu {
             return Ok(());
         }
         let chunk = bytes.len().div_ceil(8 * self.team().threads).next_multiple_of(4096);
-        let parts: Vec<_> =
-            target.chunks_mut(chunk).zip(bytes.chunks(chunk)).map(|part| Part::new(Some(part))).collect();
-        self.team().share(&parts, &|(to, from)| to.copy_from_slice(from));
+        for_chunks(self.team(), chunk, target, &|to| {
+            to.rows.copy_from_slice(&bytes[to.base..][..to.rows.len()])
+        });
         Ok(())
     }
 

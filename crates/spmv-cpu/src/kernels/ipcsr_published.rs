@@ -16,7 +16,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: IpcsrPublished<'_, T>) {
     let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
     let a = operand::<T>(row_ptr, cols, vals, x);
     // STEP 1
-    let first_row = |block: u32| block_rows[block as usize];
+    let first_row = |block: u32| block_rows[block as usize] as usize;
     for_rows(launch.groups, y, &first_row, &|out| {
         // STEP 2, STEP 3, STEP 4, STEP 5: the lanes of a row are those of the vector unit, for a single row too.
         let row_ptr = &row_ptr[out.base..=out.base + out.rows.len()];

@@ -2,7 +2,7 @@
 // params: n_rows columns first_column column_stride width beta packed y
 // steps:  1 a lane takes four columns of a row; 2 read them next to each other; 3 store them plus beta*y
 
-use super::prelude::{for_rows_from, store};
+use super::prelude::{for_rows, store};
 use crate::device_args::view::PanelUnpack;
 use crate::launch::{Groups, Launch};
 use crate::numbers::Numbers;
@@ -21,7 +21,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: PanelUnpack<'_, T>) {
     let groups = Groups { n: columns * tasks, ..launch.groups };
     // STEP 1
     let first = |group: u32| (group / tasks) as usize * stride + (group % tasks) as usize * CHUNK;
-    for_rows_from(groups, &mut y[first_column as usize * stride..], &first, &|y| {
+    for_rows(groups, &mut y[first_column as usize * stride..], &first, &|y| {
         let (column, row) = (y.base / stride, y.base % stride);
         // STEP 2
         let packed = packed[row * width..].iter().skip(column).step_by(width);

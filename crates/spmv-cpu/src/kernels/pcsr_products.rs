@@ -13,7 +13,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: PcsrProducts<'_, T>) {
     let n = nnz as usize;
     let a = Operand::<T>::new(cols.first(n), &vals[..n], x);
     // STEP 1
-    let first = |group| tiling.bunch_range(group * tiling.bunches(), nnz).start;
+    let first = |group| tiling.bunch_range(group * tiling.bunches(), nnz).start as usize;
     for_rows(launch.groups, &mut products[..n], &first, &|out| {
         for (i, product) in out.rows.iter_mut().enumerate() {
             // STEP 2, STEP 3

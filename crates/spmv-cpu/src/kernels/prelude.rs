@@ -89,15 +89,12 @@ pub(crate) fn for_groups<S: Send>(
         }
         leaf(state, groups.end - 1);
     };
-    let n_parts = if team.threads == 1 {
-        1
-    } else {
-        (team.threads * PARTS_OF_A_THREAD).min(n as usize).min(MOST_PARTS)
-    };
-    if n_parts <= 1 {
-        return if n > 0 {
-            one_by_one(0..n, state)
-        };
+    let n_parts = (team.threads * PARTS_OF_A_THREAD).min(n as usize).min(MOST_PARTS);
+    match n_parts {
+        0 => return,
+        1 => return one_by_one(0..n, state),
+        _ if team.threads == 1 => return one_by_one(0..n, state),
+        _ => {}
     }
     let first = |part: usize| (part as u64 * u64::from(n) / n_parts as u64) as u32;
     let mut parts = [const { Part::new(None) }; MOST_PARTS];
@@ -134,16 +131,6 @@ impl<'a, A> Rows<'a, A> {
 pub(crate) fn for_rows<A: Send>(
     groups: Groups<'_>,
     y: &mut [A],
-    first_row: &(impl Fn(u32) -> u32 + Sync),
-    leaf: &(impl Fn(Rows<'_, A>) + Sync),
-) {
-    for_rows_from(groups, y, &|group| first_row(group) as usize, leaf);
-}
-
-/// As [`for_rows`], of more rows than a matrix may have.
-pub(crate) fn for_rows_from<A: Send>(
-    groups: Groups<'_>,
-    y: &mut [A],
     first_row: &(impl Fn(u32) -> usize + Sync),
     leaf: &(impl Fn(Rows<'_, A>) + Sync),
 ) {
@@ -152,6 +139,26 @@ pub(crate) fn for_rows_from<A: Send>(
         Rows { base: 0, rows: y },
         &|rows, group| rows.split_before(first_row(group)),
         &|out, _| leaf(out),
+    );
+}
+
+/// As [`for_rows`], for the rows of two outputs.
+pub(crate) fn for_both_rows<A: Send>(
+    groups: Groups<'_>,
+    y: &mut [A],
+    z: &mut [A],
+    first_rows: &(impl Fn(u32) -> [usize; 2] + Sync),
+    leaf: &(impl Fn([Rows<'_, A>; 2], u32) + Sync),
+) {
+    for_groups(
+        groups,
+        [y, z].map(|rows| Rows { base: 0, rows }),
+        &|[y, z]: [Rows<'_, A>; 2], group| {
+            let [of_y, of_z] = first_rows(group);
+            let ((y_left, y_right), (z_left, z_right)) = (y.split_before(of_y), z.split_before(of_z));
+            ([y_left, z_left], [y_right, z_right])
+        },
+        leaf,
     );
 }
 
@@ -164,7 +171,7 @@ pub(crate) fn for_row_sums<A: Accum>(
     y: &mut [A],
     sum: &(impl Fn(Range<usize>) -> A + Sync),
 ) {
-    for_rows(groups, y, first_row, &|out| {
+    for_rows(groups, y, &|group| first_row(group) as usize, &|out| {
         let pairs = row_ptr[out.base..].windows(2);
         for (y, pair) in out.rows.iter_mut().zip(pairs) {
             *y = store(alpha, sum(pair[0] as usize..pair[1] as usize), beta, *y);
@@ -180,7 +187,7 @@ pub(crate) fn for_chunks<A: Send>(
     leaf: &(impl Fn(Rows<'_, A>) + Sync),
 ) {
     let groups = Groups { n: y.len().div_ceil(chunk) as u32, team };
-    for_rows_from(groups, y, &|group| group as usize * chunk, leaf);
+    for_rows(groups, y, &|group| group as usize * chunk, leaf);
 }
 
 /// Rows summed side by side by kernels whose entries lie so: their sums stay in L1.
@@ -196,7 +203,7 @@ pub(crate) fn for_sums_side_by_side<A: Accum>(
     add: &(impl Fn(usize, &mut [A]) + Sync),
 ) {
     let n_rows = y.len() as u32;
-    for_rows(groups, y, &|group| tiling.scalar_rows(group, n_rows).start, &|out| {
+    for_rows(groups, y, &|group| tiling.scalar_rows(group, n_rows).start as usize, &|out| {
         for (chunk, y) in out.rows.chunks_mut(SIDE_BY_SIDE).enumerate() {
             let mut sums = [A::zero(); SIDE_BY_SIDE];
             let sums = &mut sums[..y.len()];
@@ -232,21 +239,15 @@ pub(crate) fn for_carriers<A: Accum>(
     carries: &mut [A],
     part: &(impl Fn(usize, &mut Rows<'_, A>) -> A + Sync),
 ) {
-    for_groups(
-        groups,
-        (Rows { base: 0, rows: y }, Rows { base: 0, rows: carries }),
-        &|(y, carries): (Rows<'_, A>, Rows<'_, A>), group| {
-            let bunch = group as usize * bunches;
-            let (y_left, y_right) = y.split_before(first_row(bunch));
-            let (carries_left, carries_right) = carries.split_before(bunch);
-            ((y_left, carries_left), (y_right, carries_right))
-        },
-        &|(mut y, carries), _| {
-            for (i, carry) in carries.rows.iter_mut().enumerate() {
-                *carry = part(carries.base + i, &mut y);
-            }
-        },
-    );
+    let first_rows = |group: u32| {
+        let bunch = group as usize * bunches;
+        [first_row(bunch), bunch]
+    };
+    for_both_rows(groups, y, carries, &first_rows, &|[mut y, carries], _| {
+        for (bunch, carry) in (carries.base..).zip(carries.rows) {
+            *carry = part(bunch, &mut y);
+        }
+    });
 }
 
 /// Sums of rows, the first of which may have begun and the last of which may end elsewhere.

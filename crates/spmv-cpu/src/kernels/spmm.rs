@@ -4,7 +4,7 @@
 //         products of its entries with four columns; 3 add the sums of a row's lanes; 4 store alpha*sums + beta*y, or leave
 //         a piece's sums in carries[block]
 
-use super::prelude::{Rows, for_groups};
+use super::prelude::for_both_rows;
 use crate::device_args::view::Spmm;
 use crate::launch::Launch;
 use crate::simd::{PanelRows, SimdValue};
@@ -21,32 +21,23 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Spmm<'_, T>) {
     let (y_stride, y_at) = (y_stride as usize, y_at as usize);
     let (block_rows, block_entries) = (&block_rows[..=n_blocks], &block_entries[..=n_blocks]);
     let a = PanelRows { cols, vals, x: &x[(x_at as usize).min(x.len())..], x_stride: x_stride as usize, columns };
-    let of_y = Rows { base: 0, rows: &mut y[row_base as usize * y_stride..] };
-    for_groups(
-        launch.groups,
-        (of_y, Rows { base: 0, rows: carries }),
-        &|(y, carries): (Rows<'_, T::Accum>, Rows<'_, T::Accum>), group| {
-            let row = block_rows[group as usize] as usize;
-            let (y_left, y_right) = y.split_before(row * y_stride);
-            // Without pieces there are no carries.
-            let carried = (group as usize * width).min(carries.base + carries.rows.len());
-            let (carries_left, carries_right) = carries.split_before(carried);
-            ((y_left, carries_left), (y_right, carries_right))
-        },
-        &|(y, carries), group| {
-            // STEP 1
-            let block = group as usize;
-            let first = block_rows[block] as usize;
-            let entries = [block_entries[block], block_entries[block + 1]];
-            let last = (block_rows[block + 1] as usize).max(first + 1);
-            // STEP 2, STEP 3, STEP 4
-            if entries == [row_ptr[first], row_ptr[last]] {
-                let rows = &row_ptr[first..=last];
-                T::panel(launch.isa, &a, rows, (alpha, beta), y.rows, (y_stride, y_at));
-            } else {
-                let scaling = (num_traits::one(), num_traits::zero());
-                T::panel(launch.isa, &a, &entries, scaling, carries.rows, (width, 0));
-            }
-        },
-    );
+    let y = &mut y[row_base as usize * y_stride..];
+    let n_carries = carries.len();
+    // Without pieces there are no carries.
+    let first = |group: u32| [block_rows[group as usize] as usize * y_stride, (group as usize * width).min(n_carries)];
+    for_both_rows(launch.groups, y, carries, &first, &|[y, carries], group| {
+        // STEP 1
+        let block = group as usize;
+        let first = block_rows[block] as usize;
+        let entries = [block_entries[block], block_entries[block + 1]];
+        let last = (block_rows[block + 1] as usize).max(first + 1);
+        // STEP 2, STEP 3, STEP 4
+        if entries == [row_ptr[first], row_ptr[last]] {
+            let rows = &row_ptr[first..=last];
+            T::panel(launch.isa, &a, rows, (alpha, beta), y.rows, (y_stride, y_at));
+        } else {
+            let scaling = (num_traits::one(), num_traits::zero());
+            T::panel(launch.isa, &a, &entries, scaling, carries.rows, (width, 0));
+        }
+    });
 }

@@ -12,7 +12,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Vbl<'_, T>) {
     let tiling = launch.tiling.with_tiles(tiles);
     let y = rows_of(y, row_base, n_rows);
     // STEP 1
-    let first_row = |group| tiling.scalar_rows(group, n_rows).start;
+    let first_row = |group| tiling.scalar_rows(group, n_rows).start as usize;
     for_rows(launch.groups, y, &first_row, &|out| {
         let run_ptr = &run_ptr[out.base..=out.base + out.rows.len()];
         let a = RunRows { run_ptr, first_entry: row_ptr[out.base] as usize, runs, vals, x };

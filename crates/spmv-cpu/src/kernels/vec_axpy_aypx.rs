@@ -5,7 +5,7 @@
 
 use num_traits::Zero;
 
-use super::prelude::{Rows, factor, for_groups};
+use super::prelude::{factor, for_both_rows};
 use crate::device_args::view::VecAxpyAypx;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
@@ -33,15 +33,6 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecAxpyAypx<'_, T>) {
     };
     let (n, chunk) = (n as usize, chunk as usize);
     // STEP 1
-    for_groups(
-        launch.groups,
-        (Rows { base: 0, rows: &mut x[..n] }, Rows { base: 0, rows: &mut d[..n] }),
-        &|(x, d): (Rows<'_, T::Accum>, Rows<'_, T::Accum>), group| {
-            let entry = (group as usize * chunk).min(n);
-            let (x_left, x_right) = x.split_before(entry);
-            let (d_left, d_right) = d.split_before(entry);
-            ((x_left, d_left), (x_right, d_right))
-        },
-        &|(x, d), _| part(&z[x.base..], x.rows, d.rows),
-    );
+    let first = |group: u32| [(group as usize * chunk).min(n); 2];
+    for_both_rows(launch.groups, &mut x[..n], &mut d[..n], &first, &|[x, d], _| part(&z[x.base..], x.rows, d.rows));
 }

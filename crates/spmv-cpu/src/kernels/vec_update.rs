@@ -7,7 +7,7 @@
 use num_traits::Zero;
 use spmv_core::Accum;
 
-use super::prelude::{Rows, factor, for_groups, products};
+use super::prelude::{factor, for_both_rows, products};
 use crate::device_args::view::VecUpdate;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
@@ -53,18 +53,13 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecUpdate<'_, T>) {
             *partial = sum;
         }
     };
+    let (n, chunk) = (n as usize, chunk as usize);
     let partials = &mut partials[..launch.groups.n as usize];
     // STEP 1
-    for_groups(
-        launch.groups,
-        (Rows { base: 0, rows: &mut y[..n as usize] }, Rows { base: 0, rows: partials }),
-        &|(y, partials): (Rows<'_, T::Accum>, Rows<'_, T::Accum>), group| {
-            let (y_left, y_right) = y.split_before((group as usize * chunk as usize).min(n as usize));
-            let (partials_left, partials_right) = partials.split_before(group as usize);
-            ((y_left, partials_left), (y_right, partials_right))
-        },
-        &|(y, partials), _| part(y.base, y.rows, &mut partials.rows[0]),
-    );
+    let first = |group: u32| [(group as usize * chunk).min(n), group as usize];
+    for_both_rows(launch.groups, &mut y[..n], partials, &first, &|[y, partials], _| {
+        part(y.base, y.rows, &mut partials.rows[0]);
+    });
 }
 
 struct Factors<A> {
