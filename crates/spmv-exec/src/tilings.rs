@@ -536,8 +536,8 @@ fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
     let caps = case.caps;
     let steps = case.rows.n_rows.saturating_add(case.rows.nnz);
     let is_serial = steps < SERIAL_STEPS || caps.compute_units <= 1;
-    let most = if is_serial { 1 } else { caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize };
-    let parts = most.min((steps / PART_STEPS).max(1));
+    let most = caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize;
+    let parts = if is_serial { 1 } else { most.min(steps / PART_STEPS) };
     let unit = match of {
         Of::Entries | Of::Steps => (lanes * width) as usize,
         Of::LaneRows => lanes as usize,
