@@ -20,7 +20,8 @@
 #define RAGGED 2
 #define LOG2_LANES(flags) ((flags) >> 2 & 7)
 #define PART 32
-#define N_STEPS(flags) ((flags) >> 6)
+#define STEPPED 64
+#define N_STEPS(flags) ((flags) >> 7)
 
 // The sum of the runs of lane `at` of a slice.
 template <uint LANES, uint WIDTH, bool IS_NARROW>
@@ -30,9 +31,13 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
     const uint n_steps = N_STEPS(slice.w);
     const bool ragged = slice.w & RAGGED;
     const uint *const lengths = words + slice.y + at + (slice.w & PART ? SLICE_LANES : 0);
-    const uint *const cols = lengths + (ragged ? (n_steps + 15) / 16 * SLICE_LANES : 0);
+    // Of stepped slices there are the columns of the first row.
+    const bool stepped = !IS_NARROW && slice.w & STEPPED;
+    const uint *const cols =
+        stepped ? words + slice.y + at % LANES : lengths + (ragged ? (n_steps + 15) / 16 * SLICE_LANES : 0);
+    const uint of_step = stepped ? LANES : SLICE_LANES;
     vals += slice.x + at;
-    x += slice.z;
+    x += slice.z + (stepped ? at / LANES : 0);
     accum_t sum = 0;
     for (uint first = 0; first < n_steps; first += AHEAD)
     {
@@ -45,7 +50,7 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
         {
             const uint step = first + i;
             if (!IS_NARROW)
-                col[i] = step < n_steps ? stream_index(cols, step * SLICE_LANES, policy) : NONE;
+                col[i] = step < n_steps ? stream_index(cols, step * of_step, policy) : NONE;
             else if (i % 2 == 0)
                 col[i] = step < n_steps ? stream_index(cols, step / 2 * SLICE_LANES, policy) : NONE;
             else

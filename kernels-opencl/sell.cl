@@ -6,7 +6,7 @@
 
 #define GROUP (LANES * BUNCHES)
 // Lanes of a slice, and its rows at most.
-#define SLICE_LANES 32
+#define SLICE_LANES (GROUP == 1 ? 8 : 32)
 #define SLICE_ROWS (SLICE_LANES / LANES)
 // Steps whose loads are on their way before the first is used.
 #define AHEAD (WIDTH == 1 ? 8 : WIDTH == 2 ? 4 : 2)
@@ -20,7 +20,8 @@
 #define RAGGED 2
 #define LOG2_LANES(flags) ((flags) >> 2 & 7)
 #define PART 32
-#define N_STEPS(flags) ((flags) >> 6)
+#define STEPPED 64
+#define N_STEPS(flags) ((flags) >> 7)
 
 // The sum of the runs of lane `at` of a slice.
 #if GROUP == 1
@@ -33,7 +34,9 @@ static accum_t sum_of_runs(const uint4 slice, uint at, GLOBAL const uint *words,
     accum_t sum = 0;
     for (uint step = 0; step < n_steps; step++)
     {
-        uint col = words[cols + (slice.w & NARROW ? step / 2 : step) * SLICE_LANES];
+        // Of stepped slices there are the columns of the first row.
+        uint col = slice.w & STEPPED ? words[slice.y + step * LANES + at % LANES] + at / LANES
+                                     : words[cols + (slice.w & NARROW ? step / 2 : step) * SLICE_LANES];
         if (slice.w & NARROW) col = col >> step % 2 * 16 & NARROW_NONE;
         if (col == (slice.w & NARROW ? NARROW_NONE : NONE)) break;
         col += slice.z;
@@ -54,7 +57,11 @@ sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint 
     const uint n_steps = N_STEPS(slice.w);
     const bool ragged = slice.w & RAGGED;
     const uint lengths = slice.y + at + (slice.w & PART ? SLICE_LANES : 0);
-    const uint cols = lengths + (ragged ? (n_steps + 15) / 16 * SLICE_LANES : 0);
+    // Of stepped slices there are the columns of the first row.
+    const bool stepped = !is_narrow && slice.w & STEPPED;
+    const uint cols = stepped ? slice.y + at % LANES : lengths + (ragged ? (n_steps + 15) / 16 * SLICE_LANES : 0);
+    const uint of_step = stepped ? LANES : SLICE_LANES;
+    const uint base = slice.z + (stepped ? at / LANES : 0);
     const uint vals_at = slice.x + at;
     accum_t sum = 0;
     for (uint first = 0; first < n_steps; first += AHEAD)
@@ -68,7 +75,7 @@ sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint 
         {
             const uint step = first + i;
             if (!is_narrow)
-                col[i] = step < n_steps ? words[cols + step * SLICE_LANES] : NONE;
+                col[i] = step < n_steps ? words[cols + step * of_step] : NONE;
             else if (i % 2 == 0)
                 col[i] = step < n_steps ? words[cols + step / 2 * SLICE_LANES] : NONE;
             else
@@ -85,7 +92,7 @@ sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint 
             const bool is_there = col[i] != (is_narrow ? NARROW_NONE : NONE);
 #pragma unroll
             for (uint j = 0; j < WIDTH; j++)
-                of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_vector(x, slice.z + col[i] + j) : 0;
+                of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_vector(x, base + col[i] + j) : 0;
         }
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)

@@ -16,8 +16,9 @@ const NONE_1 = 0xffffu;
 const NARROW = 1u;
 const RAGGED = 2u;
 const PART = 32u;
+const STEPPED = 64u;
 fn lanes_of_a_row(flags: u32) -> u32 { return 1u << ((flags >> 2u) & 7u); }
-fn n_steps_of(flags: u32) -> u32 { return flags >> 6u; }
+fn n_steps_of(flags: u32) -> u32 { return flags >> 7u; }
 
 var<workgroup> sums: array<accum, GROUP>;
 
@@ -27,10 +28,13 @@ fn sum_of_runs_$narrow(slice: vec4<u32>, at: u32) -> accum
 {
     let n_steps = n_steps_of(slice.w);
     let is_ragged = (slice.w & RAGGED) != 0u;
-    let base = slice.z;
+    // Of stepped slices there are the columns of the first row.
+    let is_stepped = (slice.w & STEPPED) != 0u;
+    let base = slice.z + select(0u, at / LANES, is_stepped);
     let vals_at = slice.x + at;
     let lengths = slice.y + at + select(0u, SLICE_LANES, (slice.w & PART) != 0u);
-    let cols = lengths + select(0u, (n_steps + 15u) / 16u * SLICE_LANES, is_ragged);
+    let cols = select(lengths + select(0u, (n_steps + 15u) / 16u * SLICE_LANES, is_ragged), slice.y + at % LANES, is_stepped);
+    let of_step = select(SLICE_LANES, LANES, is_stepped);
     var sum = accum(0.0);
     for (var first = 0u; first < n_steps; first += AHEAD)
     {
@@ -40,7 +44,7 @@ fn sum_of_runs_$narrow(slice: vec4<u32>, at: u32) -> accum
         // The last step is read again where there is none, and its products are not used: no load waits for a condition.
 #each i 8/WIDTH
         let step_$i = min(first + $iu, n_steps - 1u);
-        let word_$i = words[cols + min((first >> $narrowu) + ($iu >> $narrowu), (n_steps - 1u) >> $narrowu) * SLICE_LANES];
+        let word_$i = words[cols + min((first >> $narrowu) + ($iu >> $narrowu), (n_steps - 1u) >> $narrowu) * of_step];
 #each j WIDTH
         let val_$i_$j = load_vals(vals_at + (step_$i * WIDTH + $ju) * SLICE_LANES);
 #end

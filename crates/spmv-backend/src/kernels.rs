@@ -18,6 +18,7 @@ use crate::params::{Elem, Param, ParamKind};
 /// | `[u32]` | indices | `&[u32]` |
 /// | `[column]` | indices below the length of `x` | columns that need no check |
 /// | `[slot]` | the same, or the greatest number for a slot without an entry, after a row's others | padded columns |
+/// | `[word]` | words of `sell`, whose columns and runs end before the length of `x` | words that need no check |
 /// | `[row]` | rows, none of them twice; in `sell` the greatest number where there is none | a permutation of some rows |
 /// | `[value]` | values of the matrix | `&[T::Val]` |
 /// | `[vector]` | values of `x` | `&[T::Vector]` |
@@ -157,10 +158,12 @@ macro_rules! for_each_kernel {
             /// In a step each lane takes a run of its row: up to W entries in consecutive columns. `slices` has four numbers for each
             /// slice: its first value, its first word, the least column of its runs, and a sum of 1 if columns take 16 bits, 2 if there
             /// are runs of fewer entries than W, four times the binary logarithm of its lanes for a row, 32 if its row goes over several
-            /// slices, and 64 times its steps. Value j of step k of lane l is `(k * W + j) * 32 + l` values after the first. Words are: of a
-            /// row that goes over several slices 32, of which the first two are its first slice and how many there are; lengths of runs
-            /// less one, if they differ, of two bits for each of 16 steps; first columns of runs, less the least one and two to a word
-            /// where they take 16 bits. A lane whose runs are over has the greatest number for a column, whatever its lengths.
+            /// slices, 64 if it is *stepped*, and 128 times its steps. Value j of step k of lane l is `(k * W + j) * 32 + l` values after the
+            /// first. Words are: of a row that goes over several slices 32, of which the first two are its first slice and how many there
+            /// are; lengths of runs less one, if they differ, of two bits for each of 16 steps; first columns of runs, less the least one
+            /// and two to a word where they take 16 bits. A lane whose runs are over has the greatest number for a column, whatever its
+            /// lengths. In a stepped slice each row has the columns of the row before plus one, and words are those of its first row
+            /// alone: T for each step. Where a group is one lane, slices have eight lanes for 32.
             ///
             /// A row that goes over several slices has its number at the first of them. `arrivals`: how many of them are done, at the
             /// first; zero before and after a launch, used where groups can join
@@ -169,7 +172,7 @@ macro_rules! for_each_kernel {
             // A sum for each lane, which those of a long row add.
             Sell sell(
                 n_rows: u32, row_base: u32, n_slices: u32, n_long: u32, tiles: u32, sorted: u32, keeps: u32, alpha: accum,
-                beta: accum, perm: [row], slices: [u32], words: [u32], vals: [value], x: [vector], carries: [mut accum],
+                beta: accum, perm: [row], slices: [u32], words: [word], vals: [value], x: [vector], carries: [mut accum],
                 arrivals: [counter], y: [mut accum],
             ) local |g| g.talk + g.lanes * g.sum;
 
@@ -342,6 +345,9 @@ macro_rules! param_kind {
         ParamKind::Read(Elem::U32)
     };
     ([slot]) => {
+        ParamKind::Read(Elem::U32)
+    };
+    ([word]) => {
         ParamKind::Read(Elem::U32)
     };
     ([row]) => {

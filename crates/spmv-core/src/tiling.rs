@@ -184,14 +184,19 @@ impl Tiling {
         range(group, self.bunches * self.tiles, n_rows)
     }
 
-    /// Slices of `group` where every [`SLICE_LANES`](Self::SLICE_LANES) lanes take S of them; one lane takes them alone (`sell`).
+    /// Slices of `group` where the lanes of a [slice](Self::slice_lanes) take S of them; one lane takes them alone (`sell`).
     pub const fn slices(&self, group: u32, n_slices: u32) -> Range<u32> {
-        let at_a_time = self.group_lanes() / Self::SLICE_LANES;
+        let at_a_time = self.group_lanes() / self.slice_lanes();
         range(group, if at_a_time == 0 { 1 } else { at_a_time } * self.tiles, n_slices)
     }
 
-    /// Lanes of a slice of rows (`sell`).
-    pub const SLICE_LANES: u32 = 32;
+    /// Lanes of a slice of rows (`sell`): the 32 that run together on most GPUs, or the eight of a CPU's vector where a group is one lane.
+    pub const fn slice_lanes(&self) -> u32 {
+        if self.group_lanes() == 1 { 8 } else { Self::MOST_SLICE_LANES }
+    }
+
+    /// Lanes that a slice has at most.
+    pub const MOST_SLICE_LANES: u32 = 32;
 
     /// Groups that cover `n_rows` rows, each taking as many as the given rule says of group 0.
     pub const fn n_row_groups(rows_of_group_0: &Range<u32>, n_rows: u32) -> u32 {

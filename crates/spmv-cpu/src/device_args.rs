@@ -4,7 +4,6 @@
 //! costs here.
 
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
 use bytemuck::Pod;
@@ -14,7 +13,7 @@ use spmv_core::{Accum, Dtype, by_dtype, for_each_mixed};
 use crate::kernels;
 use crate::launch::Launch;
 use crate::numbers::{Mixed, Numbers};
-use crate::simd::{Columns, PaddedColumns, SimdValue};
+use crate::simd::{Columns, PaddedColumns, SimdValue, Words};
 
 /// One argument.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +115,7 @@ macro_rules! of_kind {
     ($a:lifetime $t:ident [u32]) => { &$a [u32] };
     ($a:lifetime $t:ident [column]) => { Columns<$a> };
     ($a:lifetime $t:ident [slot]) => { PaddedColumns<$a> };
+    ($a:lifetime $t:ident [word]) => { Words<$a> };
     ($a:lifetime $t:ident [row]) => { Permutation<$a> };
     ($a:lifetime $t:ident [value]) => { &$a [$t::Val] };
     ($a:lifetime $t:ident [vector]) => { &$a [$t::Vector] };
@@ -141,6 +141,9 @@ macro_rules! read {
     };
     ($list:ident $i:expr, $x:expr, [slot]) => {
         PaddedColumns::new_unchecked($list.slice($i), $list.slice::<T::Vector>($x).len())
+    };
+    ($list:ident $i:expr, $x:expr, [word]) => {
+        Words::new_unchecked($list.slice($i), $list.slice::<T::Vector>($x).len())
     };
     ($list:ident $i:expr, $x:expr, [row]) => {
         Permutation($list.slice($i))
@@ -189,8 +192,8 @@ macro_rules! views {
                     #[allow(non_camel_case_types, dead_code, clippy::upper_case_acronyms)]
                     enum At { $($name),* }
                     let x = id.params().iter().position(|param| param.name == "x").unwrap_or(0);
-                    // SAFETY: this function's contract: each argument is what the declaration says; columns are below the
-                    // length of x, no row is twice in `perm` or `at`, and written memory is no other argument's.
+                    // SAFETY: this function's contract: each argument is what the declaration says; columns and runs
+                    // end before the length of x, no row is twice in `perm` or `at`, and written memory is no other argument's.
                     let view = unsafe {
                         let _ = x;
                         view::$id::<T> {
@@ -226,11 +229,13 @@ pub(crate) unsafe fn run(id: KernelId, types: Types, launch: Launch, list: &List
     for_each_mixed!(by_types);
 }
 
-/// Rows of `y` in another order, as [`Rows`](crate::kernels::prelude::Rows) are in their own: position `i` is row `perm[i]`.
+/// Rows of `y` in another order, or in their own, as [`Rows`](crate::kernels::prelude::Rows) are: position `i` is row `perm[i]`.
 pub(crate) struct PermutedRows<'a, A> {
+    /// The first position, and how many there are.
     base: usize,
-    /// The rows from position `base` on; no other `PermutedRows` has them.
-    perm: &'a [u32],
+    n: usize,
+    /// The rows from position `base` on; no other `PermutedRows` has them. `None` in their own order.
+    perm: Option<&'a [u32]>,
     y: *mut A,
     n_rows: usize,
     life: PhantomData<&'a mut [A]>,
@@ -241,9 +246,13 @@ unsafe impl<A: Send> Send for PermutedRows<'_, A> {}
 
 impl<'a, A: Copy> PermutedRows<'a, A> {
     /// All rows of `y`.
-    ///
     pub(crate) fn new(perm: Permutation<'a>, y: &'a mut [A]) -> Self {
-        Self { base: 0, perm: perm.0, y: y.as_mut_ptr(), n_rows: y.len(), life: PhantomData }
+        Self { n: perm.0.len(), perm: Some(perm.0), ..Self::in_order(y) }
+    }
+
+    /// The same in their own order.
+    pub(crate) fn in_order(y: &'a mut [A]) -> Self {
+        Self { base: 0, n: y.len(), perm: None, y: y.as_mut_ptr(), n_rows: y.len(), life: PhantomData }
     }
 
     /// The first position.
@@ -253,37 +262,62 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
 
     /// How many positions there are.
     pub(crate) fn len(&self) -> usize {
-        self.perm.len()
+        self.n
     }
 
     /// The positions before `position`, and the rest.
     pub(crate) fn split_before(self, position: usize) -> (Self, Self) {
-        let (left, right) = self.perm.split_at(position - self.base);
-        (Self { perm: left, ..self }, Self { base: position, perm: right, ..self })
+        let n = position - self.base;
+        assert!(n <= self.n, "position {position} of {}", self.n);
+        let (left, right) = self.perm.map(|perm| perm.split_at(n)).unzip();
+        (Self { n, perm: left, ..self }, Self { base: position, n: self.n - n, perm: right, ..self })
     }
 
-    /// The rows at some positions, if they follow each other in `y`.
-    pub(crate) fn consecutive(&mut self, positions: Range<usize>) -> Option<&mut [A]> {
-        let perm = &self.perm[positions.start - self.base..positions.end - self.base];
-        let first = *perm.first()?;
-        // Without a branch for each, so that it is one comparison.
-        let follow =
-            perm.iter().zip(0..).fold(true, |follow, (row, i)| follow & (*row == first.wrapping_add(i)));
-        let start = first as usize;
-        if !follow || start >= self.n_rows || perm.len() > self.n_rows - start {
-            return None;
-        }
-        // SAFETY: as in `update`: these rows are among the `n_rows`, and this value's alone.
-        Some(unsafe { std::slice::from_raw_parts_mut(self.y.add(start), perm.len()) })
+    /// The row at a position, or the greatest number.
+    fn row(&self, position: usize) -> usize {
+        let at = position - self.base;
+        assert!(at < self.n, "position {position} of {}", self.n);
+        self.perm.map_or(position, |perm| if perm[at] == u32::MAX { usize::MAX } else { perm[at] as usize })
     }
 
-    /// Writes the row at `position`, if there is one; whether there is.
-    pub(crate) fn update(&mut self, position: usize, f: impl FnOnce(A) -> A) -> bool {
-        let row = self.perm[position - self.base];
-        if row == u32::MAX {
-            return false;
+    /// Whether there is a row at `position`.
+    pub(crate) fn has(&self, position: usize) -> bool {
+        self.row(position) != usize::MAX
+    }
+
+    /// Writes the rows from position `first` on, those that are there: of each what `f` makes of its value.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, first: usize, values: &[A], f: impl Fn(A, A) -> A) {
+        let (at, n_rows) = (first - self.base, self.n_rows as u32);
+        assert!(at + values.len() <= self.n, "positions {first} and {} more of {}", values.len(), self.n);
+        let Some(perm) = self.perm else {
+            // SAFETY: in their own order there are as many rows as positions, and these are this value's alone.
+            let y = unsafe { std::slice::from_raw_parts_mut(self.y.add(first), values.len()) };
+            return y.iter_mut().zip(values).for_each(|(y, value)| *y = f(*value, *y));
+        };
+        let rows = &perm[at..][..values.len()];
+        // All comparisons at once: rows that are not there come last of all.
+        if rows.iter().fold(true, |are_there, row| are_there & (*row < n_rows)) {
+            for (row, value) in rows.iter().zip(values) {
+                // SAFETY: as in `update`.
+                unsafe {
+                    let y = self.y.add(*row as usize);
+                    *y = f(*value, *y);
+                }
+            }
+            return;
         }
-        let row = row as usize;
+        for (position, value) in (first..).zip(values) {
+            self.update(position, |y| f(*value, y));
+        }
+    }
+
+    /// Writes the row at `position`, if there is one.
+    pub(crate) fn update(&mut self, position: usize, f: impl FnOnce(A) -> A) {
+        let row = self.row(position);
+        if row == usize::MAX {
+            return;
+        }
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
         // SAFETY: `new` was given `n_rows` rows for the whole of 'a, and none of this value's rows is another's, since a
         // `Permutation` holds none twice.
@@ -291,6 +325,5 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
             let y = self.y.add(row);
             *y = f(*y);
         }
-        true
     }
 }

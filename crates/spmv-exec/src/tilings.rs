@@ -113,7 +113,7 @@ pub(crate) enum W {
     /// and that a group never has more entries, so that where memory suffices `f64` has as many as `f32`.
     Block(u32, u32),
     /// Entries of a run: as many as leave the fewest bytes, if each run has a column of 16 bits; one where a row has all lanes of a slice and
-    /// x is [large](FIRST_CACHE).
+    /// x is [large](FIRST_CACHE), and on cores that load elements of x one by one.
     Runs,
     /// The greatest power of two within SHARED_SIZE (Gao et al., equation 3). Where the driver does not report a compute
     /// unit's limits, so many for sums of 4 bytes, and half as many for those of 8.
@@ -133,7 +133,7 @@ pub(crate) enum Of {
     LaneRows,
     /// Rows, one a bunch.
     BunchRows,
-    /// Slices of rows with a lane each.
+    /// Slices of [rows](slice_lanes) with a lane each, on cores.
     Slices,
 }
 
@@ -161,6 +161,8 @@ pub(crate) enum S {
 pub(crate) enum B {
     /// One.
     One,
+    /// As many lanes as wide slices have on cores that gather fast, else one: a lane then takes whole slices of eight.
+    OfSlices,
     /// The largest B with at most this many lanes in a group.
     Lanes(u32),
     /// The same; the second number where a lane [is soon done](SOON_DONE) with a row.
@@ -295,7 +297,7 @@ impl B {
     /// The same choice for groups of `lanes` lanes. A group that is one bunch stays one.
     fn with_lanes(self, lanes: u32) -> Self {
         match self {
-            B::One => B::One,
+            B::One | B::OfSlices => self,
             B::LanesIfBarriers(_) | B::Table1 => B::LanesIfBarriers(lanes),
             B::Lanes(_) | B::LanesOfShortRows(..) | B::LanesIfLimits(..) | B::AtMost(_) | B::Row(..) => {
                 B::Lanes(lanes)
@@ -325,7 +327,8 @@ impl Row {
                     long
                 }
             }
-            W::Runs if lanes == Tiling::SLICE_LANES && !keeps_x(case) => 1,
+            W::Runs if caps.tasks && !caps.gathers.contains(case.value) => 1,
+            W::Runs if lanes == Tiling::MOST_SLICE_LANES && !keeps_x(case) => 1,
             W::Runs => entries_of_a_run(case),
             W::Equation3(otherwise) => equation3(case, lanes * bunches, otherwise),
             W::Table1 => table1(lanes, case.value).width(),
@@ -412,6 +415,8 @@ impl Row {
         let of_lanes = |most: u32| (caps.max_group.min(most) / lanes).max(1);
         match self.b {
             B::One => 1,
+            B::OfSlices if caps.gathers.contains(case.value) => of_lanes(slice_lanes(case)),
+            B::OfSlices => 1,
             B::Lanes(most) => of_lanes(most),
             B::LanesOfShortRows(most, of_short) => {
                 of_lanes(if is_soon_done(case, lanes) { of_short } else { most })
@@ -542,9 +547,14 @@ fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
         Of::Entries | Of::Steps => (lanes * width) as usize,
         Of::LaneRows => lanes as usize,
         Of::BunchRows => 1,
-        Of::Slices => Tiling::SLICE_LANES as usize,
+        Of::Slices => slice_lanes(case) as usize,
     };
     work(case.rows, of).div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
+}
+
+/// Lanes of a slice on cores: 32 where they gather fast, else the eight of a vector, whose elements of x are loaded one by one.
+fn slice_lanes(case: &Case<'_>) -> u32 {
+    if case.caps.gathers.contains(case.value) { Tiling::MOST_SLICE_LANES } else { 8 }
 }
 
 /// Whether a bunch may be part of what runs together (CUDA, wgpu, OpenCL on NVIDIA). The rules that ask for it were measured with

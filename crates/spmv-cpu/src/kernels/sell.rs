@@ -6,44 +6,26 @@
 
 use num_traits::Zero;
 
-use super::prelude::{for_groups, rows_of, store};
+use super::prelude::{for_groups, rows_of, scaled};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Sell;
 use crate::launch::Launch;
-use crate::simd::{Form, SLICE_LANES, SimdValue, Slice};
-
-/// The four numbers of a slice.
-struct Header {
-    slot: usize,
-    /// Where words of lengths begin; those of columns come after.
-    word: usize,
-    base: u32,
-    form: Form,
-    /// Of a row.
-    lanes: usize,
-    /// Whether its row goes over several slices.
-    is_part: bool,
-}
-
-impl Header {
-    fn of(numbers: &[u32], width: usize) -> Self {
-        let [slot, word, base, flags] = std::array::from_fn(|i| numbers[i]);
-        let is_part = flags & 32 != 0;
-        let word = word as usize + if is_part { SLICE_LANES } else { 0 };
-        let (is_narrow, is_ragged) = (flags & 1 != 0, flags & 2 != 0);
-        let form = Form { n_steps: (flags >> 6) as usize, width, is_narrow, is_ragged };
-        Self { slot: slot as usize, word, base, form, lanes: 1 << (flags >> 2 & 7), is_part }
-    }
-}
+use crate::simd::{self, BLOCK_LANES, SimdValue, Slices};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     let Sell {
         n_rows, row_base, n_slices, n_long, tiles, sorted, alpha, beta, perm, slices, words, vals, x, carries, y, ..
     } = args;
     let tiling = launch.tiling.with_tiles(tiles);
-    let (width, slice_rows) = (tiling.width() as usize, SLICE_LANES / tiling.lanes() as usize);
-    let n_positions = if sorted == 0 { n_rows as usize } else { n_slices as usize * slice_rows };
-    let rows = PermutedRows::new(perm.first(n_positions), rows_of(y, row_base, n_rows));
+    let (lanes, row_lanes) = (tiling.slice_lanes() as usize, tiling.lanes() as usize);
+    let slice_rows = lanes / row_lanes;
+    let slices = Slices::<T>::new(slices, [lanes, tiling.width() as usize], words, vals, x);
+    let y = rows_of(y, row_base, n_rows);
+    let rows = match sorted {
+        0 => PermutedRows::in_order(y),
+        _ => PermutedRows::new(perm.first(n_slices as usize * slice_rows), y),
+    };
+    let n_positions = rows.len();
     let n_carries = carries.len().min(n_long as usize);
     for_groups(
         launch.groups,
@@ -57,31 +39,37 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
         },
         &|(mut out, carries, first_carry), group| {
             // STEP 1
-            for at in tiling.slices(group, n_slices) {
-                let at = at as usize;
-                let Header { slot, word, base, form, lanes, is_part } = Header::of(&slices[4 * at..4 * at + 4], width);
+            let range = tiling.slices(group, n_slices);
+            let (mut first, end) = (range.start as usize, range.end as usize);
+            let mut sums = [T::Accum::zero(); BLOCK_LANES];
+            while first < end {
+                // Slices of long rows come first. Others are taken together, unless their rows have several lanes.
+                let is_alone = first < n_long as usize || row_lanes > 1;
+                let block = first..end.min(first + if is_alone { 1 } else { BLOCK_LANES / lanes });
+                let positions = first * slice_rows..n_positions.min(block.end * slice_rows);
                 // STEP 2
-                let mut sums = T::slice(launch.isa, &Slice::<T>::new(form, base, &words[word..], &vals[slot..], x));
+                simd::slices(launch.isa, &slices, block.clone(), &mut sums);
+                let header = slices.header(first);
                 // STEP 3
-                if lanes > 1 {
-                    for row in 0..SLICE_LANES / lanes {
-                        let of_row = &sums[row * lanes..(row + 1) * lanes];
-                        sums[row] = of_row.iter().fold(T::Accum::zero(), |sum, lane| sum + *lane);
-                    }
+                let n_sums = if is_alone { lanes / header.lanes } else { positions.len() };
+                for row in 0..if is_alone { n_sums } else { 0 } {
+                    let of_row = &sums[row * header.lanes..(row + 1) * header.lanes];
+                    sums[row] = of_row.iter().fold(T::Accum::zero(), |sum, lane| sum + *lane);
                 }
-                let positions = at * slice_rows..n_positions.min((at + 1) * slice_rows);
+                let sums = &mut sums[..n_sums.min(positions.len())];
                 // STEP 4
-                if let (Some(y), false) = (out.consecutive(positions.clone()), is_part) {
-                    y.iter_mut().zip(&sums).for_each(|(y, sum)| *y = store(alpha, *sum, beta, *y));
-                    continue;
+                sums.iter_mut().for_each(|sum| *sum = scaled(alpha, *sum));
+                if beta.is_zero() {
+                    out.write(positions.start, sums, |sum, _| sum);
+                } else {
+                    out.write(positions.start, sums, |sum, y| sum + beta * y);
                 }
-                for (position, sum) in positions.zip(&sums[..SLICE_LANES / lanes]) {
-                    let is_first = out.update(position, |y| store(alpha, *sum, beta, y));
-                    // STEP 5: `carry_apply` adds the sums of slices after a row's first.
-                    if is_part {
-                        carries[at - first_carry] = if is_first { T::Accum::zero() } else { *sum };
-                    }
+                // STEP 5: `carry_apply` adds the sums of slices after a row's first.
+                if header.is_part {
+                    let is_first = out.has(positions.start);
+                    carries[first - first_carry] = if is_first { T::Accum::zero() } else { sums[0] };
                 }
+                first = block.end;
             }
         },
     );

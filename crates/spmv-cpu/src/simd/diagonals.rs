@@ -1,7 +1,7 @@
 //! Sums of rows that lie on diagonals: no column is read, and eight rows are next to each other in every array.
 
-use super::loops::{LANES, Sources};
-use super::operand::{Piece, SimdValue};
+use super::loops::Sources;
+use super::operand::{LANES, Piece, SimdValue};
 
 /// Body of [`SimdValue::diagonals`].
 ///

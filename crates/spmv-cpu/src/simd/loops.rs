@@ -7,12 +7,10 @@ use std::ops::Range;
 
 use spmv_core::Accum;
 
-use super::operand::{Operand, SimdValue, Slots};
+use super::operand::{LANES, Operand, SimdValue, Slots};
 use crate::kernels::prelude::scaled;
 use crate::numbers::Numbers;
 
-/// Sums in a vector, and rows taken together.
-pub(super) const LANES: usize = 8;
 /// Most entries of eight rows that count as short: from here on, rows by themselves waste less than their way through a buffer.
 const SHORT: usize = LANES * 8;
 /// Most products in the buffer: 8 KiB of f64, which leaves most of L1 to x.
@@ -57,7 +55,7 @@ pub(super) trait Lanes<A> {
 
 /// Caches that [`prefetch_lines`] fills.
 pub(super) const INTO_L1: bool = true;
-const INTO_L2: bool = false;
+pub(super) const INTO_L2: bool = false;
 
 /// Asks for the cache lines of `bytes` from an address on, which may be any, also past an end.
 #[inline(always)]
@@ -106,6 +104,28 @@ pub(super) trait Sources<T: Numbers>: Source<T::Val, T::Accum> + Source<T::Vecto
     unsafe fn add_first(vals: *const T::Val, x: *const T::Vector, n: usize, sums: Self::V) -> Self::V {
         // SAFETY: by contract.
         unsafe { Self::mul_add(Self::load_first(vals, n), Self::load_first(x, n), sums) }
+    }
+
+    /// Adds the products of eight values with the elements of `x` that columns name, but for lanes whose column is the greatest number:
+    /// those read none. Columns have a sign.
+    #[inline(always)]
+    unsafe fn add_some(
+        vals: *const T::Val,
+        x: *const T::Vector,
+        cols: &[u32; LANES],
+        sums: Self::V,
+    ) -> Self::V {
+        let mut all = [T::Accum::default(); LANES];
+        // SAFETY: by contract.
+        unsafe {
+            Self::write(all.as_mut_ptr(), sums);
+            for (lane, (sum, col)) in
+                all.iter_mut().zip(cols).enumerate().filter(|(_, (_, col))| **col != u32::MAX)
+            {
+                *sum += T::of_val(*vals.add(lane)) * T::of_x(*x.add(*col as usize));
+            }
+            Self::read(all.as_ptr())
+        }
     }
 }
 

@@ -27,5 +27,6 @@ mod x86_gathers;
 
 pub use isa::Isa;
 pub(crate) use operand::{
-    Columns, Form, Operand, PaddedColumns, PanelRows, Piece, RunRows, SLICE_LANES, SimdValue, Slice, Slots,
+    Columns, Operand, PaddedColumns, PanelRows, Piece, RunRows, SimdValue, Slices, Slots, Words,
 };
+pub(crate) use slices::{BLOCK_LANES, slices};

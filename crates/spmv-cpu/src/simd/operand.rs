@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use spmv_core::Tiling;
-
 use super::isa::Isa;
 use crate::numbers::Numbers;
+
+/// Sums in a vector, and rows taken together.
+pub(super) const LANES: usize = 8;
 
 /// Column indices that are known to be below a bound.
 #[derive(Clone, Copy, Debug)]
@@ -42,9 +43,6 @@ pub(crate) struct Operand<'a, T: Numbers> {
 }
 
 impl<'a, T: Numbers> Operand<'a, T> {
-    /// Bytes of entries that caches hold: few CPUs have a smaller last one.
-    const CACHED: usize = 16 << 20;
-
     /// Joins the arrays.
     ///
     /// # Panics
@@ -53,14 +51,19 @@ impl<'a, T: Numbers> Operand<'a, T> {
     pub(crate) fn new(cols: Columns<'a>, vals: &'a [T::Val], x: &'a [T::Vector]) -> Self {
         assert_eq!(cols.cols.len(), vals.len(), "one column per value");
         assert!(cols.bound <= x.len(), "columns below {} of an x of {}", cols.bound, x.len());
-        let streams = size_of_val(cols.cols) + size_of_val(vals) > Self::CACHED;
-        Self { cols: cols.cols, vals, x, streams }
+        Self { cols: cols.cols, vals, x, streams: stream(cols.cols, vals) }
     }
 
     /// The product of entry `e` with its `x`: what the readable kernels use.
     pub(crate) fn product(&self, e: usize) -> T::Accum {
         T::of_val(self.vals[e]) * T::of_x(self.x[self.cols[e] as usize])
     }
+}
+
+/// Whether indices and values come from memory: few CPUs have a smaller last cache.
+fn stream<V>(indices: &[u32], vals: &[V]) -> bool {
+    const CACHED: usize = 16 << 20;
+    size_of_val(indices) + size_of_val(vals) > CACHED
 }
 
 /// Rows side by side, their entries at a stride. Column indices are less than `x.len()`, or
@@ -120,8 +123,6 @@ impl<'a> PaddedColumns<'a> {
 /// Slots of a diagonal and the `x` of each, for some rows. A zero slot has no entry.
 pub(crate) type Piece<'a, T> = (&'a [<T as Numbers>::Val], &'a [<T as Numbers>::Vector]);
 
-/// Lanes of a slice.
-pub(crate) const SLICE_LANES: usize = Tiling::SLICE_LANES as usize;
 /// The column of a run that is not there, in 32 and in 16 bits.
 pub(super) const NONE: u32 = u32::MAX;
 pub(super) const NARROW_NONE: u32 = 0xffff;
@@ -129,58 +130,160 @@ pub(super) const NARROW_NONE: u32 = 0xffff;
 pub(super) const NARROW_COLS: usize = 2;
 pub(super) const LENGTHS: usize = 16;
 
+/// The four numbers of a slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    slot: usize,
+    /// Where words of lengths begin, behind those of a part; words of columns come after.
+    word: usize,
+    pub(super) base: u32,
+    pub(super) n_steps: usize,
+    pub(super) is_narrow: bool,
+    /// Whether there are runs of fewer entries than others; no run of one is.
+    is_ragged: bool,
+    /// Of a row.
+    pub(crate) lanes: usize,
+    /// Whether its row goes over several slices.
+    pub(crate) is_part: bool,
+    /// Whether there is one column in each step, that of the first lane, and each lane's is one more than that of the lane before.
+    pub(super) is_stepped: bool,
+}
+
+/// Words of slices, of which the runs are known to end before a bound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Words<'a> {
+    words: &'a [u32],
+    bound: usize,
+}
+
+impl<'a> Words<'a> {
+    /// Takes the bound on trust.
+    ///
+    /// # Safety
+    ///
+    /// Every column that a slice has there, and those that follow it in its run, are less than `bound`. A lane that has none in a step has
+    /// none in the steps after it.
+    pub(crate) unsafe fn new_unchecked(words: &'a [u32], bound: usize) -> Self {
+        Self { words, bound }
+    }
+}
+
+/// Slices of rows: lanes side by side, each with a run of entries a step, which ends before `x.len()`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slices<'a, T: Numbers> {
+    /// Four of each slice.
+    numbers: &'a [u32],
+    /// Lanes of a slice: eight or 32.
+    pub(super) lanes: usize,
+    /// Entries of a run at most.
+    pub(super) width: usize,
+    words: &'a [u32],
+    vals: &'a [T::Val],
+    pub(super) x: &'a [T::Vector],
+    /// Whether entries come from memory.
+    pub(super) streams: bool,
+}
+
+/// The words and values of a slice.
+#[derive(Debug)]
+pub(crate) struct Entries<T: SimdValue> {
+    pub(super) n_steps: usize,
+    pub(super) cols: *const u32,
+    pub(super) vals: *const T::Val,
+}
+
 /// A slice: in step `i`, lane `k` has up to `width` entries in consecutive columns.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slice<'a, T: Numbers> {
+pub(super) struct Slice<'a, T: Numbers> {
     pub(super) n_steps: usize,
+    /// Entries of a run at most.
     pub(super) width: usize,
+    /// Lanes of a row.
+    pub(super) row_lanes: usize,
     /// The entries of each run less one, where some have fewer than `width`.
     pub(super) lengths: Option<&'a [u32]>,
     /// The first column of each run, less `base`.
     pub(super) cols: &'a [u32],
     pub(super) is_narrow: bool,
+    pub(super) is_stepped: bool,
     pub(super) base: u32,
     pub(super) vals: &'a [T::Val],
     pub(super) x: &'a [T::Vector],
 }
 
-/// Which words a slice has.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Form {
-    pub(crate) n_steps: usize,
-    /// Entries of a run at most.
-    pub(crate) width: usize,
-    pub(crate) is_narrow: bool,
-    /// Whether there are runs of fewer entries.
-    pub(crate) is_ragged: bool,
-}
-
-impl<'a, T: Numbers> Slice<'a, T> {
-    /// Takes the first of the words and of the values.
+impl<'a, T: Numbers> Slices<'a, T> {
+    /// Joins the arrays: four numbers of each slice of so many lanes, runs of at most `width` entries.
     ///
     /// # Panics
     ///
-    /// Unless there are enough.
+    /// Unless `x` is at least as long as the bound of the words.
     pub(crate) fn new(
-        form: Form,
-        base: u32,
-        words: &'a [u32],
+        numbers: &'a [u32],
+        [lanes, width]: [usize; 2],
+        words: Words<'a>,
         vals: &'a [T::Val],
         x: &'a [T::Vector],
     ) -> Self {
-        let Form { n_steps, width, is_narrow, is_ragged } = form;
-        let (lengths, words) =
-            words.split_at(if is_ragged { n_steps.div_ceil(LENGTHS) * SLICE_LANES } else { 0 });
-        let n_cols = if is_narrow { n_steps.div_ceil(NARROW_COLS) } else { n_steps };
-        Self {
-            n_steps,
-            width,
-            lengths: is_ragged.then_some(lengths),
-            cols: &words[..n_cols * SLICE_LANES],
-            is_narrow,
+        let Words { words, bound } = words;
+        assert!(bound <= x.len(), "columns below {bound} of an x of {}", x.len());
+        Self { numbers, lanes, width, words, vals, x, streams: stream(words, vals) }
+    }
+
+    /// What a slice says of itself.
+    #[inline(always)]
+    pub(crate) fn header(&self, at: usize) -> Header {
+        let [slot, word, base, flags]: [u32; 4] =
+            self.numbers[4 * at..][..4].try_into().expect("four numbers");
+        let is_part = flags & 32 != 0;
+        Header {
+            slot: slot as usize,
+            word: word as usize + if is_part { self.lanes } else { 0 },
             base,
-            vals: &vals[..n_steps * width * SLICE_LANES],
-            x,
+            n_steps: (flags >> 7) as usize,
+            is_narrow: flags & 1 != 0,
+            is_ragged: flags & 2 != 0,
+            lanes: 1 << (flags >> 2 & 7),
+            is_part,
+            is_stepped: flags & 64 != 0,
+        }
+    }
+
+    /// Words of lengths and columns of a slice, and its values. Panics unless they are there.
+    #[inline(always)]
+    pub(super) fn entries(&self, of: &Header) -> (&'a [u32], &'a [T::Val]) {
+        let n_words = match (of.is_stepped, of.is_narrow) {
+            (true, _) => of.n_steps * of.lanes,
+            (_, true) => self.n_lengths(of) + of.n_steps.div_ceil(NARROW_COLS) * self.lanes,
+            (_, false) => self.n_lengths(of) + of.n_steps * self.lanes,
+        };
+        // Counts have 32 bits.
+        let (word, slot) =
+            (of.word..of.word + n_words, of.slot..of.slot + of.n_steps * self.width * self.lanes);
+        (&self.words[word], &self.vals[slot])
+    }
+
+    #[inline(always)]
+    fn n_lengths(&self, of: &Header) -> usize {
+        if of.is_ragged { of.n_steps.div_ceil(LENGTHS) * self.lanes } else { 0 }
+    }
+
+    /// Panics unless it has its words and values.
+    pub(super) fn slice(&self, at: usize) -> Slice<'a, T> {
+        let header = self.header(at);
+        let (words, vals) = self.entries(&header);
+        let (lengths, cols) = words.split_at(self.n_lengths(&header));
+        let Header { n_steps, is_narrow, is_ragged, is_stepped, base, lanes, .. } = header;
+        Slice {
+            n_steps,
+            width: self.width,
+            row_lanes: lanes,
+            lengths: is_ragged.then_some(lengths),
+            cols,
+            is_narrow,
+            is_stepped,
+            base,
+            vals,
+            x: self.x,
         }
     }
 }
@@ -246,10 +349,38 @@ pub(crate) trait SimdValue: Numbers {
     /// Panics unless the pieces have as many slots as there are sums. An `isa` this CPU lacks counts as `Scalar`.
     fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [Self::Accum]);
 
-    /// Sums of the lanes of a slice.
+    /// Sums of the lanes of slices of eight whose columns are one more from lane to lane. An `isa` this CPU lacks counts as `Scalar`.
     ///
-    /// Panics if a column is beyond x. An `isa` this CPU lacks counts as `Scalar`.
-    fn slice(isa: Isa, a: &Slice<'_, Self>) -> [Self::Accum; SLICE_LANES];
+    /// # Safety
+    ///
+    /// There are a column and values of each step, and runs of all lanes end in x. There are as many slices as sums.
+    unsafe fn stepped(
+        isa: Isa,
+        a: &Slices<'_, Self>,
+        slices: &[Entries<Self>],
+        sums: &mut [[Self::Accum; LANES]],
+    );
+
+    /// Sums of the lanes of slices of eight whose runs have one entry, with columns of 32 bits. An `isa` this CPU lacks counts as `Scalar`.
+    ///
+    /// # Safety
+    ///
+    /// There are columns and values of each step, and columns are in x, which is no longer than signed 32 bits count. There are as many slices
+    /// as sums.
+    unsafe fn loaded(
+        isa: Isa,
+        a: &Slices<'_, Self>,
+        slices: &[Entries<Self>],
+        sums: &mut [[Self::Accum; LANES]],
+    );
+
+    /// Whether there are gathers of x for [`gathered`](Self::gathered).
+    fn can_gather(isa: Isa) -> bool;
+
+    /// Sums of the lanes of wide slices, none of which is stepped, by gathers.
+    ///
+    /// Panics unless it can, and x is no longer than signed 32 bits count.
+    fn gathered(isa: Isa, a: &Slices<'_, Self>, range: Range<usize>, sums: &mut [Self::Accum]);
 
     /// Rows of runs: `y[i] = alpha * sum + beta * y[i]`. A zero `beta` leaves the old `y` unread.
     ///

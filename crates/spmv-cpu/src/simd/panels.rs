@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use spmv_core::Value;
 
-use super::loops::{INTO_L1, LANES, Sources, eight_mut, prefetch_lines, store};
-use super::operand::{PanelRows, SimdValue};
+use super::loops::{INTO_L1, Sources, eight_mut, prefetch_lines, store};
+use super::operand::{LANES, PanelRows, SimdValue};
 use crate::numbers::Numbers;
 
 /// Entries whose row of x is asked for ahead, where the rows that a call reads span more than `CACHE` bytes: neither L3 nor memory is waited for

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use spmv_core::Runs;
 
-use super::loops::{INTO_L1, LANES, Sources, check, eight, eight_mut, prefetch_lines, store};
-use super::operand::{RunRows, SimdValue};
+use super::loops::{INTO_L1, Sources, check, eight, eight_mut, prefetch_lines, store};
+use super::operand::{LANES, RunRows, SimdValue};
 
 /// Runs of a step, each with a sum of its own: four sums hide the latency of the additions.
 const STEP: usize = 4;

@@ -8,10 +8,10 @@ use super::arrays::Arrays;
 use super::diagonals::diagonals;
 use super::isa::Isa;
 use super::loops::{dot, rows, slots};
-use super::operand::{Operand, PanelRows, Piece, RunRows, SLICE_LANES, SimdValue, Slice, Slots};
+use super::operand::{Entries, LANES, Operand, PanelRows, Piece, RunRows, SimdValue, Slices, Slots};
 use super::panels::panel;
 use super::runs::runs;
-use super::slices::scalar;
+use super::slices::{loaded, stepped};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use crate::numbers::Mixed;
@@ -36,7 +36,7 @@ macro_rules! dispatch {
 }
 
 macro_rules! values {
-    ($($t:ty, $accum:ty, $wide:ident, $slice:ident;)*) => {$(
+    ($($t:ty, $accum:ty, $wide:ident, $gathers:ident;)*) => {$(
         impl SimdValue for $t {
             fn dot(isa: Isa, a: &Operand<'_, Self>, range: Range<usize>) -> $accum {
                 dispatch!(isa, $t, $wide, dot, a, range)
@@ -69,43 +69,79 @@ macro_rules! values {
                 dispatch!(isa, $t, $wide, panel, a, row_ptr, scaling, y, at)
             }
 
-            fn slice(isa: Isa, a: &Slice<'_, Self>) -> [$accum; SLICE_LANES] {
-                $slice(isa, a)
+            unsafe fn stepped(isa: Isa, a: &Slices<'_, Self>, slices: &[Entries<Self>], sums: &mut [[$accum; LANES]]) {
+                dispatch!(isa, $t, $wide, stepped, a, slices, sums)
+            }
+
+            unsafe fn loaded(isa: Isa, a: &Slices<'_, Self>, slices: &[Entries<Self>], sums: &mut [[$accum; LANES]]) {
+                dispatch!(isa, $t, $wide, loaded, a, slices, sums)
+            }
+
+            fn can_gather(isa: Isa) -> bool {
+                $gathers::can(isa)
+            }
+
+            fn gathered(isa: Isa, a: &Slices<'_, Self>, range: Range<usize>, sums: &mut [$accum]) {
+                $gathers::sums(isa, a, range, sums)
             }
         }
     )*};
 }
 
 values! {
-    f16, f32, avx2, scalar;
-    bf16, f32, avx2, scalar;
+    f16, f32, avx2, never;
+    bf16, f32, avx2, never;
     f32, f32, avx512, gathered;
     f64, f64, avx512, gathered;
-    Mixed<f16, f32>, f32, avx2, scalar;
-    Mixed<bf16, f32>, f32, avx2, scalar;
-    Mixed<f16, f64>, f64, avx2, scalar;
-    Mixed<bf16, f64>, f64, avx2, scalar;
+    Mixed<f16, f32>, f32, avx2, never;
+    Mixed<bf16, f32>, f32, avx2, never;
+    Mixed<f16, f64>, f64, avx2, never;
+    Mixed<bf16, f64>, f64, avx2, never;
     Mixed<f32, f64>, f64, avx512, gathered;
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-use scalar as gathered;
+/// Slices of types that nothing gathers.
+mod never {
+    use super::*;
 
-/// Sums of the lanes, with gathers where the CPU has them.
+    pub(super) fn can(_: Isa) -> bool {
+        false
+    }
+
+    pub(super) fn sums<T: SimdValue>(_: Isa, _: &Slices<'_, T>, _: Range<usize>, _: &mut [T::Accum]) {
+        unreachable!("gathers where there are none");
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use never as gathered;
+
+/// Slices of types that x86-64 gathers.
 #[cfg(target_arch = "x86_64")]
-fn gathered<T: SimdValue>(isa: Isa, a: &Slice<'_, T>) -> [T::Accum; SLICE_LANES]
-where
-    x86::Avx512: super::slices::Gather<T>,
-    x86::Avx2: super::slices::Gather<T>,
-{
-    // Indices of gathers have a sign.
-    let fits = (1..=i32::MAX as usize).contains(&a.x.len()) && (1..=4).contains(&a.width);
-    match isa {
-        // SAFETY: `runs_here` found the features, and x and runs are no longer than may be.
-        Isa::Avx512 if fits && isa.runs_here() => unsafe { super::x86_gathers::avx512(a) },
-        // SAFETY: as above.
-        Isa::Avx2 if fits && isa.runs_here() => unsafe { super::x86_gathers::avx2(a) },
-        _ => scalar(isa, a),
+mod gathered {
+    use super::super::slices::Gather;
+    use super::super::x86_gathers;
+    use super::*;
+
+    pub(super) fn can(isa: Isa) -> bool {
+        matches!(isa, Isa::Avx2 | Isa::Avx512) && isa.runs_here()
+    }
+
+    pub(super) fn sums<T: SimdValue>(isa: Isa, a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum])
+    where
+        x86::Avx512: Gather<T>,
+        x86::Avx2: Gather<T>,
+    {
+        assert!(
+            i32::try_from(a.x.len()).is_ok() && (1..=4).contains(&a.width) && can(isa),
+            "gathers of signed columns"
+        );
+        match isa {
+            // SAFETY: `can` found the features, and x and runs are no longer than may be.
+            Isa::Avx512 => unsafe { x86_gathers::avx512(a, range, sums) },
+            // SAFETY: as above.
+            _ => unsafe { x86_gathers::avx2(a, range, sums) },
+        }
     }
 }
 

@@ -14,7 +14,9 @@ macro_rules! compiled {
             use std::ops::Range;
 
             use super::super::loops::Sources;
-            use super::super::operand::{Operand, PanelRows, Piece, RunRows, SimdValue, Slots};
+            use super::super::operand::{
+                Entries, LANES, Operand, PanelRows, Piece, RunRows, SimdValue, Slices, Slots,
+            };
 
             /// Body of [`SimdValue::dot`].
             ///
@@ -103,6 +105,40 @@ macro_rules! compiled {
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::runs::runs::<T, super::$lanes>(a, alpha, beta, y) }
+            }
+
+            /// Body of [`SimdValue::stepped`].
+            ///
+            /// # Safety
+            ///
+            /// As for that, and the CPU has the features.
+            #[target_feature(enable = $features)]
+            pub(in super::super) unsafe fn stepped<T: SimdValue>(
+                a: &Slices<'_, T>,
+                slices: &[Entries<T>],
+                sums: &mut [[T::Accum; LANES]],
+            ) where
+                super::$lanes: Sources<T>,
+            {
+                // SAFETY: the features are this function's; the rest by contract.
+                unsafe { super::super::slices::stepped::<T, super::$lanes>(a, slices, sums) }
+            }
+
+            /// Body of [`SimdValue::loaded`].
+            ///
+            /// # Safety
+            ///
+            /// As for that, and the CPU has the features.
+            #[target_feature(enable = $features)]
+            pub(in super::super) unsafe fn loaded<T: SimdValue>(
+                a: &Slices<'_, T>,
+                slices: &[Entries<T>],
+                sums: &mut [[T::Accum; LANES]],
+            ) where
+                super::$lanes: Sources<T>,
+            {
+                // SAFETY: the features are this function's; the rest by contract.
+                unsafe { super::super::slices::loaded::<T, super::$lanes>(a, slices, sums) }
             }
 
             /// Body of [`SimdValue::panel`].
@@ -445,6 +481,12 @@ impl Sources<f32> for Avx512 {
             let mask = first_lanes(n);
             _mm256_mask3_fmadd_ps(_mm256_loadu_ps(vals), _mm256_maskz_loadu_ps(mask, x), sums, mask)
         }
+        fn add_some(vals: *const f32, x: *const f32, cols: &[u32; 8], sums: __m256) -> __m256 {
+            let cols = _mm256_loadu_si256(cols.as_ptr().cast());
+            let mask = _mm256_cmpneq_epi32_mask(cols, _mm256_set1_epi32(-1));
+            let x = _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), mask, cols, x);
+            _mm256_mask3_fmadd_ps(_mm256_loadu_ps(vals), x, sums, mask)
+        }
     }
 }
 
@@ -523,6 +565,12 @@ macro_rules! sources_of_f64 {
                 fn add_first(vals: *const $val, x: *const f64, n: usize, sums: __m512d) -> __m512d {
                     let (mask, vals) = (first_lanes(n), <Self as Source<$val, f64>>::load(vals));
                     _mm512_mask3_fmadd_pd(vals, _mm512_maskz_loadu_pd(mask, x), sums, mask)
+                }
+                fn add_some(vals: *const $val, x: *const f64, cols: &[u32; 8], sums: __m512d) -> __m512d {
+                    let cols = _mm256_loadu_si256(cols.as_ptr().cast());
+                    let mask = _mm256_cmpneq_epi32_mask(cols, _mm256_set1_epi32(-1));
+                    let x = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), mask, cols, x);
+                    _mm512_mask3_fmadd_pd(<Self as Source<$val, f64>>::load(vals), x, sums, mask)
                 }
             }
         }

@@ -1,39 +1,53 @@
 //! Gathers of x86-64, for slices.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::loops::Source;
-use super::operand::{SLICE_LANES, SimdValue, Slice};
-use super::slices::{Gather, sums};
+use super::operand::{SimdValue, Slices};
+use super::slices::{Gather, WIDE, gathered};
 use super::x86::{Avx2, Avx512, methods};
 use crate::numbers::Mixed;
 
-/// [`sums`] with 512 bits.
+/// Sums of slices with 512 bits.
 ///
 /// # Safety
 ///
-/// The CPU has the features; else as for [`sums`].
+/// The CPU has the features; else as for [`gathered`].
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt,avx512f,avx512vl")]
-pub(super) unsafe fn avx512<T: SimdValue>(a: &Slice<'_, T>) -> [T::Accum; SLICE_LANES]
+pub(super) unsafe fn avx512<T: SimdValue>(a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum])
 where
     Avx512: Gather<T>,
 {
     // SAFETY: the features are this function's; the rest by contract.
-    unsafe { sums::<T, Avx512>(a) }
+    unsafe { each::<T, Avx512>(a, range, sums) }
 }
 
-/// [`sums`] with 256 bits.
+/// Sums of slices with 256 bits.
 ///
 /// # Safety
 ///
-/// The CPU has the features; else as for [`sums`].
+/// The CPU has the features; else as for [`gathered`].
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt")]
-pub(super) unsafe fn avx2<T: SimdValue>(a: &Slice<'_, T>) -> [T::Accum; SLICE_LANES]
+pub(super) unsafe fn avx2<T: SimdValue>(a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum])
 where
     Avx2: Gather<T>,
 {
     // SAFETY: the features are this function's; the rest by contract.
-    unsafe { sums::<T, Avx2>(a) }
+    unsafe { each::<T, Avx2>(a, range, sums) }
+}
+
+/// Sums of slices.
+///
+/// # Safety
+///
+/// As for [`gathered`].
+#[inline(always)]
+unsafe fn each<T: SimdValue, G: Gather<T>>(a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum]) {
+    for (slice, sums) in range.zip(sums.as_chunks_mut::<WIDE>().0) {
+        // SAFETY: by contract.
+        *sums = unsafe { gathered::<T, G>(&a.slice(slice)) };
+    }
 }
 
 /// Words of eight lanes: those of `f64` in 512 bits and of `f32` in 256.
@@ -46,7 +60,6 @@ macro_rules! eight_words {
                 _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
             }
             fn add(a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi32(a, b) }
-            fn max(a: __m256i, b: __m256i) -> __m256i { _mm256_max_epu32(a, b) }
         }
     };
 }
@@ -66,10 +79,8 @@ impl Gather<f32> for Avx512 {
             _mm512_and_si512(_mm512_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
         }
         fn add(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi32(a, b) }
-        fn max(a: __m512i, b: __m512i) -> __m512i { _mm512_max_epu32(a, b) }
         fn differ(a: __m512i, b: __m512i) -> __mmask16 { _mm512_cmpneq_epi32_mask(a, b) }
         fn at_most(mask: __mmask16, a: __m512i, b: __m512i) -> __mmask16 { _mm512_mask_cmple_epu32_mask(mask, a, b) }
-        fn same(a: __mmask16, b: __mmask16) -> bool { _mm512_kxor(a, b) == 0 }
         fn mul_add(mask: __mmask16, vals: *const f32, x: *const f32, cols: __m512i, sums: __m512) -> __m512 {
             let x = _mm512_mask_i32gather_ps::<4>(_mm512_setzero_ps(), mask, cols, x);
             _mm512_mask3_fmadd_ps(_mm512_loadu_ps(vals), x, sums, mask)
@@ -94,7 +105,6 @@ impl Gather<f32> for Avx2 {
         fn at_most(mask: __m256i, a: __m256i, b: __m256i) -> __m256i {
             _mm256_and_si256(mask, _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), b))
         }
-        fn same(a: __m256i, b: __m256i) -> bool { _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, b)) == -1 }
         fn mul_add(mask: __m256i, vals: *const f32, x: *const f32, cols: __m256i, sums: __m256) -> __m256 {
             let mask = _mm256_castsi256_ps(mask);
             let x = _mm256_mask_i32gather_ps::<4>(_mm256_setzero_ps(), x, cols, mask);
@@ -138,7 +148,6 @@ macro_rules! gathers_of_f64 {
                 fn store(to: *mut f64, sums: __m512d) -> () { _mm512_storeu_pd(to, sums) }
                 fn differ(a: __m256i, b: __m256i) -> __mmask8 { _mm256_cmpneq_epi32_mask(a, b) }
                 fn at_most(mask: __mmask8, a: __m256i, b: __m256i) -> __mmask8 { _mm256_mask_cmple_epu32_mask(mask, a, b) }
-                fn same(a: __mmask8, b: __mmask8) -> bool { _mm512_kxor(a.into(), b.into()) == 0 }
                 fn mul_add(mask: __mmask8, vals: *const $val, x: *const f64, cols: __m256i, sums: __m512d) -> __m512d {
                     let x = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), mask, cols, x);
                     _mm512_mask3_fmadd_pd(<Self as Source<$val, f64>>::load(vals), x, sums, mask)
@@ -161,12 +170,10 @@ macro_rules! gathers_of_f64 {
                     _mm_and_si128(_mm_srl_epi32(words, _mm_cvtsi32_si128(shift as i32)), kept)
                 }
                 fn add(a: __m128i, b: __m128i) -> __m128i { _mm_add_epi32(a, b) }
-                fn max(a: __m128i, b: __m128i) -> __m128i { _mm_max_epu32(a, b) }
                 fn differ(a: __m128i, b: __m128i) -> __m128i { _mm_andnot_si128(_mm_cmpeq_epi32(a, b), _mm_set1_epi32(-1)) }
                 fn at_most(mask: __m128i, a: __m128i, b: __m128i) -> __m128i {
                     _mm_and_si128(mask, _mm_cmpeq_epi32(_mm_max_epu32(a, b), b))
                 }
-                fn same(a: __m128i, b: __m128i) -> bool { _mm_movemask_epi8(_mm_cmpeq_epi32(a, b)) == 0xffff }
                 fn mul_add(mask: __m128i, vals: *const $val, x: *const f64, cols: __m128i, sums: __m256d) -> __m256d {
                     let mask = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(mask));
                     let x = _mm256_mask_i32gather_pd::<8>(_mm256_setzero_pd(), x, cols, mask);

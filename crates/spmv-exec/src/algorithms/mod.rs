@@ -11,6 +11,8 @@ use crate::error::Result;
 use crate::method::{Facts, Limits, Method};
 use crate::part::{Build, Layout, Prepare};
 
+mod sell_on_cores;
+
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $stem:ident $variant:ident;)*) => {
         $(mod $stem;)*

@@ -9,6 +9,7 @@ use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, Kernel
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
 
+use super::sell_on_cores;
 use crate::carries::{self, Pieces};
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -16,19 +17,9 @@ use crate::launch::{Compiled, Run, scalar};
 use crate::method::{Effort, Facts, HALF, Launch, Method, Repair, Storage, Sums, bits, rows_of_bunch_steps};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
 use crate::slices::{Shape, Slices};
-use crate::tilings::{B, BY_CLASS, Bound, ON_CORES, Of, On, Row, S, T, W};
+use crate::tilings::{B, BY_CLASS, Of, On, Row, S, T, W};
 use crate::values::{Order, Rows, Values};
 
-/// Entries from which cores that gather take it. The least that was measured are 100,000, which still gain a sixth in `f32`.
-const WORTH_A_LAYOUT: Bound<usize> = Bound { is: 1 << 16, by: ON_CORES };
-/// Mean entries of a row from which cores that gather take it. Rows of four are level or slower, in `f32` by up to a quarter: a vector then
-/// has few steps. Those of five are faster.
-const MORE_THAN_A_FEW: Bound<f64> = Bound { is: 4.5, by: ON_CORES };
-/// Short rows among which some are far longer, as in circuits: the mean below which rows are short, and the multiple of it from which one is
-/// long. Sixteen cores then take up to half as long again as by `merge_path`; two are level.
-const LONG_AMONG_SHORT: Bound<[f64; 2]> = Bound { is: [8.0, 32.0], by: ON_XEON };
-const ON_XEON: &str =
-    "cargo xtask bench --suite --peers --backend cpu --algorithm auto,merge_path --precision f32,f64: docs/results/2026-11-26-xeon-cpu-suite.txt";
 const UNMEASURED: &str = "a lane a row; not measured";
 const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
 
@@ -58,7 +49,7 @@ impl Method for Sell {
                 t: T::Is(1),
                 w: W::Runs,
                 s: S::Tasks(Of::Slices),
-                b: B::One,
+                b: B::OfSlices,
                 by: UNMEASURED,
             },
             Row {
@@ -76,15 +67,10 @@ impl Method for Sell {
 
     /// Bounds of GPUs are those of CUDA; no integrated device was measured.
     fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
-        let RowStats { nnz, mean, max, .. } = stats.rows;
         if caps.tasks {
-            let [short, long] = LONG_AMONG_SHORT.is;
-            let is_mixed = mean < short && max as f64 >= long * mean;
-            let is_worth_it = nnz >= WORTH_A_LAYOUT.is && mean >= MORE_THAN_A_FEW.is && !is_mixed;
-            return (is_worth_it && caps.gathers.contains_each(types))
-                .then_some("entries stand in the order in which vectors read them, and a vector of x is gathered at once");
+            return sell_on_cores::suits(stats, types, caps);
         }
-        (caps.kind == DeviceKind::DiscreteGpu && nnz > 0)
+        (caps.kind == DeviceKind::DiscreteGpu && stats.rows.nnz > 0)
             .then_some("entries stand in the order in which lanes read them, runs have one column, and long rows are cut")
     }
 
@@ -92,7 +78,7 @@ impl Method for Sell {
     fn check(&self, kernel: &KernelSpec, caps: &DeviceCaps) -> Result<()> {
         let tiling = &kernel.tiling;
         let (what, instead) = if !Shape::holds(tiling) {
-            let of = format!("slices of {} lanes for {tiling}", Tiling::SLICE_LANES);
+            let of = format!("slices of {} lanes for {tiling}", tiling.slice_lanes());
             (of, "use a power of two for T and a multiple of 32 lanes, or one lane")
         } else if tiling.width() as usize > Runs::MOST {
             let of = format!("runs of {} entries (at most {})", tiling.width(), Runs::MOST);
@@ -112,7 +98,7 @@ impl Method for Sell {
         let rows = &stats.rows;
         let [n_rows, nnz, of_value] = [rows.n_rows, rows.nnz, value.bytes()].map(|n| n as u64);
         let (lanes, width) = (u64::from(tiling.lanes()), u64::from(tiling.width()));
-        let slice_rows = u64::from(Tiling::SLICE_LANES) / lanes;
+        let slice_rows = u64::from(tiling.slice_lanes()) / lanes;
         // Each row ends in a step of its own. Of the steps an eighth is padding, or rows are sorted, and each slice of these is as long as
         // the longest of the next, for the most part.
         let n_held = n_rows - rows.empty as u64;
@@ -122,7 +108,7 @@ impl Method for Sell {
         let slots = steps.min(n_rows * (rows.max as u64).div_ceil(lanes)) * lanes * width;
         // A word for each run, and of two bits for its length; a slice ends in a word of lengths of its own.
         let n_slices = n_rows.div_ceil(slice_rows);
-        let words = slots / width + slots / width / 16 + n_slices * u64::from(Tiling::SLICE_LANES).min(lanes * n_rows);
+        let words = slots / width + slots / width / 16 + n_slices * u64::from(tiling.slice_lanes()).min(lanes * n_rows);
         let bytes = slots.saturating_mul(of_value).saturating_add((words + n_rows + 4 * n_slices) * 4);
         Storage::Own(Cost::of(rows.n_rows, rows.nnz, value, bytes, slots))
     }
@@ -141,13 +127,13 @@ impl Method for Sell {
 
     /// Sums over a row's lanes by halves: of a bunch, then of a slice.
     fn loop_steps(&self, tiling: &Tiling, _: u64) -> u64 {
-        let [lanes, slice_lanes] = [tiling.lanes(), Tiling::SLICE_LANES].map(u64::from);
+        let [lanes, slice_lanes] = [tiling.lanes(), tiling.slice_lanes()].map(u64::from);
         4 + 2 * bits(lanes) + bits(slice_lanes / lanes)
     }
 
     fn effort(&self, launch: &Launch<'_>, stats: &MatrixStats) -> Effort {
         let (tiling, rows) = (launch.tiling(), launch.rows);
-        let n_slices = rows.n_rows as f64 * f64::from(tiling.lanes()) / f64::from(Tiling::SLICE_LANES);
+        let n_slices = rows.n_rows as f64 * f64::from(tiling.lanes()) / f64::from(tiling.slice_lanes());
         let longest = (rows.max as u64).div_ceil(u64::from(tiling.lanes())).min(short_steps(rows, tiling));
         Effort {
             slots: slots(stats, tiling),
@@ -161,7 +147,7 @@ impl Method for Sell {
 pub(super) fn limits(launch: &Launch<'_>, padding: u64) -> (u64, u64) {
     let (tiling, slots) = (launch.tiling(), launch.entries().clamp(1, HALF));
     let (lanes, width) = (u64::from(tiling.lanes()), u64::from(tiling.width()));
-    let slice_lanes = u64::from(Tiling::SLICE_LANES);
+    let slice_lanes = u64::from(tiling.slice_lanes());
     // Entries, and steps of rows, have four elevenths of the slots each, without what is padded: the rest is for the eighth,
     // and for the words of slices that have a part of a row.
     let share = slots.saturating_sub((slice_lanes * width).saturating_mul(padding)) / 11 * 4 / width;
@@ -219,9 +205,15 @@ impl Build for Sell {
         to: &Prepare<'_, B>,
         a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
-        let slices = Slices::new(a, Shape::of(&to.kernel.tiling, to.device.caps().compute_units));
+        let slices = Slices::new(a, shape(to.device.caps(), &to.kernel));
         Ok(Box::new(Arc::new(Held::copy(to, a, slices, to.span)?)))
     }
+}
+
+/// How slices are cut.
+pub(super) fn shape(caps: &DeviceCaps, kernel: &KernelSpec) -> Shape {
+    let shape = Shape::of(&kernel.tiling, caps.compute_units);
+    if caps.tasks { shape.on_cores() } else { shape }
 }
 
 impl<B: Backend> Held<B> {
@@ -240,9 +232,8 @@ impl<B: Backend> Held<B> {
         let [words, vals] = filled(to.device, &slices, a)?;
         let rows_of_parts = slices.rows_of_parts();
         let n_parts = rows_of_parts.len() - 1;
-        // Kernels read it where rows are sorted; that of CPUs finds by it which rows a group has, sorted or not.
-        let is_read = slices.is_sorted() || caps.kind == DeviceKind::Cpu;
-        let perm = if is_read { slices.perm() } else { Cow::Borrowed(&[0][..]) };
+        // Kernels read it where rows are sorted.
+        let perm = if slices.is_sorted() { slices.perm() } else { Cow::Borrowed(&[0][..]) };
         let carries_over = n_parts > 0 && !caps.cross_block_reduction;
         let carry_apply =
             carries_over.then(|| Ok::<_, Error>((to.helper(KernelId::CarryApply)?, to.copy(&rows_of_parts)?)));
@@ -375,7 +366,7 @@ impl<B: Backend, V: Value> Runner<B, V> for Parts<B> {
 #[cfg(test)]
 pub(super) mod tests {
     use proptest::prelude::*;
-    use spmv_backend::{DtypeSet, Lanes, MemoryModel};
+    use spmv_backend::{Lanes, MemoryModel};
     use spmv_core::{Csr, RowStats};
 
     use super::*;
@@ -479,26 +470,6 @@ pub(super) mod tests {
         assert!(!suits(discrete, None, true));
         let others = [DeviceKind::Cpu, DeviceKind::IntegratedGpu, DeviceKind::Other];
         assert!(others.iter().all(|kind| !suits(*kind, Some((1, 32)), false)));
-    }
-
-    #[test]
-    fn cores_that_gather_take_it_for_rows_of_more_than_a_few() {
-        let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
-        let with_row = |caps: &DeviceCaps, max, nnz: usize, mean: f64, value| {
-            let n_rows = (nnz as f64 / mean) as usize;
-            let rows = RowStats { n_rows, n_cols: n_rows, nnz, mean, max, ..RowStats::default() };
-            plan(&rows, value, caps, None, &Options::default()).unwrap().algorithm
-        };
-        let taken = |caps: &DeviceCaps, nnz, mean, value| with_row(caps, 30, nnz, mean, value);
-        assert_eq!(taken(&caps, 1 << 20, 16.0, Dtype::F32), Algorithm::MergePath, "not known to be fast");
-        caps.gathers = DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64);
-        let of = |nnz, mean, value| taken(&caps, nnz, mean, value);
-        assert_eq!([Dtype::F32, Dtype::F64].map(|value| of(1 << 20, 16.0, value)), [Algorithm::Sell; 2]);
-        assert_eq!([5.0, 4.0].map(|mean| of(1 << 20, mean, Dtype::F32)), [Algorithm::Sell, Algorithm::MergePath]);
-        assert_eq!(of(1 << 15, 16.0, Dtype::F32), Algorithm::MergePath, "a small matrix");
-        let circuits = [5.0, 9.0].map(|mean| with_row(&caps, 1000, 1 << 20, mean, Dtype::F32));
-        assert_eq!(circuits, [Algorithm::MergePath, Algorithm::Sell], "a long row among short ones");
-        assert_eq!(of(1 << 20, 16.0, Dtype::F16), Algorithm::MergePath, "read one after another");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, Scaling, scalar};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Storage, Sums};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
-use crate::slices::{Columns, Cut, Shape, Slices};
+use crate::slices::{Columns, Cut, Slices};
 use crate::tilings::{B, Bound, Of, On, Row, S, STRIPES, T, W};
 use crate::values::Values;
 
@@ -58,7 +58,7 @@ impl Method for Stripes {
                 t: T::Is(1),
                 w: W::Is(1),
                 s: S::Tasks(Of::Slices),
-                b: B::One,
+                b: B::OfSlices,
                 by: "a lane a row; not measured",
             },
             Row { on: On::PartsOfSubgroups, t: T::OfParts, w: W::Is(1), s: S::One, b: B::LanesIfLimits(512, 256), by: STRIPES },
@@ -98,7 +98,7 @@ impl Method for Stripes {
         let [n_rows, nnz, of_value] = [n_rows, nnz, value.bytes()].map(|n| n as u64);
         let of_a_step = u64::from(tiling.lanes()) * u64::from(tiling.width());
         let slots = nnz + n_parts * of_a_step / 2;
-        let of_a_part = 4 + 4 + 16 * u64::from(tiling.lanes()) / u64::from(Tiling::SLICE_LANES);
+        let of_a_part = 4 + 4 + 16 * u64::from(tiling.lanes()) / u64::from(tiling.slice_lanes());
         let bytes = slots * (of_value + 2) + n_parts * of_a_part + 4 * n_rows;
         Storage::Own(Cost::of(stats.rows.n_rows, stats.rows.nnz, value, bytes, slots))
     }
@@ -130,8 +130,8 @@ impl Method for Stripes {
         let of_a_row = rows.max.min(Columns::of(rows.n_cols).width());
         Effort {
             slots: stats.rows.nnz as f64 + lanes_of_parts / 2.0,
-            longest: of_a_row as f64 / f64::from(Tiling::SLICE_LANES),
-            groups: lanes_of_parts / f64::from(Tiling::SLICE_LANES) / f64::from(tiling.slices(0, u32::MAX).end),
+            longest: of_a_row as f64 / f64::from(tiling.slice_lanes()),
+            groups: lanes_of_parts / f64::from(tiling.slice_lanes()) / f64::from(tiling.slices(0, u32::MAX).end),
         }
     }
 }
@@ -162,7 +162,7 @@ impl Build for Stripes {
         let cut = Cut::of(a, columns);
         let n_parts = cut.n_parts();
         let of_parts = cut.parts(a);
-        let shape = Shape::of(&to.kernel.tiling, to.device.caps().compute_units);
+        let shape = sell::shape(to.device.caps(), &to.kernel);
         let slices = Slices::by_stripes(of_parts, shape, columns);
         let span = Span { row_base: 0, n_rows: n_parts as u32, nnz: to.span.nnz, continues: false };
         Ok(Box::new(Arc::new(State {
@@ -286,7 +286,7 @@ mod tests {
             let part = first_part(&Stripes, &lens, n_cols, &kernel, &caps);
             let columns = Columns::of(part.n_cols());
             let cut = Cut::of(part.view(), columns);
-            let slices = Slices::by_stripes(cut.parts(part.view()), Shape::of(&tiling, 132), columns).unwrap();
+            let slices = Slices::by_stripes(cut.parts(part.view()), crate::slices::Shape::of(&tiling, 132), columns).unwrap();
             let most = max_buffer_bytes as usize / 4;
             let held = [slices.n_slots(), slices.n_words(), slices.perm().len(), slices.numbers().len(), cut.rows.len()];
             prop_assert!(held.iter().all(|n| *n <= most), "{held:?} of {most}: {lens:?}");

@@ -4,30 +4,30 @@ use std::ops::Range;
 
 use spmv_core::{CsrView, Value};
 
-use super::header::{Header, LENGTHS, NARROW_NONE, SLICE_LANES};
+use super::header::{Header, LENGTHS, NARROW_NONE};
 
 /// The word of a run that is not there.
 const NONE: u32 = u32::MAX;
 
-/// What the lanes of a slice take in a step: the first entry of each one's run, and how many it has.
-pub(super) struct Step {
-    pub(super) entries: [u32; SLICE_LANES],
-    pub(super) lens: [u32; SLICE_LANES],
+/// What the lanes of a slice of `N` take in a step: the first entry of each one's run, and how many it has.
+pub(super) struct Step<const N: usize> {
+    pub(super) entries: [u32; N],
+    pub(super) lens: [u32; N],
 }
 
-/// Calls `f` with every step of a slice, of whose rows those are the entries. `follows` says of an entry whether it goes on with the run of
+/// Calls `f` with every step of a slice of `N` lanes, of whose rows those are the entries. `follows` says of an entry whether it goes on with the run of
 /// the one before; there are none where runs have one entry.
 #[inline(always)]
-pub(super) fn for_each_step(
+pub(super) fn for_each_step<const N: usize>(
     header: &Header,
     rows: impl Iterator<Item = Range<u32>>,
     follows: &[bool],
-    mut f: impl FnMut(usize, &Step),
+    mut f: impl FnMut(usize, &Step<N>),
 ) {
-    let mut left: [Range<u32>; SLICE_LANES] = std::array::from_fn(|_| 0..0);
+    let mut left: [Range<u32>; N] = std::array::from_fn(|_| 0..0);
     left.iter_mut().zip(rows).for_each(|(left, entries)| *left = entries);
     let lanes = header.lanes as usize;
-    let mut taken = Step { entries: [0; SLICE_LANES], lens: [0; SLICE_LANES] };
+    let mut taken = Step { entries: [0; N], lens: [0; N] };
     for step in 0..header.n_steps as usize {
         let of_rows = taken.entries.chunks_exact_mut(lanes).zip(taken.lens.chunks_exact_mut(lanes));
         for (left, (entries, lens)) in left.iter_mut().zip(of_rows) {
@@ -46,9 +46,9 @@ pub(super) fn for_each_step(
     }
 }
 
-/// Writes all slots and words of a slice, with those words before, if it has a part of a row.
+/// Writes all slots and words of a slice of `N` lanes, with those words before, if it has a part of a row.
 #[inline(always)]
-pub(super) fn fill<V: Value>(
+pub(super) fn fill<V: Value, const N: usize>(
     a: CsrView<'_, V, u32>,
     header: &Header,
     width: usize,
@@ -57,33 +57,39 @@ pub(super) fn fill<V: Value>(
     words: &mut [u32],
     vals: &mut [V],
 ) {
-    let (lengths, columns) = words.split_at_mut(header.words_of_lengths());
+    let lanes = header.lanes as usize;
+    let (lengths, columns) = words.split_at_mut(header.words_of_lengths(N));
     lengths.fill(NONE);
     let (cols, of_entries, zero) = (a.cols(), a.vals(), V::from_f64(0.0));
-    for_each_step(header, rows, follows, |step, Step { entries, lens }| {
-        let slots = &mut vals[step * width * SLICE_LANES..][..width * SLICE_LANES];
-        for (at, slots) in slots.chunks_exact_mut(SLICE_LANES).enumerate() {
+    for_each_step(header, rows, follows, |step, Step::<N> { entries, lens }| {
+        let slots = &mut vals[step * width * N..][..width * N];
+        for (at, slots) in slots.chunks_exact_mut(N).enumerate() {
             for (lane, slot) in slots.iter_mut().enumerate() {
                 let is_there = (at as u32) < lens[lane];
                 let val = of_entries[entries[lane] as usize + if is_there { at } else { 0 }];
                 *slot = if is_there { val } else { zero };
             }
         }
-        let mut codes = [NONE; SLICE_LANES];
+        if header.is_stepped {
+            for (word, entry) in columns[step * lanes..][..lanes].iter_mut().zip(entries) {
+                *word = cols[*entry as usize];
+            }
+            return;
+        }
+        let mut codes = [NONE; N];
         for (lane, code) in codes.iter_mut().enumerate() {
             let col = cols[entries[lane] as usize].wrapping_sub(header.base);
             *code = if lens[lane] > 0 { col } else { NONE };
         }
         let line = if header.is_narrow { step / 2 } else { step };
-        let columns = columns[line * SLICE_LANES..][..SLICE_LANES].iter_mut().zip(codes);
+        let columns = columns[line * N..][..N].iter_mut().zip(codes);
         match (header.is_narrow, step % 2) {
             (false, _) => columns.for_each(|(word, code)| *word = code),
             (true, 0) => columns.for_each(|(word, code)| *word = code | NARROW_NONE << 16),
             (true, _) => columns.for_each(|(word, code)| *word = *word & NARROW_NONE | code << 16),
         }
         if header.is_ragged {
-            let (words, shift) =
-                (&mut lengths[step / LENGTHS * SLICE_LANES..][..SLICE_LANES], step % LENGTHS * 2);
+            let (words, shift) = (&mut lengths[step / LENGTHS * N..][..N], step % LENGTHS * 2);
             for (word, len) in words.iter_mut().zip(lens).filter(|(_, len)| **len > 0) {
                 *word = *word & !(3 << shift) | (len - 1) << shift;
             }

@@ -7,7 +7,7 @@ use spmv_core::{CsrView, Value, parts};
 
 use super::header::{Ends, Slice};
 use super::order::{MANY, Steps};
-use super::runs::{NO_RUNS, Runs};
+use super::runs::{NO_RUNS, Runs, are_stepped};
 use super::shape::{Limits, Shape};
 
 /// Entries, runs or rows of a thread, at least.
@@ -17,7 +17,7 @@ pub(super) const OF_A_THREAD: usize = 1 << 18;
 /// count slots and words.
 pub(super) fn lay<S: Send>(
     headers: &mut [[u32; 4]],
-    width: usize,
+    shape: Shape,
     of_threads: Vec<(Range<usize>, S)>,
     what: impl Fn(&mut S, usize) -> Slice + Sync,
 ) -> (Option<Ends>, Vec<S>) {
@@ -28,7 +28,7 @@ pub(super) fn lay<S: Send>(
         for (slice, numbers) in slices.zip(&mut *headers) {
             let of_slice = what(&mut state, slice);
             ends = ends.and_then(|mut ends| {
-                *numbers = ends.push(&of_slice, width)?;
+                *numbers = ends.push(&of_slice, shape)?;
                 Some(ends)
             });
         }
@@ -103,9 +103,11 @@ impl InOrder {
         // No matrix has fewer runs and steps of as many entries: what is long has more than is allowed with so few.
         let n_runs = a.nnz() / width;
         let limits = Limits::of(shape, n_rows, n_runs / shape.lanes, n_runs);
-        let (ends, parts) = lay(&mut headers, width, states.collect(), |part: &mut OfThread<'_>, slice| {
-            let runs = part.count(a, shape, &limits, rows(&(slice..slice + 1)));
-            Slice { runs, lanes: shape.lanes as u32, is_part: false }
+        let (ends, parts) = lay(&mut headers, shape, states.collect(), |part: &mut OfThread<'_>, slice| {
+            let rows = rows(&(slice..slice + 1));
+            let runs = part.count(a, shape, &limits, rows.clone());
+            let is_stepped = are_stepped(a, shape, runs, rows);
+            Slice { runs, lanes: shape.lanes as u32, is_part: false, is_stepped }
         });
         let counted = parts.into_iter().map(|part| part.counted).fold(Counted::default(), Counted::and);
         Self { headers, ends, follows, steps, counted }

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use spmv_core::{CsrView, Value, parts};
 
-use super::header::SLICE_LANES;
 use super::lay::OF_A_THREAD;
 use super::shape::{Limits, Shape};
 
@@ -49,7 +48,7 @@ impl Long {
         mut rows: Vec<(u32, u32)>,
     ) -> Self {
         rows.sort_by_key(|(_, n_runs)| Reverse(*n_runs));
-        let of_a_slice = |(_, n_runs): &(u32, u32)| (*n_runs as usize).div_ceil(SLICE_LANES);
+        let of_a_slice = |(_, n_runs): &(u32, u32)| (*n_runs as usize).div_ceil(shape.slice_lanes);
         let n_cut = rows.partition_point(|row| of_a_slice(row) > limits.most_steps);
         let (cut, rest) = rows.split_at(n_cut);
         let mut long = Self::default();
@@ -57,14 +56,18 @@ impl Long {
         let of_threads = parts::cut(n_cut, parts::threads(n_runs, OF_A_THREAD));
         let of_row = |row: &(u32, u32)| {
             let n = of_a_slice(row).div_ceil(limits.most_steps);
-            entries_of_parts(a.row_range(row.0 as usize), row.1 as usize, n, follows)
+            entries_of_parts(
+                a.row_range(row.0 as usize),
+                (row.1 as usize).div_ceil(n * shape.slice_lanes) * shape.slice_lanes,
+                follows,
+            )
         };
         let of_rows = parts::map(of_threads, |part| cut[part].iter().map(of_row).collect::<Vec<_>>());
         for ((row, _), of_parts) in cut.iter().zip(of_rows.into_iter().flatten()) {
             let (first, n) = (long.parts.len() as u32, of_parts.len() as u32);
             for (at, entries) in of_parts.into_iter().enumerate() {
                 long.parts.push(Part { entries, first, n });
-                long.slices.push([if at == 0 { *row } else { NONE }], SLICE_LANES, shape);
+                long.slices.push([if at == 0 { *row } else { NONE }], shape.slice_lanes, shape);
             }
         }
         let (rows, n_runs): (Vec<_>, Vec<_>) = rest.iter().copied().unzip();
@@ -87,9 +90,9 @@ impl Lanes {
         while at < rows.len() {
             let fewest = n_runs(at).div_ceil(short_steps).next_power_of_two();
             // The last fill their slice.
-            let filling = SLICE_LANES / (rows.len() - at).next_power_of_two();
-            let lanes = fewest.max(filling).clamp(shape.lanes, SLICE_LANES);
-            let end = rows.len().min(at + SLICE_LANES / lanes);
+            let filling = shape.slice_lanes / (rows.len() - at).next_power_of_two();
+            let lanes = fewest.max(filling).clamp(shape.lanes, shape.slice_lanes);
+            let end = rows.len().min(at + shape.slice_lanes / lanes);
             self.push(rows[at..end].iter().copied(), lanes, shape);
             at = end;
         }
@@ -102,9 +105,8 @@ impl Lanes {
     }
 }
 
-/// The entries of a row's `n` parts at most, each of as many runs.
-fn entries_of_parts(entries: Range<usize>, n_runs: usize, n: usize, follows: &[bool]) -> Vec<Range<u32>> {
-    let of_a_part = n_runs.div_ceil(n * SLICE_LANES) * SLICE_LANES;
+/// The entries of a row's parts, each of so many runs.
+fn entries_of_parts(entries: Range<usize>, of_a_part: usize, follows: &[bool]) -> Vec<Range<u32>> {
     let starts: Vec<usize> = match follows {
         [] => entries.clone().step_by(of_a_part).collect(),
         _ => entries.clone().filter(|entry| !follows[*entry]).step_by(of_a_part).collect(),

@@ -1,6 +1,8 @@
 //! Slices of rows whose entries stand in the order in which lanes read them: the layout of `sell`.
 //!
-//! A slice has 32 lanes, T for each of its rows. A lane takes every T-th *run* of its row: up to W entries whose columns follow each other,
+//! Where each row of a slice has the columns of the row before plus one, as those of stencils, columns of its first row are all that is kept.
+//!
+//! A slice has 32 lanes, or eight where one lane of a device takes all of it, and T for each of its rows. A lane takes every T-th *run* of its row: up to W entries whose columns follow each other,
 //! of which only the first is kept. Where the runs of a slice lie close together, a column takes 16 bits. Rows that would keep their T
 //! lanes longer than others get more, in slices before those of other rows, and the longest go over several slices.
 
@@ -17,18 +19,21 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use spmv_core::{CsrView, Value, parts};
+use spmv_core::{CsrView, Tiling, Value, parts};
 
 pub(crate) use columns::{Columns, Cut};
 use fill::{Step, fill, for_each_step};
-use header::{Ends, Header, SLICE_LANES, Slice};
+use header::{Ends, Header, Slice};
 use lay::{InOrder, OF_A_THREAD, lay};
 use long::{Lanes, Long, NONE, Part};
 use order::{OfRows, Short};
-use runs::{NO_RUNS, Runs, marks};
+use runs::{NO_RUNS, Runs, are_stepped, marks};
 use shape::Limits;
 pub(crate) use shape::Shape;
 
+/// Lanes of a slice: one of these.
+const FEW_LANES: usize = 8;
+const MOST_LANES: usize = Tiling::MOST_SLICE_LANES as usize;
 /// Slots of a thread that fills them, at least.
 const SLOTS_OF_A_THREAD: usize = 1 << 17;
 
@@ -69,7 +74,7 @@ impl Slices {
         let (front, others) = perm.split_at_mut(of_long.len());
         let (of_short, none) = others.split_at_mut(short.len());
         let many = |row: usize| shape.steps(runs::count(a.row_range(row), &in_order.follows));
-        let is_sorted = short.order(of_short, of_slice, known, &OfRows { few: &in_order.steps, many });
+        let is_sorted = short.order(of_short, shape, known, &OfRows { few: &in_order.steps, many });
         let InOrder { headers, ends, follows, .. } = in_order;
         if !is_sorted && lanes.is_empty() {
             let (perm, parts) = (Vec::new(), Vec::new());
@@ -128,18 +133,20 @@ impl Slices {
         headers.resize(n_slices, [0; 4]);
         let of_threads = parts::cut(n_slices, parts::threads(a.nnz().max(a.n_rows()), OF_A_THREAD));
         let of_threads = of_threads.map(|slices| (slices, ())).collect();
-        let (ends, _) = lay(&mut headers, shape.width, of_threads, |(), slice| {
+        let (ends, _) = lay(&mut headers, *shape, of_threads, |(), slice| {
             let runs = |entries: Range<usize>| {
                 Runs::of(&a.cols()[entries.clone()], shape.width, marks(follows, entries))
             };
             if let Some(Part { entries, .. }) = parts.get(slice) {
                 let runs = runs(entries.start as usize..entries.end as usize);
-                return Slice { runs, lanes: SLICE_LANES as u32, is_part: true };
+                return Slice { runs, lanes: shape.slice_lanes as u32, is_part: true, is_stepped: false };
             }
             let rows = perm[slice * of_slice..(slice + 1) * of_slice].iter().filter(|row| **row != NONE);
-            let runs = rows.map(|row| runs(a.row_range(*row as usize))).fold(NO_RUNS, Runs::and);
+            let rows = rows.map(|row| *row as usize);
+            let runs = rows.clone().map(|row| runs(a.row_range(row))).fold(NO_RUNS, Runs::and);
             let lanes = lanes.get(slice).map_or(shape.lanes as u32, |lanes| *lanes);
-            Slice { runs, lanes, is_part: false }
+            let is_stepped = lanes == shape.lanes as u32 && are_stepped(a, *shape, runs, rows);
+            Slice { runs, lanes, is_part: false, is_stepped }
         });
         Some(Self { headers, ends: ends?, ..self })
     }
@@ -216,7 +223,10 @@ impl Slices {
                     (of_slice, words) = words.split_at_mut(end.1 - first.1);
                     let slots;
                     (slots, vals) = vals.split_at_mut(end.0 - first.0);
-                    self.fill_slice(a, slice, of_slice, slots);
+                    match self.shape.slice_lanes {
+                        FEW_LANES => self.fill_slice::<V, FEW_LANES>(a, slice, of_slice, slots),
+                        _ => self.fill_slice::<V, MOST_LANES>(a, slice, of_slice, slots),
+                    }
                 }
             },
         );
@@ -234,9 +244,15 @@ impl Slices {
         firsts.windows(2).map(|ends| ends[0]..ends[1]).collect()
     }
 
-    fn fill_slice<V: Value>(&self, a: CsrView<'_, V, u32>, slice: usize, words: &mut [u32], vals: &mut [V]) {
+    fn fill_slice<V: Value, const N: usize>(
+        &self,
+        a: CsrView<'_, V, u32>,
+        slice: usize,
+        words: &mut [u32],
+        vals: &mut [V],
+    ) {
         let header = Header::of(self.headers[slice]);
-        let (of_part, words) = words.split_at_mut(header.words_of_part());
+        let (of_part, words) = words.split_at_mut(header.words_of_part(N));
         if let Some(part) = self.parts.get(slice) {
             of_part.fill(NONE);
             (of_part[0], of_part[1]) = (part.first, part.n);
@@ -244,20 +260,27 @@ impl Slices {
         let rows = self.rows_of_slice(a.row_ptr(), slice);
         // Runs of one entry have a loop of their own: nothing is to be looked for.
         match self.shape.width {
-            1 => fill(a, &header, 1, rows, &[], words, vals),
-            width => fill(a, &header, width, rows, &self.follows, words, vals),
+            1 => fill::<V, N>(a, &header, 1, rows, &[], words, vals),
+            width => fill::<V, N>(a, &header, width, rows, &self.follows, words, vals),
         }
     }
 
     /// Calls `f` with every slot that has an entry, and with that.
-    pub(crate) fn for_each(&self, row_ptr: &[u32], mut f: impl FnMut(usize, u32)) {
+    pub(crate) fn for_each(&self, row_ptr: &[u32], f: impl FnMut(usize, u32)) {
+        match self.shape.slice_lanes {
+            FEW_LANES => self.for_each_of::<FEW_LANES>(row_ptr, f),
+            _ => self.for_each_of::<MOST_LANES>(row_ptr, f),
+        }
+    }
+
+    fn for_each_of<const N: usize>(&self, row_ptr: &[u32], mut f: impl FnMut(usize, u32)) {
         for (slice, numbers) in self.headers.iter().enumerate() {
             let header = Header::of(*numbers);
             let rows = self.rows_of_slice(row_ptr, slice);
-            for_each_step(&header, rows, &self.follows, |step, Step { entries, lens }| {
-                let slot = header.first_slot as usize + step * SLICE_LANES * self.shape.width;
+            for_each_step(&header, rows, &self.follows, |step, Step::<N> { entries, lens }| {
+                let slot = header.first_slot as usize + step * N * self.shape.width;
                 for (lane, (first, len)) in entries.iter().zip(lens).enumerate() {
-                    (0..*len).for_each(|at| f(slot + at as usize * SLICE_LANES + lane, first + at));
+                    (0..*len).for_each(|at| f(slot + at as usize * N + lane, first + at));
                 }
             });
         }

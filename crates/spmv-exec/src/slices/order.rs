@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use spmv_core::parts;
 
-/// Padding that is accepted before rows are sorted in larger windows, over the slots of the rows themselves: 1 / 8.
-const PADDING: u64 = 8;
+use super::shape::Shape;
+
 /// How many times larger the next window is that is tried.
 const WIDER: usize = 32;
 /// Rows of a thread at least.
@@ -51,8 +51,9 @@ impl Steps {
         Self { own: self.own + others.own, held: self.held + others.held }
     }
 
-    fn pad_much(self) -> bool {
-        self.held > self.own + self.own / PADDING
+    /// Whether the padding is more than this part of the slots of the rows themselves.
+    fn pad_more_than(self, part: u64) -> bool {
+        self.held > self.own + self.own / part
     }
 }
 
@@ -88,18 +89,19 @@ impl Short {
         })
     }
 
-    /// Writes them to `perm`, sorted as far as that leaves less padding in slices of `of_slice` rows; whether they are sorted. What they
-    /// take in their own order may be known: then `perm` is written only if they are.
+    /// Writes them to `perm`, sorted in windows as large as leave no more padding than is accepted; whether they are sorted. What they take in
+    /// their own order may be known: then `perm` is written only if they are.
     pub(super) fn order(
         &self,
         perm: &mut [u32],
-        of_slice: usize,
+        shape: Shape,
         known: Option<Steps>,
         steps: &OfRows<'_, impl Fn(usize) -> usize + Sync>,
     ) -> bool {
+        let of_slice = shape.rows();
         let mut window = of_slice;
         let mut taken = known.unwrap_or_else(|| self.in_order(of_slice, steps));
-        while window < self.n && taken.pad_much() {
+        while window < self.n && taken.pad_more_than(shape.padding()) {
             window = window.saturating_mul(WIDER);
             taken = self.sort(perm, of_slice, window, steps);
         }

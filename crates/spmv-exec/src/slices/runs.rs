@@ -2,6 +2,10 @@
 
 use std::ops::Range;
 
+use spmv_core::{CsrView, Value};
+
+use super::shape::Shape;
+
 /// What the rows of a slice have together; of runs, as many as the longest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Runs {
@@ -64,6 +68,42 @@ impl Runs {
             is_ragged: self.is_ragged || row.is_ragged,
         }
     }
+}
+
+/// Whether the rows of a slice, which have those runs, are as many as it may have, each has a run of full length for each lane and step, and
+/// columns are those of the row before plus one.
+pub(super) fn are_stepped<V: Value>(
+    a: CsrView<'_, V, u32>,
+    shape: Shape,
+    of: Runs,
+    rows: impl Iterator<Item = usize>,
+) -> bool {
+    let n_runs = of.n as usize;
+    if !shape.steps || of.is_ragged || n_runs == 0 || !n_runs.is_multiple_of(shape.lanes) || shape.rows() == 1
+    {
+        return false;
+    }
+    let mut before: Option<&[u32]> = None;
+    let mut n_rows = 0;
+    for row in rows {
+        let cols = &a.cols()[a.row_range(row)];
+        if cols.len() != n_runs * shape.width {
+            return false;
+        }
+        // All comparisons at once; but no row is next to most.
+        if let Some(before) = before
+            && (cols[0] != before[0] + 1
+                || !before
+                    .iter()
+                    .zip(cols)
+                    .fold(true, |are, (before, col)| are & (*col == before.wrapping_add(1))))
+        {
+            return false;
+        }
+        before = Some(cols);
+        n_rows += 1;
+    }
+    n_rows == shape.rows()
 }
 
 /// The marks of some entries; none, where runs have one entry.

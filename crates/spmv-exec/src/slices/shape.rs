@@ -2,8 +2,6 @@
 
 use spmv_core::Tiling;
 
-use super::header::SLICE_LANES;
-
 /// Steps of a row up to which it is not long, whatever the others have, and up to which no slice of a long row is shorter.
 const FEW_STEPS: usize = 16;
 /// Steps over those of the mean row up to which a row is not long.
@@ -16,10 +14,17 @@ const BUSY_SLICES: usize = 64;
 /// What follows from a tiling and the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
+    /// Lanes of a slice.
+    pub(super) slice_lanes: usize,
     /// T: lanes of a row.
     pub(super) lanes: usize,
     /// W: entries of a run.
     pub(super) width: usize,
+    /// Whether columns that lie close together take 16 bits. Not of few lanes, whose elements of x are loaded one by one: halves would have to
+    /// be taken apart.
+    pub(super) halves: bool,
+    /// Whether slices may be stepped.
+    pub(super) steps: bool,
     /// Compute units; `None` where one lane takes whole slices, which leaves rows whole.
     pub(super) units: Option<usize>,
 }
@@ -28,22 +33,36 @@ impl Shape {
     pub(crate) fn of(tiling: &Tiling, units: u32) -> Self {
         let cuts = tiling.group_lanes() > 1;
         Self {
+            slice_lanes: tiling.slice_lanes() as usize,
             lanes: tiling.lanes() as usize,
             width: tiling.width() as usize,
+            halves: tiling.slice_lanes() == Tiling::MOST_SLICE_LANES,
+            steps: true,
             units: cuts.then_some((units as usize).max(1)),
         }
+    }
+
+    /// The same for cores, which leave rows whole, and gather by the columns of all lanes.
+    pub(crate) fn on_cores(self) -> Self {
+        Self { units: None, steps: !self.halves, ..self }
+    }
+
+    /// Padding that is accepted before rows are sorted in larger windows, as a part of the slots of the rows themselves. A lane without an
+    /// entry costs little under masks. A core that loads elements one by one takes several times as long for a step that has not all lanes.
+    pub(super) fn padding(&self) -> u64 {
+        if self.halves { 8 } else { 64 }
     }
 
     /// Whether slices are laid out for such a tiling: groups take whole ones, or a lane does.
     pub(crate) fn holds(tiling: &Tiling) -> bool {
         let lanes = tiling.lanes();
-        let whole = lanes.is_power_of_two() && tiling.group_lanes().is_multiple_of(Tiling::SLICE_LANES);
-        tiling.group_lanes() == 1 || whole && lanes <= Tiling::SLICE_LANES
+        let whole = lanes.is_power_of_two() && tiling.group_lanes().is_multiple_of(tiling.slice_lanes());
+        tiling.group_lanes() == 1 || whole && lanes <= tiling.slice_lanes()
     }
 
     /// Rows of a slice at most.
     pub(crate) fn rows(&self) -> usize {
-        SLICE_LANES / self.lanes
+        self.slice_lanes / self.lanes
     }
 
     /// Steps that T lanes take for a row of so many runs.
@@ -58,7 +77,7 @@ impl Shape {
 
     /// Steps of a slice at most that has a part of a row, of that many runs of all rows.
     pub(crate) fn steps_of_a_part(&self, n_runs: usize) -> usize {
-        let busy = |units: usize| n_runs / SLICE_LANES / (units * BUSY_SLICES);
+        let busy = |units: usize| n_runs / self.slice_lanes / (units * BUSY_SLICES);
         self.units.map_or(usize::MAX, |units| busy(units).clamp(FEW_STEPS, MOST_STEPS))
     }
 }
@@ -85,6 +104,6 @@ impl Limits {
 
     /// Whether a row is long that takes so many steps of T lanes.
     pub(super) fn are_long(&self, steps: usize) -> bool {
-        steps > self.short_steps || self.shape.lanes == SLICE_LANES && steps > self.most_steps
+        steps > self.short_steps || self.shape.lanes == self.shape.slice_lanes && steps > self.most_steps
     }
 }

@@ -8,6 +8,11 @@ pub(super) fn shape(lanes: u32, width: u32) -> Shape {
     Shape::of(&Tiling::new(lanes, width, 1, 32 / lanes).unwrap(), 1)
 }
 
+/// Of lanes that take whole slices, each of eight lanes.
+fn of_a_lane(width: u32) -> Shape {
+    Shape::of(&Tiling::new(1, width, 1, 1).unwrap(), 1)
+}
+
 pub(super) fn filled(a: &Csr<f64>, slices: &Slices) -> (Vec<u32>, Vec<f64>) {
     let (mut words, mut vals) = (vec![7; slices.n_words()], vec![7.0; slices.n_slots()]);
     slices.fill(a.view(), 0..slices.n_slices(), &mut words, &mut vals);
@@ -17,30 +22,32 @@ pub(super) fn filled(a: &Csr<f64>, slices: &Slices) -> (Vec<u32>, Vec<f64>) {
 /// `y` by what a kernel reads.
 fn multiplied(slices: &Slices, (words, vals): &(Vec<u32>, Vec<f64>), n_rows: usize, x: &[f64]) -> Vec<f64> {
     let (numbers, width, rows) = (slices.numbers(), slices.shape.width, slices.shape.rows());
+    let slice_lanes = slices.shape.slice_lanes;
     let (perm, mut y) = (slices.perm(), vec![0.0; n_rows]);
     for (slice, of_slice) in numbers.chunks(4).enumerate() {
         let [slot, mut lengths, base, flags] = std::array::from_fn(|i| of_slice[i] as usize);
-        let (n_steps, narrow, ragged) = (flags >> 6, flags & 1 != 0, flags & 2 != 0);
-        let (lanes, is_part) = (1 << (flags >> 2 & 7), flags & 32 != 0);
+        let (n_steps, narrow, ragged) = (flags >> 7, flags & 1 != 0, flags & 2 != 0);
+        let (lanes, is_part, stepped) = (1 << (flags >> 2 & 7), flags & 32 != 0, flags & 64 != 0);
         assert!(slice < slices.n_long() || lanes == slices.shape.lanes && !is_part);
         let first = if is_part { words[lengths] as usize } else { slice };
-        lengths += 32 * usize::from(is_part);
-        let cols = lengths + if ragged { n_steps.div_ceil(16) * 32 } else { 0 };
-        for (step, lane) in (0..n_steps).flat_map(|step| (0..32).map(move |lane| (step, lane))) {
+        lengths += slice_lanes * usize::from(is_part);
+        let cols = lengths + if ragged { n_steps.div_ceil(16) * slice_lanes } else { 0 };
+        for (step, lane) in (0..n_steps).flat_map(|step| (0..slice_lanes).map(move |lane| (step, lane))) {
             let col = match narrow {
-                true => words[cols + step / 2 * 32 + lane] >> (step % 2 * 16) & 0xffff,
-                false => words[cols + step * 32 + lane],
+                true => words[cols + step / 2 * slice_lanes + lane] >> (step % 2 * 16) & 0xffff,
+                false if stepped => words[cols + step * lanes + lane % lanes] + (lane / lanes) as u32,
+                false => words[cols + step * slice_lanes + lane],
             };
             if col == if narrow { 0xffff } else { u32::MAX } {
                 continue;
             }
             let len = match ragged {
-                true => (words[lengths + step / 16 * 32 + lane] >> (step % 16 * 2) & 3) as usize + 1,
+                true => (words[lengths + step / 16 * slice_lanes + lane] >> (step % 16 * 2) & 3) as usize + 1,
                 false => width,
             };
             let row = perm[first * rows + lane / lanes] as usize;
             for j in 0..len {
-                let val = vals[slot + (step * width + j) * 32 + lane];
+                let val = vals[slot + (step * width + j) * slice_lanes + lane];
                 y[row] += val * x[base + col as usize + j];
             }
         }
@@ -56,7 +63,7 @@ fn a_run_has_one_column_and_a_short_one_says_so() {
     let slices = Slices::new(a.view(), shape(1, 3)).unwrap();
     assert!(!slices.is_sorted() && *slices.perm() == [0, 1, 2], "three rows are one slice");
     // Two steps, columns of 32 bits, runs of fewer entries than three.
-    assert_eq!(slices.numbers(), [0, 0, 0, 2 << 6 | 2]);
+    assert_eq!(slices.numbers(), [0, 0, 0, 2 << 7 | 2]);
     let (words, vals) = filled(&a, &slices);
     assert_eq!((words.len(), vals.len()), (3 * 32, 2 * 3 * 32));
     assert_eq!(words[0] & 15, 2, "three entries, then one");
@@ -72,9 +79,42 @@ fn columns_take_16_bits_where_they_lie_close_together() {
         (slices.numbers().to_vec(), filled(&a, &slices).0)
     };
     let (numbers, words) = of(65_534);
-    assert_eq!((numbers, words[0], words.len()), (vec![0, 0, 1000, 2 << 6 | 1], 65_534 << 16, 32));
+    assert_eq!((numbers, words[0], words.len()), (vec![0, 0, 1000, 2 << 7 | 1], 65_534 << 16, 32));
     let (numbers, words) = of(65_535);
-    assert_eq!((numbers, words[0], words[32], words.len()), (vec![0, 0, 0, 2 << 6], 1000, 66_535, 64));
+    assert_eq!((numbers, words[0], words[32], words.len()), (vec![0, 0, 0, 2 << 7], 1000, 66_535, 64));
+}
+
+#[test]
+fn a_slice_whose_rows_step_on_keeps_the_columns_of_its_first_row() {
+    // Lines of 70 rows, whose first and last have no neighbour.
+    let n = 700u32;
+    let cols = |row: u32| {
+        let at = row % 70;
+        [
+            row.checked_sub(70),
+            (at > 0).then(|| row - 1),
+            Some(row),
+            (at < 69).then(|| row + 1),
+            Some(row + 70),
+        ]
+        .into_iter()
+        .flatten()
+    };
+    let entries = |row: u32| cols(row).map(move |col| (col, f64::from(row % 7 + col % 5)));
+    let a = Csr::from_rows(n as usize + 70, (0..n).map(entries)).unwrap();
+    let x: Vec<f64> = (0..n + 70).map(|col| f64::from(col % 13)).collect();
+    let expected: Vec<f64> =
+        (0..n).map(|row| entries(row).map(|(col, val)| val * x[col as usize]).sum()).collect();
+    for (shape, n_stepped) in
+        [(shape(1, 1), 5), (shape(1, 3), 0), (of_a_lane(1), 60), (of_a_lane(1).on_cores(), 60)]
+    {
+        let slices = Slices::new(a.view(), shape).unwrap();
+        let filled = filled(&a, &slices);
+        let stepped: Vec<_> = slices.numbers().chunks(4).filter(|of| of[3] & 64 != 0).collect();
+        assert!(stepped.len() >= n_stepped, "{} of {shape:?}", stepped.len());
+        assert!(stepped.iter().all(|of| of[2] == 0 && of[3] & 1 == 0), "whole words");
+        assert_eq!(multiplied(&slices, &filled, n as usize, &x), expected, "{shape:?}");
+    }
 }
 
 #[test]
@@ -105,7 +145,7 @@ fn long_rows_have_more_lanes_and_the_longest_several_slices() {
     assert_eq!((slices.n_long(), slices.parts.len()), (40, 40));
     assert_eq!(slices.rows_of_parts()[..6], [0, 3, 3, 3, 3, 10]);
     let part = slices.numbers()[..4].to_vec();
-    assert_eq!((part[0], part[1], part[3] >> 2), (0, 0, 16 << 4 | 1 << 3 | 5));
+    assert_eq!((part[0], part[1], part[3] >> 2), (0, 0, 16 << 5 | 1 << 3 | 5));
     let y = multiplied(&slices, &filled(&a, &slices), 70, &x);
     assert!((0..70).all(|row| y[row as usize] == sums(row)));
 }
@@ -155,8 +195,8 @@ proptest! {
             9 => prop::collection::vec((0u32..12, 0u32..5), 0..9),
             1 => prop::collection::vec((0u32..12, 0u32..5), 100..900),
         ], 0..90),
-        lanes in prop_oneof![Just(1u32), Just(2), Just(8), Just(32)],
-        width in 1u32..=4,
+        shape in (prop_oneof![Just(0u32), Just(1), Just(2), Just(8), Just(32)], 1u32..=4)
+            .prop_map(|(lanes, width)| if lanes == 0 { of_a_lane(width) } else { shape(lanes, width) }),
     ) {
         // Runs of columns, in any order, some of them twice.
         let entries = |runs: &Vec<(u32, u32)>| {
@@ -168,7 +208,7 @@ proptest! {
         let all: Vec<_> = rows.iter().flat_map(entries).collect();
         let (cols, vals) = all.iter().copied().unzip();
         let a = Csr::new(rows.len(), 80, row_ptr, cols, vals).unwrap();
-        let slices = Slices::new(a.view(), shape(lanes, width)).unwrap();
+        let slices = Slices::new(a.view(), shape).unwrap();
         let x: Vec<f64> = (0..80).map(|col| f64::from(col) - 30.0).collect();
         let y = multiplied(&slices, &filled(&a, &slices), rows.len(), &x);
         for (row, sum) in rows.iter().zip(y) {
@@ -182,7 +222,7 @@ proptest! {
         let cut = Cut::of(a.view(), columns);
         let parts = cut.parts(a.view());
         let stripe = |part: usize| columns.stripe(a.cols()[cut.entries[part] as usize]);
-        let slices = Slices::by_stripes(parts, shape(lanes, width), columns).unwrap();
+        let slices = Slices::by_stripes(parts, shape, columns).unwrap();
         let order = slices.perm.iter().filter(|part| **part != NONE).map(|part| stripe(*part as usize));
         prop_assert!(order.is_sorted());
         let (mut words, mut vals) = (vec![7; slices.n_words()], vec![7.0; slices.n_slots()]);
