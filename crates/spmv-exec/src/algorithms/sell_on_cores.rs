@@ -15,7 +15,7 @@ const MORE_THAN_A_FEW: Bound<f64> = Bound { is: 4.5, by: ON_CORES };
 /// Short rows among which some are far longer, as in circuits: the mean below which rows are short, and the multiple of it from which one is
 /// long. Sixteen cores then take up to half as long again as by `merge_path`; two are level.
 const LONG_AMONG_SHORT: Bound<[f64; 2]> = Bound { is: [8.0, 32.0], by: ON_XEON };
-const ON_XEON: &str = "cargo xtask bench --suite --peers --backend cpu --algorithm auto,merge_path --precision f32,f64: docs/results/2026-11-26-xeon-cpu-suite.txt";
+const ON_XEON: &str = "cargo xtask bench --suite --peers --backend cpu --algorithm auto,merge_path --precision f32,f64: docs/results/2026-11-26-xeon-cpu-suite.txt, as it was in e35e22b";
 
 /// Entries from which cores that load take it: less is soon done, whatever the order.
 const WORTH_LOADING: Bound<usize> = Bound { is: 1 << 12, by: BY_LOADS };
