@@ -192,10 +192,12 @@ impl Tiling {
 
     /// Lanes of a slice of rows (`sell`): the 32 that run together on most GPUs, or the eight of a CPU's vector where a group is one lane.
     pub const fn slice_lanes(&self) -> u32 {
-        if self.group_lanes() == 1 { 8 } else { Self::MOST_SLICE_LANES }
+        if self.group_lanes() == 1 { Self::FEW_SLICE_LANES } else { Self::MOST_SLICE_LANES }
     }
 
-    /// Lanes that a slice has at most.
+    /// Lanes of a slice that one lane takes.
+    pub const FEW_SLICE_LANES: u32 = 8;
+    /// Lanes of all other slices.
     pub const MOST_SLICE_LANES: u32 = 32;
 
     /// Groups that cover `n_rows` rows, each taking as many as the given rule says of group 0.

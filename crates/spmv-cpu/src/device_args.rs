@@ -313,7 +313,7 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
     }
 
     /// Writes the row at `position`, if there is one.
-    pub(crate) fn update(&mut self, position: usize, f: impl FnOnce(A) -> A) {
+    fn update(&mut self, position: usize, f: impl FnOnce(A) -> A) {
         let row = self.row(position);
         if row == usize::MAX {
             return;

@@ -327,7 +327,7 @@ impl Row {
                     long
                 }
             }
-            W::Runs if caps.tasks && !caps.gathers.contains(case.value) => 1,
+            W::Runs if caps.tasks && slice_lanes(case) == Tiling::FEW_SLICE_LANES => 1,
             W::Runs if lanes == Tiling::MOST_SLICE_LANES && !keeps_x(case) => 1,
             W::Runs => entries_of_a_run(case),
             W::Equation3(otherwise) => equation3(case, lanes * bunches, otherwise),
@@ -415,8 +415,8 @@ impl Row {
         let of_lanes = |most: u32| (caps.max_group.min(most) / lanes).max(1);
         match self.b {
             B::One => 1,
-            B::OfSlices if caps.gathers.contains(case.value) => of_lanes(slice_lanes(case)),
-            B::OfSlices => 1,
+            B::OfSlices if slice_lanes(case) == Tiling::FEW_SLICE_LANES => 1,
+            B::OfSlices => of_lanes(Tiling::MOST_SLICE_LANES),
             B::Lanes(most) => of_lanes(most),
             B::LanesOfShortRows(most, of_short) => {
                 of_lanes(if is_soon_done(case, lanes) { of_short } else { most })
@@ -554,7 +554,7 @@ fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
 
 /// Lanes of a slice on cores: 32 where they gather fast, else the eight of a vector, whose elements of x are loaded one by one.
 fn slice_lanes(case: &Case<'_>) -> u32 {
-    if case.caps.gathers.contains(case.value) { Tiling::MOST_SLICE_LANES } else { 8 }
+    if case.caps.gathers.contains(case.value) { Tiling::MOST_SLICE_LANES } else { Tiling::FEW_SLICE_LANES }
 }
 
 /// Whether a bunch may be part of what runs together (CUDA, wgpu, OpenCL on NVIDIA). The rules that ask for it were measured with

@@ -41,9 +41,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: Jad<'_, T>) {
                     }
                 }
                 // STEP 3
-                for (position, sum) in (first..first + n).zip(sums) {
-                    out.update(position, |y| store(alpha, sum, beta, y));
-                }
+                out.write(first, &sums[..n], |sum, y| store(alpha, sum, beta, y));
             }
         },
     );

@@ -51,12 +51,15 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
                 simd::slices(launch.isa, &slices, block.clone(), &mut sums);
                 let header = slices.header(first);
                 // STEP 3
-                let n_sums = if is_alone { lanes / header.lanes } else { positions.len() };
-                for row in 0..if is_alone { n_sums } else { 0 } {
-                    let of_row = &sums[row * header.lanes..(row + 1) * header.lanes];
-                    sums[row] = of_row.iter().fold(T::Accum::zero(), |sum, lane| sum + *lane);
+                let of_lanes = if is_alone { header.lanes } else { 1 };
+                let n_sums = positions.len().min(block.len() * lanes / of_lanes);
+                if of_lanes > 1 {
+                    for row in 0..n_sums {
+                        let of_row = &sums[row * of_lanes..(row + 1) * of_lanes];
+                        sums[row] = of_row.iter().fold(T::Accum::zero(), |sum, lane| sum + *lane);
+                    }
                 }
-                let sums = &mut sums[..n_sums.min(positions.len())];
+                let sums = &mut sums[..n_sums];
                 // STEP 4
                 sums.iter_mut().for_each(|sum| *sum = scaled(alpha, *sum));
                 if beta.is_zero() {

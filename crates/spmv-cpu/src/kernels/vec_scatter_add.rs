@@ -21,9 +21,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecScatterAdd<'_, T>) {
         &|mut y, _| {
             let base = y.base();
             // STEP 2
-            for (i, x) in (base..).zip(&x[base..base + y.len()]) {
-                y.update(i, |y| y + *x);
-            }
+            y.write(base, &x[base..base + y.len()], |x, y| y + x);
         },
     );
 }

@@ -6,8 +6,8 @@
 //! the length of a single short row.
 //!
 //! x is read by scalar loads put together in a vector: on Zen 5 that beats the gather instructions by 20 to
-//! 40 percent, and on Intel those are slow where the gather data sampling mitigation is on. Slices of `sell` are gathered by
-//! instructions all the same (slices.rs), and `Auto` takes them where that is known to be fast (`Isa::gathers_fast`).
+//! 40 percent, and on Intel those are slow where the gather data sampling mitigation is on. Wide slices of `sell` are gathered by
+//! instructions all the same (slices.rs): a plan has them where that is known to be fast (`Isa::gathers_fast`).
 
 mod arrays;
 mod diagonals;

@@ -184,6 +184,15 @@ pub(crate) struct Slices<'a, T: Numbers> {
     pub(super) streams: bool,
 }
 
+/// How vectors of eight lanes read x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As it stands.
+    Stepped,
+    /// Element by element.
+    Loaded,
+}
+
 /// The words and values of a slice.
 #[derive(Debug)]
 pub(crate) struct Entries<T: SimdValue> {
@@ -195,24 +204,19 @@ pub(crate) struct Entries<T: SimdValue> {
 /// A slice: in step `i`, lane `k` has up to `width` entries in consecutive columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slice<'a, T: Numbers> {
-    pub(super) n_steps: usize,
+    pub(super) header: Header,
     /// Entries of a run at most.
     pub(super) width: usize,
-    /// Lanes of a row.
-    pub(super) row_lanes: usize,
     /// The entries of each run less one, where some have fewer than `width`.
     pub(super) lengths: Option<&'a [u32]>,
-    /// The first column of each run, less `base`.
+    /// The first column of each run, less that of the header.
     pub(super) cols: &'a [u32],
-    pub(super) is_narrow: bool,
-    pub(super) is_stepped: bool,
-    pub(super) base: u32,
     pub(super) vals: &'a [T::Val],
     pub(super) x: &'a [T::Vector],
 }
 
 impl<'a, T: Numbers> Slices<'a, T> {
-    /// Joins the arrays: four numbers of each slice of so many lanes, runs of at most `width` entries.
+    /// Joins the arrays. There are four numbers for each slice; a slice has `lanes` lanes, and a run at most `width` entries.
     ///
     /// # Panics
     ///
@@ -272,19 +276,8 @@ impl<'a, T: Numbers> Slices<'a, T> {
         let header = self.header(at);
         let (words, vals) = self.entries(&header);
         let (lengths, cols) = words.split_at(self.n_lengths(&header));
-        let Header { n_steps, is_narrow, is_ragged, is_stepped, base, lanes, .. } = header;
-        Slice {
-            n_steps,
-            width: self.width,
-            row_lanes: lanes,
-            lengths: is_ragged.then_some(lengths),
-            cols,
-            is_narrow,
-            is_stepped,
-            base,
-            vals,
-            x: self.x,
-        }
+        let lengths = header.is_ragged.then_some(lengths);
+        Slice { header, width: self.width, lengths, cols, vals, x: self.x }
     }
 }
 
@@ -349,38 +342,22 @@ pub(crate) trait SimdValue: Numbers {
     /// Panics unless the pieces have as many slots as there are sums. An `isa` this CPU lacks counts as `Scalar`.
     fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [Self::Accum]);
 
-    /// Sums of the lanes of slices of eight whose columns are one more from lane to lane. An `isa` this CPU lacks counts as `Scalar`.
+    /// Sums of the lanes of slices of eight, all of one [`Way`]. An `isa` this CPU lacks counts as `Scalar`.
     ///
     /// # Safety
     ///
-    /// There are a column and values of each step, and runs of all lanes end in x. There are as many slices as sums.
-    unsafe fn stepped(
+    /// There are words and values of each step, and runs of all lanes end in x. To be loaded, runs have one entry, columns have 32 bits, and x
+    /// is no longer than signed 32 bits count. There are as many slices as sums.
+    unsafe fn eights(
         isa: Isa,
         a: &Slices<'_, Self>,
+        way: Way,
         slices: &[Entries<Self>],
         sums: &mut [[Self::Accum; LANES]],
     );
 
-    /// Sums of the lanes of slices of eight whose runs have one entry, with columns of 32 bits. An `isa` this CPU lacks counts as `Scalar`.
-    ///
-    /// # Safety
-    ///
-    /// There are columns and values of each step, and columns are in x, which is no longer than signed 32 bits count. There are as many slices
-    /// as sums.
-    unsafe fn loaded(
-        isa: Isa,
-        a: &Slices<'_, Self>,
-        slices: &[Entries<Self>],
-        sums: &mut [[Self::Accum; LANES]],
-    );
-
-    /// Whether there are gathers of x for [`gathered`](Self::gathered).
-    fn can_gather(isa: Isa) -> bool;
-
-    /// Sums of the lanes of wide slices, none of which is stepped, by gathers.
-    ///
-    /// Panics unless it can, and x is no longer than signed 32 bits count.
-    fn gathered(isa: Isa, a: &Slices<'_, Self>, range: Range<usize>, sums: &mut [Self::Accum]);
+    /// Sums of the lanes of wide slices by gathers, where the CPU has them for such a matrix; whether it does.
+    fn gathered(isa: Isa, a: &Slices<'_, Self>, range: Range<usize>, sums: &mut [Self::Accum]) -> bool;
 
     /// Rows of runs: `y[i] = alpha * sum + beta * y[i]`. A zero `beta` leaves the old `y` unread.
     ///

@@ -18,7 +18,9 @@ use super::isa::Isa;
 #[cfg(target_arch = "x86_64")]
 use super::loops::INTO_L1;
 use super::loops::{INTO_L2, Sources, prefetch_lines};
-use super::operand::{Entries, LANES, LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice, Slices};
+use super::operand::{
+    Entries, Header, LANES, LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice, Slices, Way,
+};
 
 /// Lanes of wide slices, for gathers.
 pub(super) const WIDE: usize = Tiling::MOST_SLICE_LANES as usize;
@@ -29,38 +31,29 @@ const BLOCK: usize = BLOCK_LANES / LANES;
 /// Entries that come later are asked for.
 const AHEAD: usize = 1024;
 
-/// How the sums of a slice are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Stepped,
-    Loaded,
-    Other,
-}
-
 /// Sums of the lanes of some slices, of at most [`BLOCK_LANES`]. Wide slices are gathered.
 ///
 /// Panics if there are fewer sums, or if words or values are not there. An `isa` this CPU lacks counts as `Scalar`.
 pub(crate) fn slices<T: SimdValue>(isa: Isa, a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum]) {
     let sums = &mut sums[..range.len() * a.lanes];
-    let has_sign = i32::try_from(a.x.len()).is_ok();
     if a.lanes > LANES {
-        match has_sign && T::can_gather(isa) {
-            true => T::gathered(isa, a, range, sums),
-            false => scalars(a, range, sums),
+        if !T::gathered(isa, a, range.clone(), sums) {
+            scalars(a, range, sums);
         }
         return;
     }
     // What slices say of themselves is read first, so that the loops over entries have the registers for themselves.
-    let mut ways = [Way::Other; BLOCK];
+    let loads = a.width == 1 && i32::try_from(a.x.len()).is_ok();
+    let mut ways = [None; BLOCK];
     let mut entries =
         [const { Entries { n_steps: 0, cols: std::ptr::null(), vals: std::ptr::null() } }; BLOCK];
     for (slice, (way, entries)) in range.clone().zip(ways.iter_mut().zip(&mut entries)) {
         let header = a.header(slice);
         let (cols, vals) = a.entries(&header);
-        *way = match header.is_stepped {
-            true => Way::Stepped,
-            false if has_sign && a.width == 1 && !header.is_narrow => Way::Loaded,
-            false => Way::Other,
+        *way = match (header.is_stepped, loads && !header.is_narrow) {
+            (true, _) => Some(Way::Stepped),
+            (false, true) => Some(Way::Loaded),
+            (false, false) => None,
         };
         *entries = Entries { n_steps: header.n_steps, cols: cols.as_ptr(), vals: vals.as_ptr() };
     }
@@ -71,24 +64,45 @@ pub(crate) fn slices<T: SimdValue>(isa: Isa, a: &Slices<'_, T>, range: Range<usi
         let slices = range.start + first..range.start + first + ways.len();
         let entries = &entries[first..first + ways.len()];
         match ways[0] {
-            // SAFETY: `entries` has words and values of each step, and runs of all lanes end in x, as `Words` promise.
-            Way::Stepped => unsafe { T::stepped(isa, a, entries, of_ways) },
-            // SAFETY: as above; x is no longer than signed 32 bits count.
-            Way::Loaded => unsafe { T::loaded(isa, a, entries, of_ways) },
-            Way::Other => scalars(a, slices, of_ways.as_flattened_mut()),
+            // SAFETY: `entries` has words and values of each step, and runs of all lanes end in x, as `Words` promise; what is loaded was
+            // just found to be such.
+            Some(way) => unsafe { T::eights(isa, a, way, entries, of_ways) },
+            None => scalars(a, slices, of_ways.as_flattened_mut()),
         }
         sums = others;
         first += ways.len();
     }
 }
 
-/// Body of [`SimdValue::stepped`].
+/// Body of [`SimdValue::eights`].
 ///
 /// # Safety
 ///
 /// As for that, and the CPU has the features of `L`.
 #[inline(always)]
-pub(super) unsafe fn stepped<T: SimdValue, L: Sources<T>>(
+pub(super) unsafe fn eights<T: SimdValue, L: Sources<T>>(
+    a: &Slices<'_, T>,
+    way: Way,
+    slices: &[Entries<T>],
+    sums: &mut [[T::Accum; LANES]],
+) {
+    // SAFETY: by contract.
+    unsafe {
+        match (way, a.streams) {
+            (Way::Stepped, _) => stepped::<T, L>(a, slices, sums),
+            (Way::Loaded, true) => loaded::<T, L, true>(a.x.as_ptr(), slices, sums),
+            (Way::Loaded, false) => loaded::<T, L, false>(a.x.as_ptr(), slices, sums),
+        }
+    }
+}
+
+/// The sums of stepped slices.
+///
+/// # Safety
+///
+/// As for [`eights`].
+#[inline(always)]
+unsafe fn stepped<T: SimdValue, L: Sources<T>>(
     a: &Slices<'_, T>,
     slices: &[Entries<T>],
     sums: &mut [[T::Accum; LANES]],
@@ -114,33 +128,13 @@ pub(super) unsafe fn stepped<T: SimdValue, L: Sources<T>>(
     }
 }
 
-/// Body of [`SimdValue::loaded`].
+/// The sums of slices whose elements of x are loaded, with entries from memory or from a cache.
 ///
 /// # Safety
 ///
-/// As for that, and the CPU has the features of `L`.
+/// As for [`eights`].
 #[inline(always)]
-pub(super) unsafe fn loaded<T: SimdValue, L: Sources<T>>(
-    a: &Slices<'_, T>,
-    slices: &[Entries<T>],
-    sums: &mut [[T::Accum; LANES]],
-) {
-    // SAFETY: by contract.
-    unsafe {
-        match a.streams {
-            true => loaded_of::<T, L, true>(a.x.as_ptr(), slices, sums),
-            false => loaded_of::<T, L, false>(a.x.as_ptr(), slices, sums),
-        }
-    }
-}
-
-/// As [`loaded`], from memory or from a cache.
-///
-/// # Safety
-///
-/// As for [`loaded`].
-#[inline(always)]
-unsafe fn loaded_of<T: SimdValue, L: Sources<T>, const STREAMS: bool>(
+unsafe fn loaded<T: SimdValue, L: Sources<T>, const STREAMS: bool>(
     x: *const T::Vector,
     slices: &[Entries<T>],
     sums: &mut [[T::Accum; LANES]],
@@ -182,17 +176,17 @@ fn scalars<T: SimdValue>(a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::
 
 /// As [`scalars`] of a slice.
 fn scalar<T: SimdValue>(a: &Slice<'_, T>, sums: &mut [T::Accum]) {
-    let n_lanes = sums.len();
+    let (n_lanes, Header { n_steps, is_narrow, is_stepped, base, lanes, .. }) = (sums.len(), a.header);
     for (lane, sum) in sums.iter_mut().enumerate() {
         *sum = T::Accum::default();
-        for step in 0..a.n_steps {
+        for step in 0..n_steps {
             let word = |line: usize| a.cols[line * n_lanes + lane];
             let half = |step: usize| word(step / NARROW_COLS) >> (step % NARROW_COLS * 16) & NARROW_NONE;
-            let col = match (a.is_stepped, a.is_narrow) {
+            let col = match (is_stepped, is_narrow) {
                 // Of each step the columns of the first row.
-                (true, _) => a.cols[step * a.row_lanes + lane % a.row_lanes] + (lane / a.row_lanes) as u32,
+                (true, _) => a.cols[step * lanes + lane % lanes] + (lane / lanes) as u32,
                 (_, true) if half(step) == NARROW_NONE => break,
-                (_, true) => a.base + half(step),
+                (_, true) => base + half(step),
                 (_, false) if word(step) == NONE => break,
                 (_, false) => word(step),
             };
@@ -240,11 +234,11 @@ pub(super) trait Gather<T: SimdValue> {
     ) -> Self::Sums;
 }
 
-/// Sums of eight lanes, gathered.
+/// Sums of the lanes of a wide slice, gathered.
 ///
 /// # Safety
 ///
-/// The CPU has the features of `G`; x is no longer than signed 32 bits count, and runs have `width` entries at most, one to four.
+/// The CPU has the features of `G`; x is no longer than signed 32 bits count, and runs have one to four entries at most.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) unsafe fn gathered<T: SimdValue, G: Gather<T>>(a: &Slice<'_, T>) -> [T::Accum; WIDE] {
@@ -276,19 +270,20 @@ unsafe fn gathered_runs<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED
     /// What comes some steps after is asked for: the hardware alone does not keep up, as in the loops over CSR.
     const AHEAD_BYTES: usize = 4096;
     let n_vectors = WIDE / G::N;
-    let halves = usize::from(a.is_narrow);
-    assert!(a.vals.len() >= a.n_steps * W * WIDE, "values of each step");
-    assert!(a.cols.len() >= ((a.n_steps + halves) >> halves) * WIDE, "columns of each step");
-    assert!(!RAGGED || lengths.len() >= a.n_steps.div_ceil(LENGTHS) * WIDE, "lengths of each step");
+    let Header { n_steps, is_narrow, base, .. } = a.header;
+    let halves = usize::from(is_narrow);
+    assert!(a.vals.len() >= n_steps * W * WIDE, "values of each step");
+    assert!(a.cols.len() >= ((n_steps + halves) >> halves) * WIDE, "columns of each step");
+    assert!(!RAGGED || lengths.len() >= n_steps.div_ceil(LENGTHS) * WIDE, "lengths of each step");
     let mut to = [T::Accum::default(); WIDE];
     // SAFETY: words and values of each step are there, as was just checked; runs end in x, as `Words` promise; features by contract.
     unsafe {
-        let none = G::splat_word(if a.is_narrow { NARROW_NONE } else { NONE });
-        let (base, ones) = (G::splat_word(a.base), G::splat_word(3));
+        let none = G::splat_word(if is_narrow { NARROW_NONE } else { NONE });
+        let (base, ones) = (G::splat_word(base), G::splat_word(3));
         let counts: [G::Words; 4] = [G::splat_word(0), G::splat_word(1), G::splat_word(2), G::splat_word(3)];
         // At most eight vectors.
         let mut sums = [G::zero(); 8];
-        for step in 0..a.n_steps {
+        for step in 0..n_steps {
             let cols = a.cols.as_ptr().add((step >> halves) * WIDE);
             let vals = a.vals.as_ptr().add(step * W * WIDE);
             prefetch_lines::<INTO_L1, _>(cols.wrapping_byte_add(AHEAD_BYTES), WIDE * size_of::<u32>());

@@ -8,10 +8,10 @@ use super::arrays::Arrays;
 use super::diagonals::diagonals;
 use super::isa::Isa;
 use super::loops::{dot, rows, slots};
-use super::operand::{Entries, LANES, Operand, PanelRows, Piece, RunRows, SimdValue, Slices, Slots};
+use super::operand::{Entries, LANES, Operand, PanelRows, Piece, RunRows, SimdValue, Slices, Slots, Way};
 use super::panels::panel;
 use super::runs::runs;
-use super::slices::{loaded, stepped};
+use super::slices::eights;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use crate::numbers::Mixed;
@@ -69,20 +69,18 @@ macro_rules! values {
                 dispatch!(isa, $t, $wide, panel, a, row_ptr, scaling, y, at)
             }
 
-            unsafe fn stepped(isa: Isa, a: &Slices<'_, Self>, slices: &[Entries<Self>], sums: &mut [[$accum; LANES]]) {
-                dispatch!(isa, $t, $wide, stepped, a, slices, sums)
+            unsafe fn eights(
+                isa: Isa,
+                a: &Slices<'_, Self>,
+                way: Way,
+                slices: &[Entries<Self>],
+                sums: &mut [[$accum; LANES]],
+            ) {
+                dispatch!(isa, $t, $wide, eights, a, way, slices, sums)
             }
 
-            unsafe fn loaded(isa: Isa, a: &Slices<'_, Self>, slices: &[Entries<Self>], sums: &mut [[$accum; LANES]]) {
-                dispatch!(isa, $t, $wide, loaded, a, slices, sums)
-            }
-
-            fn can_gather(isa: Isa) -> bool {
-                $gathers::can(isa)
-            }
-
-            fn gathered(isa: Isa, a: &Slices<'_, Self>, range: Range<usize>, sums: &mut [$accum]) {
-                $gathers::sums(isa, a, range, sums)
+            fn gathered(isa: Isa, a: &Slices<'_, Self>, range: Range<usize>, sums: &mut [$accum]) -> bool {
+                $gathers(isa, a, range, sums)
             }
         }
     )*};
@@ -100,49 +98,31 @@ values! {
     Mixed<f32, f64>, f64, avx512, gathered;
 }
 
-/// Slices of types that nothing gathers.
-mod never {
-    use super::*;
-
-    pub(super) fn can(_: Isa) -> bool {
-        false
-    }
-
-    pub(super) fn sums<T: SimdValue>(_: Isa, _: &Slices<'_, T>, _: Range<usize>, _: &mut [T::Accum]) {
-        unreachable!("gathers where there are none");
-    }
+/// Of types that nothing gathers.
+fn never<T: SimdValue>(_: Isa, _: &Slices<'_, T>, _: Range<usize>, _: &mut [T::Accum]) -> bool {
+    false
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 use never as gathered;
 
-/// Slices of types that x86-64 gathers.
+/// Of types that x86-64 gathers.
 #[cfg(target_arch = "x86_64")]
-mod gathered {
-    use super::super::slices::Gather;
-    use super::super::x86_gathers;
-    use super::*;
-
-    pub(super) fn can(isa: Isa) -> bool {
-        matches!(isa, Isa::Avx2 | Isa::Avx512) && isa.runs_here()
+fn gathered<T: SimdValue>(isa: Isa, a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum]) -> bool
+where
+    x86::Avx512: super::slices::Gather<T>,
+    x86::Avx2: super::slices::Gather<T>,
+{
+    // Indices of gathers have a sign.
+    let fits = i32::try_from(a.x.len()).is_ok() && (1..=4).contains(&a.width);
+    match isa {
+        // SAFETY: `runs_here` found the features, and x and runs are no longer than may be.
+        Isa::Avx512 if fits && isa.runs_here() => unsafe { super::x86_gathers::avx512(a, range, sums) },
+        // SAFETY: as above.
+        Isa::Avx2 if fits && isa.runs_here() => unsafe { super::x86_gathers::avx2(a, range, sums) },
+        _ => return false,
     }
-
-    pub(super) fn sums<T: SimdValue>(isa: Isa, a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum])
-    where
-        x86::Avx512: Gather<T>,
-        x86::Avx2: Gather<T>,
-    {
-        assert!(
-            i32::try_from(a.x.len()).is_ok() && (1..=4).contains(&a.width) && can(isa),
-            "gathers of signed columns"
-        );
-        match isa {
-            // SAFETY: `can` found the features, and x and runs are no longer than may be.
-            Isa::Avx512 => unsafe { x86_gathers::avx512(a, range, sums) },
-            // SAFETY: as above.
-            _ => unsafe { x86_gathers::avx2(a, range, sums) },
-        }
-    }
+    true
 }
 
 /// Loads of values that are narrower than their sums; the others are `Lanes` already.

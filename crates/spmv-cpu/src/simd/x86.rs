@@ -15,7 +15,7 @@ macro_rules! compiled {
 
             use super::super::loops::Sources;
             use super::super::operand::{
-                Entries, LANES, Operand, PanelRows, Piece, RunRows, SimdValue, Slices, Slots,
+                Entries, LANES, Operand, PanelRows, Piece, RunRows, SimdValue, Slices, Slots, Way,
             };
 
             /// Body of [`SimdValue::dot`].
@@ -107,38 +107,22 @@ macro_rules! compiled {
                 unsafe { super::super::runs::runs::<T, super::$lanes>(a, alpha, beta, y) }
             }
 
-            /// Body of [`SimdValue::stepped`].
+            /// Body of [`SimdValue::eights`].
             ///
             /// # Safety
             ///
             /// As for that, and the CPU has the features.
             #[target_feature(enable = $features)]
-            pub(in super::super) unsafe fn stepped<T: SimdValue>(
+            pub(in super::super) unsafe fn eights<T: SimdValue>(
                 a: &Slices<'_, T>,
+                way: Way,
                 slices: &[Entries<T>],
                 sums: &mut [[T::Accum; LANES]],
             ) where
                 super::$lanes: Sources<T>,
             {
                 // SAFETY: the features are this function's; the rest by contract.
-                unsafe { super::super::slices::stepped::<T, super::$lanes>(a, slices, sums) }
-            }
-
-            /// Body of [`SimdValue::loaded`].
-            ///
-            /// # Safety
-            ///
-            /// As for that, and the CPU has the features.
-            #[target_feature(enable = $features)]
-            pub(in super::super) unsafe fn loaded<T: SimdValue>(
-                a: &Slices<'_, T>,
-                slices: &[Entries<T>],
-                sums: &mut [[T::Accum; LANES]],
-            ) where
-                super::$lanes: Sources<T>,
-            {
-                // SAFETY: the features are this function's; the rest by contract.
-                unsafe { super::super::slices::loaded::<T, super::$lanes>(a, slices, sums) }
+                unsafe { super::super::slices::eights::<T, super::$lanes>(a, way, slices, sums) }
             }
 
             /// Body of [`SimdValue::panel`].

@@ -1,7 +1,6 @@
 //! Slices of rows in the order in which lanes read them, with one column for a run of entries: SELL-C-sigma with several lanes a row, more
 //! for long rows.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use spmv_backend::arguments::Sell as Arguments;
@@ -233,7 +232,7 @@ impl<B: Backend> Held<B> {
         let rows_of_parts = slices.rows_of_parts();
         let n_parts = rows_of_parts.len() - 1;
         // Kernels read it where rows are sorted.
-        let perm = if slices.is_sorted() { slices.perm() } else { Cow::Borrowed(&[0][..]) };
+        let perm = if slices.is_sorted() { slices.perm() } else { &[0] };
         let carries_over = n_parts > 0 && !caps.cross_block_reduction;
         let carry_apply =
             carries_over.then(|| Ok::<_, Error>((to.helper(KernelId::CarryApply)?, to.copy(&rows_of_parts)?)));
@@ -242,11 +241,11 @@ impl<B: Backend> Held<B> {
             kernel: to.main()?,
             carry_apply: carry_apply.transpose()?,
             is_sorted: slices.is_sorted(),
-            is_kept: is_kept(caps, &slices, &perm, a),
+            is_kept: is_kept(caps, &slices, perm, a),
             n_slices: slices.n_slices() as u32,
             n_long: slices.n_long() as u32,
             n_parts: n_parts as u32,
-            perm: to.copy(&perm)?,
+            perm: to.copy(perm)?,
             slices: to.copy(slices.numbers())?,
             words,
             vals: Values::new(vals, Order::rows(a, Rows::Slices(slices))),

@@ -85,7 +85,7 @@ impl Ends {
     pub(super) fn push(&mut self, of: &Slice, shape: Shape) -> Option<[u32; 4]> {
         let Slice { runs, lanes, is_part, is_stepped } = *of;
         let (least, greatest) = if runs.n > 0 { (runs.least, runs.greatest) } else { (0, 0) };
-        let is_narrow = shape.halves && !is_stepped && greatest - least < NARROW_NONE;
+        let is_narrow = shape.has_halves() && !is_stepped && greatest - least < NARROW_NONE;
         let header = Header {
             first_slot: u32::try_from(self.slots).ok()?,
             first_word: u32::try_from(self.words).ok()?,

@@ -56,11 +56,8 @@ impl Long {
         let of_threads = parts::cut(n_cut, parts::threads(n_runs, OF_A_THREAD));
         let of_row = |row: &(u32, u32)| {
             let n = of_a_slice(row).div_ceil(limits.most_steps);
-            entries_of_parts(
-                a.row_range(row.0 as usize),
-                (row.1 as usize).div_ceil(n * shape.slice_lanes) * shape.slice_lanes,
-                follows,
-            )
+            let of_a_part = (row.1 as usize).div_ceil(n * shape.slice_lanes) * shape.slice_lanes;
+            entries_of_parts(a.row_range(row.0 as usize), of_a_part, follows)
         };
         let of_rows = parts::map(of_threads, |part| cut[part].iter().map(of_row).collect::<Vec<_>>());
         for ((row, _), of_parts) in cut.iter().zip(of_rows.into_iter().flatten()) {

@@ -1,10 +1,9 @@
 //! Slices of rows whose entries stand in the order in which lanes read them: the layout of `sell`.
 //!
-//! Where each row of a slice has the columns of the row before plus one, as those of stencils, columns of its first row are all that is kept.
-//!
-//! A slice has 32 lanes, or eight where one lane of a device takes all of it, and T for each of its rows. A lane takes every T-th *run* of its row: up to W entries whose columns follow each other,
-//! of which only the first is kept. Where the runs of a slice lie close together, a column takes 16 bits. Rows that would keep their T
-//! lanes longer than others get more, in slices before those of other rows, and the longest go over several slices.
+//! A slice has 32 lanes, or eight where one lane of a device takes all of it, and T for each of its rows. A lane takes every T-th *run* of its
+//! row: up to W entries whose columns follow each other, of which only the first is kept. Where the runs of a slice lie close together, a column
+//! takes 16 bits. In a *stepped* slice each row has the columns of the row before plus one, and those of the first row are all that is kept. Rows
+//! that would keep their T lanes longer than others get more, in slices before those of other rows, and the longest go over several slices.
 
 mod columns;
 mod fill;
@@ -15,7 +14,6 @@ mod order;
 mod runs;
 mod shape;
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -32,7 +30,7 @@ use shape::Limits;
 pub(crate) use shape::Shape;
 
 /// Lanes of a slice: one of these.
-const FEW_LANES: usize = 8;
+const FEW_LANES: usize = Tiling::FEW_SLICE_LANES as usize;
 const MOST_LANES: usize = Tiling::MOST_SLICE_LANES as usize;
 /// Slots of a thread that fills them, at least.
 const SLOTS_OF_A_THREAD: usize = 1 << 17;
@@ -151,9 +149,9 @@ impl Slices {
         Some(Self { headers, ends: ends?, ..self })
     }
 
-    /// The row at each position, or the greatest number. Rows that are not [sorted](Self::is_sorted) are all of them, in their order.
-    pub(crate) fn perm(&self) -> Cow<'_, [u32]> {
-        if self.is_sorted() { Cow::Borrowed(&self.perm) } else { (0..self.n_rows as u32).collect() }
+    /// The row at each position, or the greatest number; empty where rows are not [sorted](Self::is_sorted).
+    pub(crate) fn perm(&self) -> &[u32] {
+        &self.perm
     }
 
     pub(crate) fn is_sorted(&self) -> bool {

@@ -79,7 +79,11 @@ pub(super) fn are_stepped<V: Value>(
     rows: impl Iterator<Item = usize>,
 ) -> bool {
     let n_runs = of.n as usize;
-    if !shape.steps || of.is_ragged || n_runs == 0 || !n_runs.is_multiple_of(shape.lanes) || shape.rows() == 1
+    if !shape.has_steps()
+        || of.is_ragged
+        || n_runs == 0
+        || !n_runs.is_multiple_of(shape.lanes)
+        || shape.rows() == 1
     {
         return false;
     }

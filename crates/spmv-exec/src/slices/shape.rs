@@ -20,11 +20,6 @@ pub(crate) struct Shape {
     pub(super) lanes: usize,
     /// W: entries of a run.
     pub(super) width: usize,
-    /// Whether columns that lie close together take 16 bits. Not of few lanes, whose elements of x are loaded one by one: halves would have to
-    /// be taken apart.
-    pub(super) halves: bool,
-    /// Whether slices may be stepped.
-    pub(super) steps: bool,
     /// Compute units; `None` where one lane takes whole slices, which leaves rows whole.
     pub(super) units: Option<usize>,
 }
@@ -36,21 +31,30 @@ impl Shape {
             slice_lanes: tiling.slice_lanes() as usize,
             lanes: tiling.lanes() as usize,
             width: tiling.width() as usize,
-            halves: tiling.slice_lanes() == Tiling::MOST_SLICE_LANES,
-            steps: true,
             units: cuts.then_some((units as usize).max(1)),
         }
     }
 
-    /// The same for cores, which leave rows whole, and gather by the columns of all lanes.
+    /// The same for cores, which leave rows whole.
     pub(crate) fn on_cores(self) -> Self {
-        Self { units: None, steps: !self.halves, ..self }
+        Self { units: None, ..self }
+    }
+
+    /// Whether columns that lie close together take 16 bits. Not of few lanes, whose elements of x are loaded one by one: halves would have to be
+    /// taken apart.
+    pub(super) fn has_halves(&self) -> bool {
+        self.slice_lanes == Tiling::MOST_SLICE_LANES as usize
+    }
+
+    /// Whether slices may be stepped: not where cores gather by the columns of all lanes.
+    pub(super) fn has_steps(&self) -> bool {
+        self.units.is_some() || !self.has_halves()
     }
 
     /// Padding that is accepted before rows are sorted in larger windows, as a part of the slots of the rows themselves. A lane without an
     /// entry costs little under masks. A core that loads elements one by one takes several times as long for a step that has not all lanes.
     pub(super) fn padding(&self) -> u64 {
-        if self.halves { 8 } else { 64 }
+        if self.has_halves() { 8 } else { 64 }
     }
 
     /// Whether slices are laid out for such a tiling: groups take whole ones, or a lane does.
