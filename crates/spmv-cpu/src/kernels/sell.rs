@@ -60,6 +60,8 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
                     }
                 }
                 let sums = &mut sums[..n_sums];
+                // What is carried is scaled later.
+                let carried = sums[0];
                 // STEP 4
                 sums.iter_mut().for_each(|sum| *sum = scaled(alpha, *sum));
                 if beta.is_zero() {
@@ -70,7 +72,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
                 // STEP 5: `carry_apply` adds the sums of slices after a row's first.
                 if header.is_part {
                     let is_first = out.has(positions.start);
-                    carries[first - first_carry] = if is_first { T::Accum::zero() } else { sums[0] };
+                    carries[first - first_carry] = if is_first { T::Accum::zero() } else { carried };
                 }
                 first = block.end;
             }
