@@ -8,8 +8,8 @@
 // In place of a row's number where the row goes on.
 #define GOES_ON 0xffffffffu
 
-// Without a number of groups, ptxas spills for 16-bit values where it need not.
-KERNEL_OF(512, (sizeof(value_t) == 2)) coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles,
+// Without a number of groups, ptxas spills for some values where it need not.
+KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) == 2 || sizeof(value_t) == 16)) coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles,
                   accum_t alpha, accum_t beta, const uint *__restrict__ rows, const uint *__restrict__ cols,
                   const value_t *__restrict__ vals, const vector_t *__restrict__ x,
                   accum_t *__restrict__ carries, accum_t *__restrict__ y)

@@ -19,8 +19,8 @@ DEVICE uint merge(const uint *row_ptr, uint low, uint high, uint step)
     return low;
 }
 
-// Without a number of groups, ptxas spills for narrow values where it need not.
-KERNEL_OF(512, (sizeof(value_t) < sizeof(accum_t))) merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t alpha, accum_t beta,
+// Without a number of groups, ptxas spills for some values where it need not.
+KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) < sizeof(accum_t) || sizeof(value_t) == 16)) merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t alpha, accum_t beta,
                   const uint *__restrict__ row_ptr, const uint *__restrict__ bunch_rows,
                   const uint *__restrict__ cols, const value_t *__restrict__ vals,
                   const vector_t *__restrict__ x, accum_t *__restrict__ carries, accum_t *__restrict__ y)

@@ -21,7 +21,7 @@ KERNEL pcsr_products(uint nnz, uint tiles, const uint *__restrict__ cols, const 
             product[i] = stream_value(vals, at);
         }
 #pragma unroll
-        for (uint i = 0; i < WIDTH; i++) product[i] *= load_value(x, col[i]);
+        for (uint i = 0; i < WIDTH; i++) product[i] = product[i] * load_value(x, col[i]);
         // STEP 3
 #pragma unroll
         for (uint i = 0; i < WIDTH; i++)

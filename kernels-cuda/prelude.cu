@@ -1,9 +1,9 @@
 // What the kernels of this folder share, and the only file that names a vendor's intrinsics. It goes before each
-// kernel; the compiler is given VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64 for the matrix, and VECTOR_F16 and so on for x. T
+// kernel; the compiler is given VALUE_F16, VALUE_BF16, VALUE_F32, VALUE_F64, VALUE_C32 or VALUE_C64 for the matrix, and VECTOR_F16 and so on for x. T
 // and W of the tiling are the template parameters LANES and WIDTH; B is what the group's size makes it. The line `built:` of a
 // kernel names each T, and each W where the code depends on it; all are built for each type of values, and those that multiply values
 // by x for each pair with a wider x:
-// values: f16 bf16 f32 f64
+// values: f16 bf16 f32 f64 c32 c64
 // mixed:  f16_f32 bf16_f32 f16_f64 bf16_f64 f32_f64
 
 typedef unsigned int uint;
@@ -21,13 +21,58 @@ typedef unsigned long long ulong;
 
 // Values are what the matrix holds, vectors what x holds, sums what y holds: at least 32 bits. 16-bit numbers are storage only,
 // as on devices without arithmetic in them.
-#if defined(VECTOR_F64)
-typedef double accum_t;
+#if defined(VECTOR_F64) || defined(VECTOR_C64)
+typedef double part_t;
 #else
-typedef float accum_t;
+typedef float part_t;
+#endif
+#if defined(VECTOR_C32) || defined(VECTOR_C64)
+#define COMPLEX
+// Two parts, which one load reads.
+struct __align__(2 * sizeof(part_t)) accum_t
+{
+    part_t x;
+    part_t y;
+    accum_t() = default;
+    __device__ __forceinline__ accum_t(part_t re) : x(re), y(0) {}
+    __device__ __forceinline__ accum_t(part_t re, part_t im) : x(re), y(im) {}
+};
+DEVICE bool operator==(accum_t a, accum_t b) { return a.x == b.x && a.y == b.y; }
+DEVICE bool operator!=(accum_t a, accum_t b) { return !(a == b); }
+DEVICE accum_t operator-(accum_t a) { return accum_t(-a.x, -a.y); }
+DEVICE accum_t operator+(accum_t a, accum_t b) { return accum_t(a.x + b.x, a.y + b.y); }
+DEVICE accum_t operator-(accum_t a, accum_t b) { return accum_t(a.x - b.x, a.y - b.y); }
+DEVICE accum_t operator*(accum_t a, accum_t b) { return accum_t(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+// By the greater part, as Smith does (1962): squares could overflow.
+DEVICE accum_t operator/(accum_t a, accum_t b)
+{
+    const bool by_x = fabs(b.x) >= fabs(b.y);
+    const part_t ratio = by_x ? b.y / b.x : b.x / b.y;
+    const part_t den = by_x ? b.x + b.y * ratio : b.x * ratio + b.y;
+    return by_x ? accum_t((a.x + a.y * ratio) / den, (a.y - a.x * ratio) / den)
+                : accum_t((a.x * ratio + a.y) / den, (a.y * ratio - a.x) / den);
+}
+DEVICE void operator+=(accum_t &a, accum_t b) { a = a + b; }
+DEVICE accum_t conjugate(accum_t a) { return accum_t(a.x, -a.y); }
+// Whether `a` exceeds `b`, or is no number: complex ones by their real parts.
+DEVICE bool exceeds(accum_t a, accum_t b) { return a.x > b.x || a.x != a.x; }
+DEVICE accum_t modulus(accum_t a) { return hypot(a.x, a.y); }
+DEVICE accum_t root(accum_t a)
+{
+    const part_t size = hypot(a.x, a.y);
+    return accum_t(sqrt((size + a.x) / 2), copysign(sqrt((size - a.x) / 2), a.y));
+}
+#else
+typedef part_t accum_t;
+DEVICE accum_t conjugate(accum_t a) { return a; }
+DEVICE bool exceeds(accum_t a, accum_t b) { return a > b || a != a; }
+DEVICE accum_t modulus(accum_t a) { return fabs(a); }
+DEVICE accum_t root(accum_t a) { return sqrt(a); }
 #endif
 
-#if defined(VECTOR_F64)
+#if defined(COMPLEX)
+typedef accum_t vector_t;
+#elif defined(VECTOR_F64)
 typedef double vector_t;
 #elif defined(VECTOR_F32)
 typedef float vector_t;
@@ -35,7 +80,9 @@ typedef float vector_t;
 typedef ushort vector_t;
 #endif
 
-#if defined(VALUE_F64)
+#if defined(COMPLEX)
+typedef accum_t value_t;
+#elif defined(VALUE_F64)
 typedef double value_t;
 #elif defined(VALUE_F32)
 typedef float value_t;
@@ -43,10 +90,12 @@ typedef float value_t;
 typedef ushort value_t;
 #endif
 
-#if defined(VECTOR_F64)
-DEVICE accum_t widen(double v) { return v; }
+#if defined(COMPLEX) || defined(VECTOR_F64)
+DEVICE accum_t widen(accum_t v) { return v; }
 #endif
+#if !defined(COMPLEX)
 DEVICE accum_t widen(float v) { return v; }
+#endif
 #if defined(VALUE_F16)
 DEVICE accum_t widen(ushort v)
 {
@@ -56,6 +105,18 @@ DEVICE accum_t widen(ushort v)
 }
 #elif defined(VALUE_BF16)
 DEVICE accum_t widen(ushort v) { return __uint_as_float((uint)v << 16); }
+#endif
+
+#if defined(COMPLEX)
+// What the intrinsics do with numbers, done with pairs of them.
+#if defined(VECTOR_C64)
+typedef double2 pair_t;
+#else
+typedef float2 pair_t;
+#endif
+DEVICE accum_t of_pair(pair_t v) { return accum_t(v.x, v.y); }
+DEVICE accum_t __ldg(const accum_t *p) { return of_pair(__ldg((const pair_t *)p)); }
+DEVICE accum_t __ldcg(const accum_t *p) { return of_pair(__ldcg((const pair_t *)p)); }
 #endif
 
 // What whole warps read in order and once keeps out of the first cache, which x needs.
@@ -88,6 +149,29 @@ STREAM(ushort, "=h", "u16")
 STREAM(uint, "=r", "u32")
 STREAM(float, "=f", "f32")
 STREAM(double, "=d", "f64")
+#if defined(COMPLEX)
+#if defined(VECTOR_C64)
+#define PAIR_BITS ".v2.f64"
+#define PAIR_OF(r) "=d"((r).x), "=d"((r).y)
+#else
+#define PAIR_BITS ".v2.f32"
+#define PAIR_OF(r) "=f"((r).x), "=f"((r).y)
+#endif
+DEVICE accum_t stream(const accum_t *p)
+{
+    accum_t r;
+    asm("ld.global.nc.L1::no_allocate" PAIR_BITS " {%0, %1}, [%2];" : PAIR_OF(r) : "l"(p));
+    return r;
+}
+DEVICE accum_t stream(const accum_t *p, policy_t policy)
+{
+    accum_t r;
+    asm("ld.global.nc.L1::no_allocate.L2::cache_hint" PAIR_BITS " {%0, %1}, [%2], %3;"
+        : PAIR_OF(r)
+        : "l"(p), "l"(policy));
+    return r;
+}
+#endif
 #else
 DEVICE policy_t policy_of(bool) { return 0; }
 template <class V> DEVICE V stream(const V *p) { return __ldg(p); }
@@ -115,6 +199,14 @@ DEVICE void after_others()
 LOAD_VECTOR(ushort, "=h", "u16")
 LOAD_VECTOR(float, "=f", "f32")
 LOAD_VECTOR(double, "=d", "f64")
+#if defined(COMPLEX)
+DEVICE accum_t load_written(const accum_t *p)
+{
+    accum_t r;
+    asm volatile("ld.global" PAIR_BITS " {%0, %1}, [%2];" : PAIR_OF(r) : "l"(p));
+    return r;
+}
+#endif
 #else
 DEVICE void after_others() {}
 template <class V> DEVICE V load_written(const V *p) { return __ldg(p); }
@@ -130,7 +222,7 @@ DEVICE uint load_index(const uint *p, uint i) { return __ldg(p + i); }
 template <class V> DEVICE accum_t load_value(const V *p, uint i) { return widen(__ldg(p + i)); }
 
 // A value that is kept until x is there. Next to a wider x it is widened when it is used: before, all of them would be waited for.
-#if defined(VALUE_F64) || defined(VALUE_F32) && defined(VECTOR_F32) || defined(VECTOR_F16) || defined(VECTOR_BF16)
+#if defined(COMPLEX) || defined(VALUE_F64) || defined(VALUE_F32) && defined(VECTOR_F32) || defined(VECTOR_F16) || defined(VECTOR_BF16)
 typedef accum_t kept_t;
 DEVICE kept_t kept(value_t v) { return widen(v); }
 #else
@@ -138,7 +230,7 @@ typedef value_t kept_t;
 DEVICE kept_t kept(value_t v) { return v; }
 #endif
 
-// Entries that follow each other, as one lane loads them: columns in 16 bytes, values in 8 to 32. Values are widened when
+// Entries that follow each other, as one lane loads them: columns in 16 bytes, values in 8 to 64. Values are widened when
 // they are used, so that no load waits for another's value.
 #define CHUNK 4
 struct chunk_t
@@ -168,6 +260,14 @@ DEVICE void load_four(const double *p, double *to)
     const double2 high = __ldg((const double2 *)p + 1);
     to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
 }
+#if defined(COMPLEX)
+DEVICE void load_four(const accum_t *p, accum_t *to)
+{
+    // Of 32 bits two at a time: they are aligned as two are.
+    load_four((const part_t *)p, (part_t *)to);
+    load_four((const part_t *)p + 4, (part_t *)to + 4);
+}
+#endif
 
 // Four numbers in the order of memory, which begin at a multiple of 16 bytes, or of 8 where they have two each.
 #define FOUR 4
@@ -178,6 +278,13 @@ DEVICE void store_four(double *to, const double *own)
     *(double2 *)to = make_double2(own[0], own[1]);
     *((double2 *)to + 1) = make_double2(own[2], own[3]);
 }
+#if defined(COMPLEX)
+DEVICE void store_four(accum_t *to, const accum_t *own)
+{
+    store_four((part_t *)to, (const part_t *)own);
+    store_four((part_t *)to + 4, (const part_t *)own + 4);
+}
+#endif
 DEVICE bool is_aligned(const void *p) { return (ulong)p % 16 == 0; }
 
 // The chunk from entry `at` on, a multiple of CHUNK. The arrays begin at multiples of 16 bytes and hold all of it.
@@ -214,8 +321,26 @@ template <uint LANES> DEVICE uint bunch_id() { return threadIdx.x / LANES; }
 template <uint LANES> DEVICE uint bunches() { return blockDim.x / LANES; }
 DEVICE void bunch_barrier() { __syncwarp(WARP); }
 DEVICE void group_barrier() { __syncthreads(); }
-template <uint LANES, class V> DEVICE V lane_read(V v, uint from) { return __shfl_sync(WARP, v, from, LANES); }
-template <uint LANES, class V> DEVICE V lane_shift_up(V v, uint by) { return __shfl_up_sync(WARP, v, by, LANES); }
+// What another lane of the same `lanes` has: the lane of a number, that so many before, or that whose number differs in some bits.
+template <class V> DEVICE V shuffled(V v, uint from, uint lanes) { return __shfl_sync(WARP, v, from, lanes); }
+template <class V> DEVICE V shuffled_up(V v, uint by, uint lanes) { return __shfl_up_sync(WARP, v, by, lanes); }
+template <class V> DEVICE V shuffled_xor(V v, uint bits, uint lanes) { return __shfl_xor_sync(WARP, v, bits, lanes); }
+#if defined(COMPLEX)
+DEVICE accum_t shuffled(accum_t v, uint from, uint lanes)
+{
+    return accum_t(shuffled(v.x, from, lanes), shuffled(v.y, from, lanes));
+}
+DEVICE accum_t shuffled_up(accum_t v, uint by, uint lanes)
+{
+    return accum_t(shuffled_up(v.x, by, lanes), shuffled_up(v.y, by, lanes));
+}
+DEVICE accum_t shuffled_xor(accum_t v, uint bits, uint lanes)
+{
+    return accum_t(shuffled_xor(v.x, bits, lanes), shuffled_xor(v.y, bits, lanes));
+}
+#endif
+template <uint LANES, class V> DEVICE V lane_read(V v, uint from) { return shuffled(v, from, LANES); }
+template <uint LANES, class V> DEVICE V lane_shift_up(V v, uint by) { return shuffled_up(v, by, LANES); }
 
 // The lanes of a warp for which `v` holds, as bits. All lanes of the warp must come here.
 DEVICE uint lane_vote(bool v) { return __ballot_sync(WARP, v); }
@@ -240,13 +365,13 @@ DEVICE uint join(uint *arrivals)
 DEVICE accum_t joined(const accum_t *p) { return __ldcg(p); }
 
 // Memory of the group; the host gives as much as `KernelSpec::local_bytes` says.
-extern __shared__ ulong local_memory[];
+extern __shared__ __align__(16) ulong local_memory[];
 
 // The sum over the bunch, for every lane.
 template <uint LANES> DEVICE accum_t lane_sum(accum_t v)
 {
 #pragma unroll
-    for (uint d = LANES / 2; d > 0; d /= 2) v += __shfl_xor_sync(WARP, v, d, LANES);
+    for (uint d = LANES / 2; d > 0; d /= 2) v += shuffled_xor(v, d, LANES);
     return v;
 }
 
@@ -254,18 +379,18 @@ template <uint LANES> DEVICE accum_t lane_sum(accum_t v)
 // warp must come here with the same `n`.
 DEVICE accum_t part_sum(accum_t v, uint n)
 {
-    for (uint d = n / 2; d > 0; d /= 2) v += __shfl_xor_sync(WARP, v, d);
+    for (uint d = n / 2; d > 0; d /= 2) v += shuffled_xor(v, d, WARP_LANES);
     return v;
 }
 
 // The sum with the lane whose number differs in the bit `d`, for both. All lanes of the warp must come here with the same `d`.
-DEVICE accum_t pair_sum(accum_t v, uint d) { return v + __shfl_xor_sync(WARP, v, d); }
+DEVICE accum_t pair_sum(accum_t v, uint d) { return v + shuffled_xor(v, d, WARP_LANES); }
 
 // The sum over each `n` lanes, for all of them, where each LANES of these have theirs already; powers of two up to a warp.
 // All lanes of the warp must come here with the same `n`.
 template <uint LANES> DEVICE accum_t wider_sum(accum_t v, uint n)
 {
-    for (uint d = LANES; d < n; d *= 2) v += __shfl_xor_sync(WARP, v, d);
+    for (uint d = LANES; d < n; d *= 2) v += shuffled_xor(v, d, WARP_LANES);
     return v;
 }
 
@@ -304,7 +429,7 @@ template <uint LANES> DEVICE scan_t lane_scan(uint n, accum_t sum)
 }
 
 // As in BLAS, a factor of zero does not read what it scales: a NaN in there must not spread.
-DEVICE accum_t scaled(accum_t alpha, accum_t sum) { return alpha == 0 ? 0 : alpha * sum; }
+DEVICE accum_t scaled(accum_t alpha, accum_t sum) { return alpha == 0 ? accum_t(0) : alpha * sum; }
 
 DEVICE void store(accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
 {
@@ -335,13 +460,13 @@ DEVICE uint locate(const uint *row_ptr, uint low, uint high, uint entry)
 DEVICE accum_t joined_by(uint op, accum_t a, accum_t b)
 {
     if (op == OP_SUM) return a + b;
-    return b > a || b != b ? b : a;
+    return exceeds(b, a) ? b : a;
 }
 
 // A quotient with a zero is zero: what has converged stays as it is.
 DEVICE accum_t factor(accum_t by, accum_t num, accum_t den)
 {
-    return by == 0 || num == 0 || den == 0 ? 0 : by * (num / den);
+    return by == 0 || num == 0 || den == 0 ? accum_t(0) : by * (num / den);
 }
 
 // What all lanes of the group have together. `own` holds a number of each; all lanes must come here once.

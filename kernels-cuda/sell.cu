@@ -9,7 +9,7 @@
 #define SLICE_LANES 32
 #define SLICE_ROWS (SLICE_LANES / LANES)
 // Steps whose loads are on their way before the first is used.
-#define AHEAD (WIDTH == 1 ? 8 : WIDTH == 2 ? 4 : 2)
+#define AHEAD (WIDTH == 1 ? (sizeof(accum_t) == 16 ? 4 : 8) : WIDTH == 2 ? 4 : 2)
 // Sums of a row's slices that a lane reads before it adds them.
 #define JOINED 8
 // The column of a run that is not there.

@@ -9,7 +9,7 @@
 #define AHEAD 2
 // Groups of a multiprocessor: as many as leave registers for what a lane has on its way.
 #if __CUDA_ARCH__ >= 900
-#define GROUPS (sizeof(accum_t) == 8 ? 4 : 6)
+#define GROUPS (sizeof(accum_t) == 16 ? 2 : sizeof(accum_t) == 8 ? 4 : 6)
 #else
 #define GROUPS 3
 #endif

@@ -16,9 +16,9 @@ KERNEL vec_dot(uint n, uint chunk, uint op, const accum_t *x, const accum_t *z, 
     for (uint i = start + threadIdx.x; i < stop; i += blockDim.x)
     {
         if (op == OP_SUM)
-            own += x[i] * z[i];
+            own += conjugate(x[i]) * z[i];
         else
-            own = joined_by(op, own, x[i] < 0 ? -x[i] : x[i]);
+            own = joined_by(op, own, modulus(x[i]));
     }
     // STEP 3
     own = group_total((accum_t *)local_memory, own, op);

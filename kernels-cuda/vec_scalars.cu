@@ -31,11 +31,11 @@ KERNEL vec_scalars(uint n_steps, const uint *__restrict__ program, accum_t *scal
         if (op == OP_SUBTRACT) value = a - b;
         if (op == OP_MULTIPLY) value = a * b;
         // A quotient with a zero is zero: what has converged stays as it is.
-        if (op == OP_DIVIDE) value = a == 0 || b == 0 ? 0 : a / b;
-        if (op == OP_SQRT) value = sqrt(a);
-        if (op == OP_ABS) value = fabs(a);
-        if (op == OP_GREATER) value = b > a || b != b ? b : a;
-        if (op == OP_LESSER) value = b < a || b != b ? b : a;
+        if (op == OP_DIVIDE) value = a == 0 || b == 0 ? accum_t(0) : a / b;
+        if (op == OP_SQRT) value = root(a);
+        if (op == OP_ABS) value = modulus(a);
+        if (op == OP_GREATER) value = exceeds(b, a) ? b : a;
+        if (op == OP_LESSER) value = exceeds(-b, -a) ? b : a;
         // STEP 4
         scalars[program[i + 3]] = value;
     }

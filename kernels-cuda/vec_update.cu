@@ -50,8 +50,8 @@ KERNEL vec_update(uint n, uint chunk, uint source, uint dots, accum_t alpha, uin
             const accum_t now = a == 0 ? old[k] : a * u[k] + old[k];
             y[i] = now;
             // STEP 3
-            if (dots == DOTS_Y) sum += now * now;
-            if (dots == DOTS_Z) sum += now * with[k];
+            if (dots == DOTS_Y) sum += conjugate(now) * now;
+            if (dots == DOTS_Z) sum += conjugate(now) * with[k];
         }
     }
     if (dots == 0) return;

@@ -7,5 +7,5 @@ KERNEL void axpby(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
 {
     // STEP 1
     const uint row = (uint)get_global_id(0);
-    if (row < n_rows) store(y + row_base + row, alpha, alpha == 0 ? 0 : t[row], beta);
+    if (row < n_rows) store(y + row_base + row, alpha, is_zero(alpha) ? ZERO : t[row], beta);
 }

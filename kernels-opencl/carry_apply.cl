@@ -26,7 +26,7 @@ KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alph
             for (uint i = 0; i < AHEAD; i++)
             {
                 const uint b = first + i * LANES;
-                carried[i] = b < n_bunches && bunch_rows[b + 1] == row ? carries[b] : 0;
+                carried[i] = b < n_bunches && bunch_rows[b + 1] == row ? carries[b] : ZERO;
             }
 #pragma unroll
             for (uint i = 0; i < AHEAD; i++) sum += carried[i];

@@ -39,7 +39,7 @@ KERNEL void coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles, 
                 const uint row = rows[at];
                 ends[e] = row != rows[min(at + 1, n_slots - 1)] || at + 1 == n_slots ? row : GOES_ON;
                 products[e] =
-                    at < nnz ? (accum_t)load_value(vals, at) * (accum_t)load_vector(x, cols[at]) : 0;
+                    at < nnz ? times((accum_t)load_value(vals, at), (accum_t)load_vector(x, cols[at])) : ZERO;
             }
         }
         bunch_barrier();
@@ -70,10 +70,10 @@ KERNEL void coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles, 
         // STEP 4
         if (n > 0)
         {
-            const accum_t before = scan.sum_before + (scan.n_before == 0 ? carry : 0);
+            const accum_t before = scan.sum_before + (scan.n_before == 0 ? carry : ZERO);
             store(y + row_base + first_end, alpha, before + head, beta);
         }
-        carry = scan.sum_total + (scan.n_total == 0 ? carry : 0);
+        carry = scan.sum_total + (scan.n_total == 0 ? carry : ZERO);
         slot += n_own;
         bunch_barrier();
     }

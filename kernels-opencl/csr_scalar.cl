@@ -15,7 +15,7 @@ KERNEL void csr_scalar(uint n_rows, uint row_base, uint tiles, accum_t alpha, ac
         accum_t sum = 0;
         const uint stop = row_ptr[row + 1];
         for (uint e = row_ptr[row]; e < stop; e++)
-            sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]);
+            sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e]));
         // STEP 3
         store(y + row_base + row, alpha, sum, beta);
     }

@@ -21,7 +21,7 @@ KERNEL void csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alpha, ac
         {
             const uint stop = row_ptr[row + 1];
             for (uint e = row_ptr[row] + lane; e < stop; e += LANES)
-                sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]);
+                sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e]));
         }
         // STEP 3
         sum = lane_sum(talk, sum);

@@ -19,9 +19,9 @@ KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tile
             // Outside of the matrix there may be no slot.
             const uint col = row + diags[2 * d];
             const uint slot = row + diags[2 * d + 1];
-            const accum_t val = col < n_cols ? (accum_t)load_value(vals, slot) : 0;
-            const accum_t other = col < n_cols ? (accum_t)load_vector(x, col) : 0;
-            if (val != 0) sum += val * other;
+            const accum_t val = col < n_cols ? (accum_t)load_value(vals, slot) : ZERO;
+            const accum_t other = col < n_cols ? (accum_t)load_vector(x, col) : ZERO;
+            if (!is_zero(val)) sum += times(val, other);
         }
         // STEP 3
         store(y + row_base + row, alpha, sum, beta);

@@ -41,8 +41,8 @@ KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint 
                 // Slots outside of the matrix hold no entry; x is read at the same time as they are.
                 const uint col = row + offsets[d];
                 const accum_t val = load_value(slot_vals, d * n_rows + row);
-                const accum_t other = col < n_cols ? (accum_t)load_vector(x, col) : 0;
-                if (val != 0) sum += val * other;
+                const accum_t other = col < n_cols ? (accum_t)load_vector(x, col) : ZERO;
+                if (!is_zero(val)) sum += times(val, other);
             }
             // STEP 3
             const uint start = row_ptr[row];
@@ -50,7 +50,7 @@ KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint 
             if (stop - start <= SHORT)
             {
                 for (uint e = start; e < stop; e++)
-                    sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]);
+                    sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e]));
                 // STEP 4
                 store(y + row_base + row, alpha, sum, beta);
             }
@@ -74,7 +74,7 @@ KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint 
             {
                 const uint stop = row_ptr[long_row + 1];
                 for (uint e = row_ptr[long_row] + lane_id(); e < stop; e += LANES)
-                    sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]);
+                    sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e]));
             }
             sum = lane_sum(talk, sum);
             if (at < n_long && lane_id() == 0)

@@ -22,7 +22,7 @@ KERNEL void ell(uint n_rows, uint row_base, uint width, uint tiles, accum_t alph
             const uint col = cols[at];
             // A row's padding comes last.
             if (col == PADDING) break;
-            sum += (accum_t)load_value(vals, at) * (accum_t)load_vector(x, col);
+            sum += times((accum_t)load_value(vals, at), (accum_t)load_vector(x, col));
         }
         // STEP 3
         store(y + row_base + row, alpha, sum, beta);

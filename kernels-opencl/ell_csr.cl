@@ -44,7 +44,7 @@ KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t 
                 const uint col = slot_cols[at];
                 // A row's padding comes last.
                 if (col == PADDING) break;
-                sum += (accum_t)load_value(slot_vals, at) * (accum_t)load_vector(x, col);
+                sum += times((accum_t)load_value(slot_vals, at), (accum_t)load_vector(x, col));
             }
             // STEP 3
             const uint start = row_ptr[row];
@@ -52,7 +52,7 @@ KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t 
             if (stop - start <= SHORT)
             {
                 for (uint e = start; e < stop; e++)
-                    sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]);
+                    sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e]));
                 // STEP 4
                 store(y + row_base + row, alpha, sum, beta);
             }
@@ -76,7 +76,7 @@ KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t 
             {
                 const uint stop = row_ptr[long_row + 1];
                 for (uint e = row_ptr[long_row] + lane_id(); e < stop; e += LANES)
-                    sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]);
+                    sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e]));
             }
             sum = lane_sum(talk, sum);
             if (at < n_long && lane_id() == 0)

@@ -46,7 +46,7 @@ KERNEL void fixup_apply(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
             const uint row = base + lane;
             const bool moves = row < stop_row && row_ptr[row] != row_ptr[row + 1];
             const scan_t scan = lane_scan(talk, moves, 0);
-            if (row < stop_row) out[row] = moves ? sums[min(n_moved + scan.n_before, (uint)TILE - 1)] : 0;
+            if (row < stop_row) out[row] = moves ? sums[min(n_moved + scan.n_before, (uint)TILE - 1)] : ZERO;
             n_moved += scan.n_total;
             base += LANES;
         }

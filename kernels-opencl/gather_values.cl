@@ -13,7 +13,7 @@ KERNEL void gather_values(uint n_slots, GLOBAL const uint *entries, GLOBAL const
     {
         // STEP 2
         const uint entry = entries[slot];
-        const raw_t value = entry == PADDING ? 0 : vals[entry];
+        const raw_t value = entry == PADDING ? (raw_t)0 : vals[entry];
         // STEP 3
         slots[slot] = value;
     }

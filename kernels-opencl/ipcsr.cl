@@ -35,7 +35,7 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
         const uint e = i * GROUP + lane;
         if (e < n_entries)
             products[HELD_AT(e)] =
-                (accum_t)load_value(vals, start + e) * (accum_t)load_vector(x, cols[start + e]);
+                times((accum_t)load_value(vals, start + e), (accum_t)load_vector(x, cols[start + e]));
     }
     ends[lane] = lane < n_own ? row_ptr[first_row + lane + 1] - start : n_entries;
     if (lane == 0) n_long = 0;
@@ -96,7 +96,7 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
 #if !defined(JOINS_NV)
     // STEP 5
     // Groups do not join: carry_apply adds the sums of pieces.
-    if (lane == 0) carries[block] = n_own == 0 ? sums[0] : 0;
+    if (lane == 0) carries[block] = n_own == 0 ? sums[0] : ZERO;
 #endif
     // STEP 3
     // Long rows share the group, so many lanes each.

@@ -47,7 +47,7 @@ KERNEL void ipcsr_published(uint n_rows, uint row_base, accum_t alpha, accum_t b
     if (!is_single)
     {
         for (uint e = lane; e < n_entries; e += GROUP)
-            products[e] = (accum_t)load_value(vals, start + e) * (accum_t)load_vector(x, cols[start + e]);
+            products[e] = times((accum_t)load_value(vals, start + e), (accum_t)load_vector(x, cols[start + e]));
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     // STEP 3
@@ -56,7 +56,7 @@ KERNEL void ipcsr_published(uint n_rows, uint row_base, accum_t alpha, accum_t b
     {
         // Algorithm 8: lines 2 to 5.
         for (uint e = start + lane; e < start + n_entries; e += GROUP)
-            sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]);
+            sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e]));
     }
     else if (has)
     {

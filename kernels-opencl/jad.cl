@@ -19,7 +19,7 @@ KERNEL void jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alp
             const uint start = jag_ptr[k];
             if (position >= jag_ptr[k + 1] - start) break;
             const uint at = start + position;
-            sum += (accum_t)load_value(vals, at) * (accum_t)load_vector(x, cols[at]);
+            sum += times((accum_t)load_value(vals, at), (accum_t)load_vector(x, cols[at]));
         }
         // STEP 3
         store(y + row_base + perm[position], alpha, sum, beta);

@@ -57,7 +57,7 @@ KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t
             const uint e = i * LANES + lane;
             if (e < n_entries)
                 products[e] =
-                    (accum_t)load_value(vals, entry + e) * (accum_t)load_vector(x, cols[entry + e]);
+                    times((accum_t)load_value(vals, entry + e), (accum_t)load_vector(x, cols[entry + e]));
         }
         bunch_barrier();
         // Where the lane's WIDTH steps begin.
@@ -100,10 +100,10 @@ KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t
         // STEP 2
         if (n > 0)
         {
-            const accum_t before = scan.sum_before + (scan.n_before == 0 ? carry : 0);
+            const accum_t before = scan.sum_before + (scan.n_before == 0 ? carry : ZERO);
             store(y + row_base + row + first_end, alpha, before + head, beta);
         }
-        carry = scan.sum_total + (scan.n_total == 0 ? carry : 0);
+        carry = scan.sum_total + (scan.n_total == 0 ? carry : ZERO);
         step = stop_step;
         row = stop_row;
         bunch_barrier();

@@ -17,7 +17,7 @@ KERNEL void panel_pack(uint n_rows, uint columns, uint first_column, uint row_st
         for (uint k = 0; k < FOUR; k++)
         {
             // STEP 2, STEP 3
-            to[k] = column + k < columns ? from[(size_t)k * column_stride] : 0;
+            to[k] = column + k < columns ? from[(size_t)k * column_stride] : (raw_t)0;
         }
     }
 }

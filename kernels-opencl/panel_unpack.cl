@@ -16,6 +16,6 @@ KERNEL void panel_unpack(uint n_rows, uint columns, uint first_column, uint colu
         GLOBAL accum_t *to = y + (size_t)(first_column + column) * column_stride + row;
         // STEP 3
         for (uint k = 0; k < FOUR; k++)
-            if (column + k < columns) store(to + (size_t)k * column_stride, 1, from[k], beta);
+            if (column + k < columns) store(to + (size_t)k * column_stride, ONE, from[k], beta);
     }
 }

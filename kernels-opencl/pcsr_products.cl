@@ -18,7 +18,7 @@ KERNEL void pcsr_products(uint nnz, uint tiles, GLOBAL const uint *cols, GLOBAL 
             // STEP 2
             if (at < nnz)
             {
-                const accum_t product = (accum_t)load_value(vals, at) * (accum_t)load_vector(x, cols[at]);
+                const accum_t product = times((accum_t)load_value(vals, at), (accum_t)load_vector(x, cols[at]));
                 // STEP 3
                 products[at] = product;
             }

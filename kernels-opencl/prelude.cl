@@ -1,6 +1,7 @@
 // What the kernels of this folder share, and the only file that names a vendor. The host puts it before each
 // kernel and sets with -D:
-//   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64 for the matrix, and VECTOR_F16 and so on for x
+//   VALUE_F16, VALUE_BF16, VALUE_F32, VALUE_F64, VALUE_C32 or VALUE_C64 for the matrix, and VECTOR_F16 and so on for x
+//   COMPLEX where those are C32 or C64
 //   LANES_SUBGROUP (and SUBGROUP_NV, SUBGROUP_INTEL or SUBGROUP_KHR) or LANES_WORKGROUP
 //   LANES, WIDTH, BUNCHES: T, W and B of the tiling
 //   JOINS_NV where groups can join (NVIDIA)
@@ -12,16 +13,73 @@
 
 // Values are what the matrix holds, vectors what x holds, sums what y holds: at least 32 bits. 16-bit numbers are storage
 // only, so that no device needs arithmetic in them.
-#if defined(VECTOR_F64)
+// Complex numbers are pairs: vectors add them, and `times` and what follows it do the rest.
+#if defined(VECTOR_F64) || defined(VECTOR_C64)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#if defined(VECTOR_C64)
+typedef double part_t;
+typedef double2 accum_t;
+typedef double8 accum4_t;
+#elif defined(VECTOR_C32)
+typedef float part_t;
+typedef float2 accum_t;
+typedef float8 accum4_t;
+#elif defined(VECTOR_F64)
 typedef double accum_t;
 typedef double4 accum4_t;
 #else
 typedef float accum_t;
 typedef float4 accum4_t;
 #endif
+#define ZERO ((accum_t)0)
 
-#if defined(VALUE_F64)
+// Whether `a` exceeds `b`, or is no number: complex ones by their real parts. A quotient is never asked for with a zero. Of four
+// numbers each is multiplied by one.
+#if defined(COMPLEX)
+#define ONE ((accum_t)(1, 0))
+#define is_zero(a) ((a).x == 0 && (a).y == 0)
+#define conjugate(a) ((accum_t)((a).x, -(a).y))
+#define exceeds(a, b) ((a).x > (b).x || (a).x != (a).x)
+static accum_t times(accum_t a, accum_t b) { return (accum_t)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+static accum_t quotient(accum_t a, accum_t b)
+{
+    // By the greater part, as Smith does (1962): squares could overflow.
+    const bool by_x = fabs(b.x) >= fabs(b.y);
+    const part_t ratio = by_x ? b.y / b.x : b.x / b.y;
+    const part_t den = by_x ? b.x + b.y * ratio : b.x * ratio + b.y;
+    const accum_t num = by_x ? (accum_t)(a.x + a.y * ratio, a.y - a.x * ratio)
+                             : (accum_t)(a.x * ratio + a.y, a.y * ratio - a.x);
+    return (accum_t)(num.x / den, num.y / den);
+}
+static accum_t modulus(accum_t a) { return (accum_t)(hypot(a.x, a.y), 0); }
+static accum_t root(accum_t a)
+{
+    const part_t size = hypot(a.x, a.y);
+    return (accum_t)(sqrt((size + a.x) / 2), copysign(sqrt((size - a.x) / 2), a.y));
+}
+static accum4_t times_four(accum_t a, accum4_t b)
+{
+    return (accum4_t)(times(a, b.s01), times(a, b.s23), times(a, b.s45), times(a, b.s67));
+}
+#define split_four(four, to) vstore8((four), 0, (part_t *)(to))
+#else
+#define ONE ((accum_t)1)
+#define is_zero(a) ((a) == 0)
+#define conjugate(a) (a)
+#define exceeds(a, b) ((a) > (b) || (a) != (a))
+#define times(a, b) ((a) * (b))
+#define quotient(a, b) ((a) / (b))
+#define modulus(a) fabs(a)
+#define root(a) sqrt(a)
+#define times_four(a, b) ((accum4_t)(a) * (b))
+#define split_four(four, to) vstore4((four), 0, (to))
+#endif
+
+#if defined(VALUE_C64) || defined(VALUE_C32)
+typedef accum_t value_t;
+#define load_value(p, i) ((p)[i])
+#elif defined(VALUE_F64)
 typedef double value_t;
 #define load_value(p, i) ((p)[i])
 #elif defined(VALUE_F32)
@@ -37,7 +95,12 @@ typedef ushort value_t;
 
 // Numbers that are copied are `raw_t`, because few devices assign a half. Four of a vector stand in the order of memory.
 #define FOUR 4
-#if defined(VECTOR_F64)
+#if defined(COMPLEX)
+typedef accum_t vector_t;
+typedef accum_t raw_t;
+#define load_vector(p, i) ((p)[i])
+#define load_four(p, i) vload8(0, (GLOBAL const part_t *)((p) + (i)))
+#elif defined(VECTOR_F64)
 typedef double vector_t;
 typedef double raw_t;
 #define load_vector(p, i) ((p)[i])
@@ -111,7 +174,14 @@ static uint lane_read_word(uint v, uint from)
 #endif
 
 // What another lane has, by a function that reads a word of it.
-#if defined(VECTOR_F64)
+#if defined(VECTOR_C64)
+#define READ_BY(read_word, v, from)                                                                           \
+    as_double2((uint4)(read_word(as_uint4(v).x, (from)), read_word(as_uint4(v).y, (from)),                    \
+                       read_word(as_uint4(v).z, (from)), read_word(as_uint4(v).w, (from))))
+#elif defined(VECTOR_C32)
+#define READ_BY(read_word, v, from)                                                                           \
+    as_float2((uint2)(read_word(as_uint2(v).x, (from)), read_word(as_uint2(v).y, (from))))
+#elif defined(VECTOR_F64)
 #define READ_BY(read_word, v, from)                                                                           \
     as_double((uint2)(read_word(as_uint2(v).x, (from)), read_word(as_uint2(v).y, (from))))
 #else
@@ -313,16 +383,16 @@ static scan_t lane_scan(talk_t talk, uint n, accum_t sum)
     bunch_barrier();
 #endif
     scan.n_before = n - own;
-    scan.sum_before = lane > 0 ? before : 0;
+    scan.sum_before = lane > 0 ? before : ZERO;
     return scan;
 }
 
 // As in BLAS, a factor of zero does not read what it scales: a NaN in there must not spread.
-static accum_t scaled(accum_t alpha, accum_t sum) { return alpha == 0 ? 0 : alpha * sum; }
+static accum_t scaled(accum_t alpha, accum_t sum) { return is_zero(alpha) ? ZERO : times(alpha, sum); }
 
 static void store(GLOBAL accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
 {
-    *y = beta == 0 ? scaled(alpha, sum) : scaled(alpha, sum) + beta * *y;
+    *y = is_zero(beta) ? scaled(alpha, sum) : scaled(alpha, sum) + times(beta, *y);
 }
 
 // Index of an entry's product in local memory. A word of padding for every 32: lanes that read whole rows of equal
@@ -349,13 +419,13 @@ static uint locate(GLOBAL const uint *row_ptr, uint low, uint high, uint entry)
 static accum_t joined_by(uint op, accum_t a, accum_t b)
 {
     if (op == OP_SUM) return a + b;
-    return b > a || b != b ? b : a;
+    return exceeds(b, a) ? b : a;
 }
 
 // A quotient with a zero is zero: what has converged stays as it is.
 static accum_t factor(accum_t by, accum_t num, accum_t den)
 {
-    return by == 0 || num == 0 || den == 0 ? 0 : by * (num / den);
+    return is_zero(by) || is_zero(num) || is_zero(den) ? ZERO : times(by, quotient(num, den));
 }
 
 // What all lanes of the group have together. `own` holds a number of each; all lanes must come here once.

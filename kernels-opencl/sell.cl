@@ -44,7 +44,7 @@ static accum_t sum_of_runs(const uint4 slice, uint at, GLOBAL const uint *words,
             slice.w & RAGGED ? words[lengths + step / 16 * SLICE_LANES] >> step % 16 * 2 & 3 : WIDTH - 1;
         const uint val = slice.x + step * WIDTH * SLICE_LANES + at;
         for (uint j = 0; j <= last; j++)
-            sum += (accum_t)load_value(vals, val + j * SLICE_LANES) * (accum_t)load_vector(x, col + j);
+            sum += times((accum_t)load_value(vals, val + j * SLICE_LANES), (accum_t)load_vector(x, col + j));
     }
     return sum;
 }
@@ -82,7 +82,7 @@ sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint 
                 col[i] = col[i - 1] >> 16;
 #pragma unroll
             for (uint j = 0; j < WIDTH; j++)
-                val[i][j] = step < n_steps ? load_value(vals, vals_at + (step * WIDTH + j) * SLICE_LANES) : 0;
+                val[i][j] = step < n_steps ? load_value(vals, vals_at + (step * WIDTH + j) * SLICE_LANES) : ZERO;
         }
         accum_t of_x[AHEAD][WIDTH];
 #pragma unroll
@@ -92,12 +92,12 @@ sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint 
             const bool is_there = col[i] != (is_narrow ? NARROW_NONE : NONE);
 #pragma unroll
             for (uint j = 0; j < WIDTH; j++)
-                of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_vector(x, base + col[i] + j) : 0;
+                of_x[i][j] = is_there && j <= (last >> i * 2 & 3) ? load_vector(x, base + col[i] + j) : ZERO;
         }
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
 #pragma unroll
-            for (uint j = 0; j < WIDTH; j++) sum += val[i][j] * of_x[i][j];
+            for (uint j = 0; j < WIDTH; j++) sum += times(val[i][j], of_x[i][j]);
     }
     return sum;
 }
@@ -176,7 +176,7 @@ KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint ti
 #pragma unroll
                 for (uint j = 0; j < JOINED; j++)
                     of_parts[j] =
-                        i + j * SLICE_LANES < n_parts ? joined(carries + first_part + i + j * SLICE_LANES) : 0;
+                        i + j * SLICE_LANES < n_parts ? joined(carries + first_part + i + j * SLICE_LANES) : ZERO;
 #pragma unroll
                 for (uint j = 0; j < JOINED; j++) sum += of_parts[j];
             }
@@ -186,7 +186,7 @@ KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint ti
         }
 #else
         // Groups do not join: carry_apply adds the sums of slices after a row's first.
-        if (is_there && at % n_lanes == 0 && numbers.w & PART) carries[slice] = row < n_rows ? 0 : sum;
+        if (is_there && at % n_lanes == 0 && numbers.w & PART) carries[slice] = row < n_rows ? ZERO : sum;
 #endif
         // STEP 4
         if (is_there && at % n_lanes == 0 && row < n_rows) store(y + row_base + row, alpha, sum, beta);

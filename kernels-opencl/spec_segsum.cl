@@ -25,13 +25,13 @@ static void gather(accum_t *products, uint lane, uint start, uint stop, GLOBAL c
             val[i] = load_value(vals, start + i * LANES + lane);
         }
 #pragma unroll
-        for (uint i = 0; i < WIDTH; i++) products[i] = val[i] * (accum_t)load_vector(x, col[i]);
+        for (uint i = 0; i < WIDTH; i++) products[i] = times(val[i], (accum_t)load_vector(x, col[i]));
         return;
     }
     for (uint i = 0; i < WIDTH; i++)
     {
         const uint e = start + i * LANES + lane;
-        products[i] = e < stop ? (accum_t)load_value(vals, e) * (accum_t)load_vector(x, cols[e]) : 0;
+        products[i] = e < stop ? times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e])) : ZERO;
     }
 }
 
@@ -137,8 +137,8 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
         const bool has_tail = row_ptr[stop_row] < stop;
         const accum_t carried = lane_sum(talk, *own_tail);
         const bool one = scan.n_total == 1;
-        const accum_t last = scan.sum_total + (one ? carried : 0);
-        *own_tail = has_tail && lane == 0 ? last : 0;
+        const accum_t last = scan.sum_total + (one ? carried : ZERO);
+        *own_tail = has_tail && lane == 0 ? last : ZERO;
         // STEP 5
         // Segment j is the compact sum of row first_row + j. The bunch's first row goes to the synchronizer.
         const bool to_sync = first_row == bunch_row;
@@ -146,7 +146,7 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
         if (n > 0 && scan.n_before > 0)
         {
             const uint j = scan.n_before - 1;
-            const accum_t ended = scan.sum_before + head + (j == 0 ? carried : 0);
+            const accum_t ended = scan.sum_before + head + (j == 0 ? carried : ZERO);
             if (j == 0 && to_sync)
                 sync_sums[bunch] = ended;
             else
@@ -155,7 +155,7 @@ KERNEL void spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint t
         for (uint i = 1; i < n; i++)
         {
             const uint j = scan.n_before + i - 1;
-            const accum_t ended = own[i - 1] + (j == 0 ? carried : 0);
+            const accum_t ended = own[i - 1] + (j == 0 ? carried : ZERO);
             if (j == 0 && to_sync)
                 sync_sums[bunch] = ended;
             else

@@ -38,7 +38,7 @@ KERNEL void spmm(uint row_base, uint columns, uint x_stride, uint x_at, uint y_s
     // STEP 2
     accum4_t sum = 0;
     for (uint e = start + own; e < stop; e += share)
-        sum += (accum4_t)load_value(vals, e) * load_four(x, (size_t)cols[e] * x_stride + x_at + column);
+        sum += times_four((accum_t)load_value(vals, e), load_four(x, (size_t)cols[e] * x_stride + x_at + column));
     // STEP 3
     sums[lane] = sum;
     // Of every power of two, so that all lanes of the group meet at every barrier.
@@ -51,7 +51,7 @@ KERNEL void spmm(uint row_base, uint columns, uint x_stride, uint x_at, uint y_s
     if (own == 0)
     {
         accum_t total[FOUR];
-        vstore4(sums[lane], 0, total);
+        split_four(sums[lane], total);
         if (is_piece)
         {
             for (uint k = 0; k < FOUR; k++) carries[(size_t)block * BUNCHES * FOUR + column + k] = total[k];

@@ -23,7 +23,7 @@ KERNEL void stripe_sums(uint n_rows, uint row_base, accum_t alpha, accum_t beta,
         {
             accum_t of_stripes[AHEAD];
 #pragma unroll
-            for (uint i = 0; i < AHEAD; i++) of_stripes[i] = first + i * LANES < stop ? sums[first + i * LANES] : 0;
+            for (uint i = 0; i < AHEAD; i++) of_stripes[i] = first + i * LANES < stop ? sums[first + i * LANES] : ZERO;
 #pragma unroll
             for (uint i = 0; i < AHEAD; i++) sum += of_stripes[i];
         }

@@ -20,7 +20,7 @@ KERNEL void vbl(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t b
             const uint code = runs[run];
             const uint end = e + 8 - code % 8;
             for (uint col = code / 8; e < end; e++, col++)
-                sum += (accum_t)load_value(vals, e) * (accum_t)load_vector(x, col);
+                sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, col));
         }
         // STEP 3
         store(y + row_base + row, alpha, sum, beta);

@@ -14,10 +14,10 @@ KERNEL void vec_axpy_aypx(uint n, uint chunk, accum_t alpha, uint alpha_num, uin
     const uint stop = n - start < chunk ? n : start + chunk;
     for (uint i = start + (uint)get_local_id(0); i < stop; i += LANES * BUNCHES)
     {
-        const accum_t old = a == 0 && b == 0 ? 0 : d[i];
+        const accum_t old = is_zero(a) && is_zero(b) ? ZERO : d[i];
         // STEP 2
-        if (a != 0) x[i] = a * old + x[i];
+        if (!is_zero(a)) x[i] = times(a, old) + x[i];
         // STEP 3
-        d[i] = b == 0 ? z[i] : z[i] + b * old;
+        d[i] = is_zero(b) ? z[i] : z[i] + times(b, old);
     }
 }

@@ -16,9 +16,9 @@ KERNEL void vec_dot(uint n, uint chunk, uint op, GLOBAL const accum_t *x, GLOBAL
     for (uint i = start + lane; i < stop; i += LANES * BUNCHES)
     {
         if (op == OP_SUM)
-            own += x[i] * z[i];
+            own += times(conjugate(x[i]), z[i]);
         else
-            own = joined_by(op, own, x[i] < 0 ? -x[i] : x[i]);
+            own = joined_by(op, own, modulus(x[i]));
     }
     // STEP 3
     own = group_total(own_totals, own, op);

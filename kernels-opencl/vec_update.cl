@@ -26,14 +26,14 @@ KERNEL void vec_update(uint n, uint chunk, uint source, uint dots, accum_t alpha
     for (uint i = start + lane; i < stop; i += LANES * BUNCHES)
     {
         // STEP 2
-        accum_t u = 1;
-        if (source != SOURCE_ONE && a != 0) u = source == SOURCE_WEIGHTED ? d[i] * x[i] : x[i];
-        const accum_t old = b == 0 ? 0 : b * y[i];
-        const accum_t now = a == 0 ? old : a * u + old;
+        accum_t u = ONE;
+        if (source != SOURCE_ONE && !is_zero(a)) u = source == SOURCE_WEIGHTED ? times(d[i], x[i]) : x[i];
+        const accum_t old = is_zero(b) ? ZERO : times(b, y[i]);
+        const accum_t now = is_zero(a) ? old : times(a, u) + old;
         y[i] = now;
         // STEP 3
-        if (dots == DOTS_Y) sum += now * now;
-        if (dots == DOTS_Z) sum += now * z[i];
+        if (dots == DOTS_Y) sum += times(conjugate(now), now);
+        if (dots == DOTS_Z) sum += times(conjugate(now), z[i]);
     }
     if (dots == 0) return;
     // STEP 4

@@ -9,7 +9,7 @@ fn axpby()
     if (row < p.n_rows)
     {
         var sum = accum(0.0);
-        if (p.alpha != accum(0.0)) { sum = t[row]; }
+        if (!is_zero(p.alpha)) { sum = t[row]; }
         store(p.row_base + row, p.alpha, sum, p.beta);
     }
 }

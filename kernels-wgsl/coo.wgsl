@@ -36,7 +36,7 @@ fn coo()
 #end
 #each i WIDTH
             var product_$i = accum(0.0);
-            if (at_$i < p.nnz) { product_$i = load_vals(at_$i) * load_x(cols[at_$i]); }
+            if (at_$i < p.nnz) { product_$i = times(load_vals(at_$i), load_x(cols[at_$i])); }
 #end
 #each i WIDTH
             products[base + e_$i] = product_$i;

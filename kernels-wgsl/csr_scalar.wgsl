@@ -11,7 +11,7 @@ fn csr_scalar()
         // STEP 2
         var sum = accum(0.0);
         let stop = row_ptr[row + 1u];
-        for (var e = row_ptr[row]; e < stop; e++) { sum += load_vals(e) * load_x(cols[e]); }
+        for (var e = row_ptr[row]; e < stop; e++) { sum += times(load_vals(e), load_x(cols[e])); }
         // STEP 3
         store(p.row_base + row, p.alpha, sum, p.beta);
         row += GROUP;

@@ -24,10 +24,10 @@ fn csr_vector()
                 let val_$i = load_vals(e + $iu * LANES);
 #end
 #each i 4
-                sum += val_$i * load_x(col_$i);
+                sum += times(val_$i, load_x(col_$i));
 #end
             }
-            for (; e < stop; e += LANES) { sum += load_vals(e) * load_x(cols[e]); }
+            for (; e < stop; e += LANES) { sum += times(load_vals(e), load_x(cols[e])); }
         }
         // STEP 3
         sum = lane_sum(sum);

@@ -24,8 +24,8 @@ fn dia()
                 other = load_x(col);
             }
             // A NaN is an entry; `!=` need not hold for it here.
-            if (val == accum(0.0)) { continue; }
-            sum += val * other;
+            if (is_zero(val)) { continue; }
+            sum += times(val, other);
         }
         // STEP 3
         store(p.row_base + row, p.alpha, sum, p.beta);

@@ -33,15 +33,15 @@ fn dia_csr()
                 var other = accum(0.0);
                 if (col < p.n_cols) { other = load_x(col); }
                 // A NaN is an entry; `!=` need not hold for it here.
-                if (val == accum(0.0)) { continue; }
-                sum += val * other;
+                if (is_zero(val)) { continue; }
+                sum += times(val, other);
             }
             // STEP 3
             let start = row_ptr[row];
             let stop = row_ptr[row + 1u];
             if (stop - start <= SHORT)
             {
-                for (var e = start; e < stop; e++) { sum += load_vals(e) * load_x(cols[e]); }
+                for (var e = start; e < stop; e++) { sum += times(load_vals(e), load_x(cols[e])); }
                 // STEP 4
                 store(p.row_base + row, p.alpha, sum, p.beta);
             }
@@ -66,7 +66,7 @@ fn dia_csr()
             {
                 long_row = long_rows[at];
                 let stop = row_ptr[long_row + 1u];
-                for (var e = row_ptr[long_row] + lane; e < stop; e += LANES) { long_sum += load_vals(e) * load_x(cols[e]); }
+                for (var e = row_ptr[long_row] + lane; e < stop; e += LANES) { long_sum += times(load_vals(e), load_x(cols[e])); }
             }
             long_sum = lane_sum(long_sum);
             if (at < n && lane == 0u) { store(p.row_base + long_row, p.alpha, long_sums[at] + long_sum, p.beta); }

@@ -20,7 +20,7 @@ fn ell()
             let col = cols[at];
             // A row's padding comes last.
             if (col == PADDING) { break; }
-            sum += load_vals(at) * load_x(col);
+            sum += times(load_vals(at), load_x(col));
         }
         // STEP 3
         store(p.row_base + row, p.alpha, sum, p.beta);

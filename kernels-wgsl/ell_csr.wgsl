@@ -33,14 +33,14 @@ fn ell_csr()
                 let col = slot_cols[at];
                 // A row's padding comes last.
                 if (col == PADDING) { break; }
-                sum += load_slot_vals(at) * load_x(col);
+                sum += times(load_slot_vals(at), load_x(col));
             }
             // STEP 3
             let start = row_ptr[row];
             let stop = row_ptr[row + 1u];
             if (stop - start <= SHORT)
             {
-                for (var e = start; e < stop; e++) { sum += load_vals(e) * load_x(cols[e]); }
+                for (var e = start; e < stop; e++) { sum += times(load_vals(e), load_x(cols[e])); }
                 // STEP 4
                 store(p.row_base + row, p.alpha, sum, p.beta);
             }
@@ -65,7 +65,7 @@ fn ell_csr()
             {
                 long_row = long_rows[at];
                 let stop = row_ptr[long_row + 1u];
-                for (var e = row_ptr[long_row] + lane; e < stop; e += LANES) { long_sum += load_vals(e) * load_x(cols[e]); }
+                for (var e = row_ptr[long_row] + lane; e < stop; e += LANES) { long_sum += times(load_vals(e), load_x(cols[e])); }
             }
             long_sum = lane_sum(long_sum);
             if (at < n && lane == 0u) { store(p.row_base + long_row, p.alpha, long_sums[at] + long_sum, p.beta); }

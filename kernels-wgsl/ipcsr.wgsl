@@ -43,7 +43,7 @@ fn ipcsr()
         let val_$i = load_vals(at_$i);
 #end
 #each i WIDTH
-        let product_$i = val_$i * load_x(col_$i);
+        let product_$i = times(val_$i, load_x(col_$i));
 #end
 #each i WIDTH
         products[held_at($iu * GROUP + local_id)] = product_$i;

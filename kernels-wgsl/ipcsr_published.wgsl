@@ -43,7 +43,7 @@ fn ipcsr_published()
     // Algorithm 3: lines 7 to 10. Algorithm 7: lines 6 to 9.
     if (!is_single)
     {
-        for (var e = local_id; e < n_entries; e += GROUP) { products[e] = load_vals(start + e) * load_x(cols[start + e]); }
+        for (var e = local_id; e < n_entries; e += GROUP) { products[e] = times(load_vals(start + e), load_x(cols[start + e])); }
     }
     workgroupBarrier();
     // STEP 3
@@ -51,7 +51,7 @@ fn ipcsr_published()
     if (is_single)
     {
         // Algorithm 8: lines 2 to 5.
-        for (var e = start + local_id; e < start + n_entries; e += GROUP) { sum += load_vals(e) * load_x(cols[e]); }
+        for (var e = start + local_id; e < start + n_entries; e += GROUP) { sum += times(load_vals(e), load_x(cols[e])); }
     }
     else if (has)
     {

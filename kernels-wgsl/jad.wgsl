@@ -15,7 +15,7 @@ fn jad()
         {
             let start = jag_ptr[k];
             if (position >= jag_ptr[k + 1u] - start) { break; }
-            sum += load_vals(start + position) * load_x(cols[start + position]);
+            sum += times(load_vals(start + position), load_x(cols[start + position]));
         }
         // STEP 3
         store(p.row_base + perm[position], p.alpha, sum, p.beta);

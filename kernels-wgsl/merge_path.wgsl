@@ -57,7 +57,7 @@ fn merge_path()
             let val_$i = load_vals(at_$i);
 #end
 #each i WIDTH
-            products[base + $iu * LANES + lane] = val_$i * load_x(col_$i);
+            products[base + $iu * LANES + lane] = times(val_$i, load_x(col_$i));
 #end
         }
         for (var i = lane; i < n_ends; i += LANES) { ends[base + i] = row_ptr[row + 1u + i] - entry; }

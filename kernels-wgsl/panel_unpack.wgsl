@@ -20,7 +20,7 @@ fn panel_unpack()
         {
             if (column + k < p.columns)
             {
-                store(to + k * p.column_stride, accum(1.0), packed[first + k], p.beta);
+                store(to + k * p.column_stride, ONE, packed[first + k], p.beta);
             }
         }
     }

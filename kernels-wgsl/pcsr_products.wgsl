@@ -15,7 +15,7 @@ fn pcsr_products()
         let val_$i = load_vals(at_$i);
 #end
 #each i WIDTH
-        let product_$i = val_$i * load_x(col_$i);
+        let product_$i = times(val_$i, load_x(col_$i));
 #end
         // STEP 3
 #each i WIDTH

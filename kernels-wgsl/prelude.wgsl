@@ -2,7 +2,8 @@
 // between the scalars `p` and the buffers that the parameter table gives it. `#if` keeps lines for a define of the spec
 // or a parameter of the kernel, `#each i N` repeats lines for i = 0 .. N-1 with `$i` replaced (N may be a quotient, A/B, of
 // which at least one is taken), and `$STEM` is the kernel's name. Defines:
-//   VALUE_F16, VALUE_BF16, VALUE_F32 or VALUE_F64 for the matrix, and VECTOR_F16 and so on for x
+//   VALUE_F16, VALUE_BF16, VALUE_F32, VALUE_F64, VALUE_C32 or VALUE_C64 for the matrix, and VECTOR_F16 and so on for x
+//   COMPLEX where those are C32 or C64
 //   LANES_SUBGROUP or LANES_WORKGROUP
 //   LANES, WIDTH, BUNCHES: T, W and B of the tiling
 
@@ -14,12 +15,89 @@ const GROUP = LANES * BUNCHES;
 
 // Values are what the matrix holds, vectors what x holds, sums what y holds: at least 32 bits. 16-bit numbers are storage
 // only, two to a word, so that no device needs arithmetic in them.
+// Complex numbers are pairs: vectors add them, and `times` and what follows it do the rest.
 #if VECTOR_F64
-alias accum = f64;
+alias part = f64;
 #else
-alias accum = f32;
+#if VECTOR_C64
+alias part = f64;
+#else
+alias part = f32;
+#end
+#end
+#if COMPLEX
+alias accum = vec2<part>;
+const ONE = accum(1.0, 0.0);
+fn is_zero(a: accum) -> bool { return a.x == part(0.0) && a.y == part(0.0); }
+fn times(a: accum, b: accum) -> accum { return accum(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+#else
+alias accum = part;
+const ONE = accum(1.0);
+fn is_zero(a: accum) -> bool { return a == accum(0.0); }
+fn times(a: accum, b: accum) -> accum { return a * b; }
+#end
+#if scalars
+
+// A quotient is never asked for with a zero.
+#if COMPLEX
+fn quotient(a: accum, b: accum) -> accum
+{
+    // By the greater part, as Smith does (1962): squares could overflow.
+    if (abs(b.x) >= abs(b.y))
+    {
+        let ratio = b.y / b.x;
+        return accum(a.x + a.y * ratio, a.y - a.x * ratio) / (b.x + b.y * ratio);
+    }
+    let ratio = b.x / b.y;
+    return accum(a.x * ratio + a.y, a.y * ratio - a.x) / (b.x * ratio + b.y);
+}
+#else
+fn quotient(a: accum, b: accum) -> accum { return a / b; }
+#end
+#end
+#if COMPLEX
+fn conjugate(a: accum) -> accum { return accum(a.x, -a.y); }
+// Whether `a` exceeds `b`, or is no number: complex ones by their real parts.
+fn exceeds(a: accum, b: accum) -> bool { return a.x > b.x || a.x != a.x; }
+fn modulus(a: accum) -> accum
+{
+    let most = max(abs(a.x), abs(a.y));
+    let least = min(abs(a.x), abs(a.y));
+    if (least == part(0.0)) { return accum(most, part(0.0)); }
+    let ratio = least / most;
+    return accum(most * sqrt(part(1.0) + ratio * ratio), part(0.0));
+}
+fn root(a: accum) -> accum
+{
+    let size = modulus(a).x;
+    let im = sqrt((size - a.x) / part(2.0));
+    return accum(sqrt((size + a.x) / part(2.0)), select(im, -im, a.y < part(0.0)));
+}
+#else
+fn conjugate(a: accum) -> accum { return a; }
+fn exceeds(a: accum, b: accum) -> bool { return a > b || a != a; }
+fn modulus(a: accum) -> accum { return abs(a); }
+fn root(a: accum) -> accum { return sqrt(a); }
+#end
+#if x_stride
+
+// Four numbers, of which each is multiplied by one.
+#if COMPLEX
+alias four = array<accum, 4>;
+fn add_four(a: four, b: four) -> four { return four(a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]); }
+fn times_four(a: accum, b: four) -> four { return four(times(a, b[0]), times(a, b[1]), times(a, b[2]), times(a, b[3])); }
+#else
+alias four = vec4<accum>;
+fn add_four(a: four, b: four) -> four { return a + b; }
+fn times_four(a: accum, b: four) -> four { return a * b; }
+#end
 #end
 
+#if COMPLEX
+alias value_word = accum;
+const PACKED = 1u;
+fn widen(word: value_word, i: u32) -> accum { return word; }
+#end
 #if VALUE_F64
 alias value_word = f64;
 const PACKED = 1u;
@@ -43,6 +121,9 @@ fn widen(word: value_word, i: u32) -> accum { return accum(bitcast<f32>(word >> 
 #if slots
 
 // A word in which slot `to` has the value that entry `at` has in another.
+#if COMPLEX
+fn with_value(word: value_word, to: u32, other: value_word, at: u32) -> value_word { return other; }
+#end
 #if VALUE_F64
 fn with_value(word: value_word, to: u32, other: value_word, at: u32) -> value_word { return other; }
 #end
@@ -195,12 +276,12 @@ fn lane_scan(own_n: u32, own_sum: accum) -> Scan
 fn held_at(entry: u32) -> u32 { return entry + entry / 32u; }
 
 // As in BLAS, a factor of zero does not read what it scales: a NaN in there must not spread.
-fn scaled(alpha: accum, sum: accum) -> accum { return select(alpha * sum, accum(0.0), alpha == accum(0.0)); }
+fn scaled(alpha: accum, sum: accum) -> accum { return select(times(alpha, sum), accum(0.0), is_zero(alpha)); }
 
 #if y
 fn store(row: u32, alpha: accum, sum: accum, beta: accum)
 {
-    if (beta == accum(0.0)) { y[row] = scaled(alpha, sum); } else { y[row] = scaled(alpha, sum) + beta * y[row]; }
+    if (is_zero(beta)) { y[row] = scaled(alpha, sum); } else { y[row] = scaled(alpha, sum) + times(beta, y[row]); }
 }
 #end
 
@@ -223,8 +304,8 @@ fn locate(first: u32, most: u32, entry: u32) -> u32
 // A quotient with a zero is zero: what has converged stays as it is.
 fn factor(by: accum, num: accum, den: accum) -> accum
 {
-    if (by == accum(0.0) || num == accum(0.0) || den == accum(0.0)) { return accum(0.0); }
-    return by * (num / den);
+    if (is_zero(by) || is_zero(num) || is_zero(den)) { return accum(0.0); }
+    return times(by, quotient(num, den));
 }
 #end
 #if partials
@@ -235,7 +316,7 @@ const OP_GREATEST = 1u;
 fn joined_by(op: u32, a: accum, b: accum) -> accum
 {
     if (op == OP_SUM) { return a + b; }
-    return select(a, b, b > a || b != b);
+    return select(a, b, exceeds(b, a));
 }
 
 var<workgroup> own_totals: array<accum, GROUP>;

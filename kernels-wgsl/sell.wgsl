@@ -58,7 +58,7 @@ fn sum_of_runs_$narrow(slice: vec4<u32>, at: u32) -> accum
 #end
 #each i 8/WIDTH
 #each j WIDTH
-        sum += select(accum(0.0), val_$i_$j * of_x_$i_$j, $ju < n_$i);
+        sum += select(accum(0.0), times(val_$i_$j, of_x_$i_$j), $ju < n_$i);
 #end
 #end
     }

@@ -52,7 +52,7 @@ fn spec_segsum()
         let val_$i = load_vals(at_$i);
 #end
 #each i WIDTH
-        let product_$i = select(accum(0.0), val_$i * load_x(col_$i), entry_$i < stop);
+        let product_$i = select(accum(0.0), times(val_$i, load_x(col_$i)), entry_$i < stop);
 #end
         if (first_row == stop_row)
         {

@@ -6,7 +6,7 @@
 
 const FOUR = 4u;
 
-var<workgroup> sums: array<vec4<accum>, GROUP>;
+var<workgroup> sums: array<four, GROUP>;
 
 fn spmm()
 {
@@ -39,23 +39,23 @@ fn spmm()
     // What is beyond the panel may be beyond the last row of x.
     if (column >= p.columns) { stop = start; }
     // STEP 2
-    var sum = vec4<accum>();
+    var sum = four();
     for (var e = start + own; e < stop; e += share)
     {
         let at = cols[e] * p.x_stride + p.x_at + column;
-        sum += load_vals(e) * vec4<accum>(load_x(at), load_x(at + 1u), load_x(at + 2u), load_x(at + 3u));
+        sum = add_four(sum, times_four(load_vals(e), four(load_x(at), load_x(at + 1u), load_x(at + 2u), load_x(at + 3u))));
     }
     // STEP 3
     sums[local_id] = sum;
     // Of every power of two, so that all lanes of the group meet at every barrier.
 #each i 5
     workgroupBarrier();
-    if (own < (16u >> $iu) && (32u >> $iu) <= share) { sums[local_id] += sums[local_id + (16u >> $iu) * BUNCHES]; }
+    if (own < (16u >> $iu) && (32u >> $iu) <= share) { sums[local_id] = add_four(sums[local_id], sums[local_id + (16u >> $iu) * BUNCHES]); }
 #end
     // STEP 4
     if (own == 0u)
     {
-        let total = sums[local_id];
+        var total = sums[local_id];
         if (is_piece)
         {
             for (var k = 0u; k < FOUR; k++) { carries[block * BUNCHES * FOUR + column + k] = total[k]; }

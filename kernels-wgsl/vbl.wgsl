@@ -16,7 +16,7 @@ fn vbl()
         {
             let code = runs[run];
             let end = e + 8u - code % 8u;
-            for (var col = code / 8u; e < end; e++) { sum += load_vals(e) * load_x(col); col++; }
+            for (var col = code / 8u; e < end; e++) { sum += times(load_vals(e), load_x(col)); col++; }
         }
         // STEP 3
         store(p.row_base + row, p.alpha, sum, p.beta);

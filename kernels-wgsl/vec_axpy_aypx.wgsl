@@ -13,12 +13,12 @@ fn vec_axpy_aypx()
     for (var i = start + local_id; i < stop; i += GROUP)
     {
         var old = accum(0.0);
-        if (a != accum(0.0) || b != accum(0.0)) { old = d[i]; }
+        if (!is_zero(a) || !is_zero(b)) { old = d[i]; }
         // STEP 2
-        if (a != accum(0.0)) { x[i] = a * old + x[i]; }
+        if (!is_zero(a)) { x[i] = times(a, old) + x[i]; }
         // STEP 3
         var now = z[i];
-        if (b != accum(0.0)) { now = now + b * old; }
+        if (!is_zero(b)) { now = now + times(b, old); }
         d[i] = now;
     }
 }

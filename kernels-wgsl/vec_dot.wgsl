@@ -12,7 +12,7 @@ fn vec_dot()
     // STEP 2
     for (var i = start + local_id; i < stop; i += GROUP)
     {
-        if (p.op == OP_SUM) { own += x[i] * z[i]; } else { own = joined_by(p.op, own, abs(x[i])); }
+        if (p.op == OP_SUM) { own += times(conjugate(x[i]), z[i]); } else { own = joined_by(p.op, own, modulus(x[i])); }
     }
     // STEP 3
     own = group_total(own, p.op);

@@ -27,17 +27,17 @@ fn vec_scalars()
         var value = a;
         if (op == OP_ADD) { value = a + b; }
         if (op == OP_SUBTRACT) { value = a - b; }
-        if (op == OP_MULTIPLY) { value = a * b; }
+        if (op == OP_MULTIPLY) { value = times(a, b); }
         if (op == OP_DIVIDE)
         {
             // A quotient with a zero is zero: what has converged stays as it is.
             value = accum(0.0);
-            if (a != accum(0.0) && b != accum(0.0)) { value = a / b; }
+            if (!is_zero(a) && !is_zero(b)) { value = quotient(a, b); }
         }
-        if (op == OP_SQRT) { value = sqrt(a); }
-        if (op == OP_ABS) { value = abs(a); }
-        if (op == OP_GREATER) { value = select(a, b, b > a || b != b); }
-        if (op == OP_LESSER) { value = select(a, b, b < a || b != b); }
+        if (op == OP_SQRT) { value = root(a); }
+        if (op == OP_ABS) { value = modulus(a); }
+        if (op == OP_GREATER) { value = select(a, b, exceeds(b, a)); }
+        if (op == OP_LESSER) { value = select(a, b, exceeds(-b, -a)); }
         // STEP 4
         scalars[program[i + 3u]] = value;
     }

@@ -22,19 +22,19 @@ fn vec_update()
     for (var i = start + local_id; i < stop; i += GROUP)
     {
         // STEP 2
-        var u = accum(1.0);
-        if (p.source != SOURCE_ONE && a != accum(0.0))
+        var u = ONE;
+        if (p.source != SOURCE_ONE && !is_zero(a))
         {
             u = x[i];
-            if (p.source == SOURCE_WEIGHTED) { u = d[i] * u; }
+            if (p.source == SOURCE_WEIGHTED) { u = times(d[i], u); }
         }
         var now = accum(0.0);
-        if (b != accum(0.0)) { now = b * y[i]; }
-        if (a != accum(0.0)) { now = a * u + now; }
+        if (!is_zero(b)) { now = times(b, y[i]); }
+        if (!is_zero(a)) { now = times(a, u) + now; }
         y[i] = now;
         // STEP 3
-        if (p.dots == DOTS_Y) { sum += now * now; }
-        if (p.dots == DOTS_Z) { sum += now * z[i]; }
+        if (p.dots == DOTS_Y) { sum += times(conjugate(now), now); }
+        if (p.dots == DOTS_Z) { sum += times(conjugate(now), z[i]); }
     }
     // STEP 4
     sum = group_total(sum, OP_SUM);

@@ -2,11 +2,13 @@
 
 use std::marker::PhantomData;
 
+use spmv_core::{Accum, Dtype, Value, c32, c64};
+
 /// A scalar argument in the type of sums.
 ///
 /// ```
 /// use spmv_backend::Scalar;
-/// assert_eq!(Scalar::F32(1.5).as_f64(), 1.5);
+/// assert_eq!(Scalar::of(1.5_f32), Scalar::F32(1.5));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
@@ -14,14 +16,30 @@ pub enum Scalar {
     F32(f32),
     /// For 64-bit values.
     F64(f64),
+    /// For complex values of 64 bits.
+    C32(c32),
+    /// For complex values of 128 bits.
+    C64(c64),
 }
 
 impl Scalar {
-    /// The exact value as `f64`.
-    pub fn as_f64(self) -> f64 {
+    /// A number of a type of sums.
+    pub fn of<A: Accum>(value: A) -> Self {
+        match A::DTYPE {
+            Dtype::F64 => Scalar::F64(f64::from_parts(value.parts())),
+            Dtype::C32 => Scalar::C32(c32::from_parts(value.parts())),
+            Dtype::C64 => Scalar::C64(c64::from_parts(value.parts())),
+            _ => Scalar::F32(f32::from_parts(value.parts())),
+        }
+    }
+
+    /// The exact real and imaginary part.
+    pub fn parts(self) -> [f64; 2] {
         match self {
-            Scalar::F32(v) => f64::from(v),
-            Scalar::F64(v) => v,
+            Scalar::F32(v) => v.parts(),
+            Scalar::F64(v) => v.parts(),
+            Scalar::C32(v) => v.parts(),
+            Scalar::C64(v) => v.parts(),
         }
     }
 }

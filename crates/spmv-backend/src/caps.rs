@@ -97,6 +97,9 @@ impl DtypeSet {
     /// All types.
     pub const ALL: Self = Self(((1u16 << Dtype::ALL.len()) - 1) as u8);
 
+    /// All types without numbers of 64 bits.
+    pub const WITHOUT_DOUBLES: Self = Self::ALL.without(Dtype::F64).without(Dtype::C64);
+
     /// This set and `dtype`.
     #[must_use]
     pub const fn with(self, dtype: Dtype) -> Self {

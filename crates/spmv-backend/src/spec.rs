@@ -195,6 +195,7 @@ impl KernelSpec {
         ];
         let axes = [
             (accum, 1, self.types.accum != self.types.vector.accum()),
+            ("COMPLEX", 1, self.types.accum.is_complex()),
             ("TRANSPOSED", 1, self.operation == Operation::Transposed),
             ("CONJUGATE", 1, self.operation == Operation::Conjugate),
             ("COLUMNS", u32::from(self.columns), self.columns != 1),

@@ -1,12 +1,13 @@
 //! Products with several right-hand sides, each column of which the oracle decides.
 
 use libtest_mimic::Trial;
+use num_traits::{One, Zero};
 use spmv_backend::{Backend, Types};
 use spmv_core::{Accum, Csr, Dtype, Value, by_dtype, oracle};
 use spmv_exec::{Algorithm, BlockOrder, BlockShape, Device, Error, Options, Prepared, Queue};
 
 use crate::by_indices::watched;
-use crate::check::{compare, same_bits};
+use crate::check::{compare, nan, number, same_bits};
 use crate::outcome::Check;
 use crate::vectors::{expect, text};
 use crate::{ALGORITHMS, Share, can, is_full, mixed, trial, trial_where};
@@ -68,7 +69,7 @@ fn matrix<T: Value>(lens: &[usize], n_cols: usize) -> Csr<T> {
         (0..*len).map(move |i| {
             let (row, i) = (row as u64, i as u64);
             let value = ((i * 3 + row) % 5) as f64 - 2.0;
-            (((row * 31 + i * 7) % n_cols as u64) as u32, T::from_f64(value))
+            (((row * 31 + i * 7) % n_cols as u64) as u32, number(value))
         })
     });
     Csr::from_rows(n_cols, rows).expect("columns inside")
@@ -80,7 +81,7 @@ fn block<T: Value>(shape: BlockShape, between: T) -> Vec<T> {
     for row in 0..shape.n_rows() {
         for column in 0..shape.columns() {
             let value = ((row * 5 + column * 3) % 7) as f64 - 3.0;
-            all[shape.index(row, column)] = T::from_f64(value);
+            all[shape.index(row, column)] = number(value);
         }
     }
     all
@@ -105,17 +106,15 @@ impl<B: Backend, T: Value> Both<'_, B, T> {
         (alpha, beta): (f64, f64),
     ) -> Result<(), String> {
         let device = queue.device().clone();
-        let nan = T::from_f64(f64::NAN);
-        let x = block(of_x, nan);
-        let mut before = block(of_y, <T::Accum as Value>::from_f64(77.0));
+        let between = nan();
+        let x = block(of_x, between);
+        let mut before = block(of_y, number::<T::Accum>(77.0));
         if beta == 0.0 {
             let inside = |i: &usize| *i < of_y.len() && column_of(of_y, *i).is_some();
-            (0..before.len())
-                .filter(inside)
-                .for_each(|i| before[i] = <T::Accum as Value>::from_f64(f64::NAN));
+            (0..before.len()).filter(inside).for_each(|i| before[i] = nan::<T::Accum>());
         }
         let on_x = device.upload(&x).map_err(text)?;
-        let factors = (<T::Accum as Value>::from_f64(alpha), <T::Accum as Value>::from_f64(beta));
+        let factors = (number(alpha), number(beta));
         let mut results = Vec::new();
         for _ in 0..2 {
             let mut y = device.upload(&before).map_err(text)?;
@@ -128,7 +127,7 @@ impl<B: Backend, T: Value> Both<'_, B, T> {
         let found = &results[0];
         for k in 0..of_x.columns() {
             let (x, y) = (column(&x, of_x, k), column(&before, of_y, k));
-            let reference = oracle::multiply(self.a.view(), alpha, &x, beta, &y);
+            let reference = oracle::multiply(self.a.view(), number(alpha), &x, number(beta), &y);
             compare(&reference, true, &column(found, of_y, k))
                 .map_err(|e| format!("column {k} of {of_x:?} to {of_y:?}: {e}"))?;
         }
@@ -185,7 +184,7 @@ fn shapes<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check 
         }
         watch.check()?;
         if columns == 4 {
-            let values: Vec<T> = (0..a.nnz()).map(|i| T::from_f64((i % 3) as f64 - 1.0)).collect();
+            let values: Vec<T> = (0..a.nnz()).map(|i| number((i % 3) as f64 - 1.0)).collect();
             a.vals_mut().copy_from_slice(&values);
             on_device.set_values(&values).map_err(text)?;
         }
@@ -193,7 +192,7 @@ fn shapes<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check 
     // A product with one right-hand side goes on.
     let (x, y) =
         (block::<T>(BlockShape::row_major(n_cols, 1), T::default()), vec![T::Accum::default(); lens.len()]);
-    let reference = oracle::multiply(a.view(), 1.0, &x[..n_cols], 0.0, &y);
+    let reference = oracle::multiply(a.view(), T::Wide::one(), &x[..n_cols], T::Wide::zero(), &y);
     let (on_x, mut on_y) = (device.upload(&x[..n_cols]).map_err(text)?, device.upload(&y).map_err(text)?);
     queue.apply(&on_device, one::<T>(), &on_x, T::Accum::default(), &mut on_y).map_err(text)?;
     compare(&reference, true, &on_y.to_vec().map_err(text)?)?;

@@ -7,6 +7,7 @@ use spmv_backend::Backend;
 use spmv_core::{Accum, Dtype, Value, by_dtype};
 use spmv_exec::{Device, Error, Queue};
 
+use crate::check::nan;
 use crate::faults::Faults;
 use crate::outcome::Check;
 use crate::probe::Probe;
@@ -31,7 +32,7 @@ const SIZES: [(usize, usize); 14] = [
     (9_001, 70_001),
     (70_001, 70_001),
 ];
-/// Values that buffers of 600 bytes hold.
+/// Values that buffers of 1300 bytes hold.
 const FEW: usize = 61;
 
 /// Trials of a variant, for each type that the device stores or computes in.
@@ -157,7 +158,7 @@ fn indices_in_order<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     let mut other = device.queue().map_err(text)?;
     let mut found = device.zeros::<A>(FEW).map_err(text)?;
     other.gather(&y, &reversed, &mut found).map_err(text)?;
-    y.write(&[A::nan(); FEW]).map_err(text)?;
+    y.write(&[nan(); FEW]).map_err(text)?;
     now.reverse();
     expect("what another queue gathers", FEW, &found.to_vec().map_err(text)?, &now)?;
     watch.check()?;

@@ -1,12 +1,11 @@
 //! Runs write what they may, and nothing else: no byte behind a buffer or around a slice of the host, and no input.
 
 use libtest_mimic::Trial;
-use num_traits::Float;
 use spmv_backend::{Backend, Error as DeviceError, KernelId, KernelSpec};
 use spmv_core::{Csr, Dtype, Value, by_dtype, oracle};
 use spmv_exec::{Algorithm, Device, Error, Options};
 
-use crate::check::{compare, input, same_bits};
+use crate::check::{compare, input, nan, number, same_bits};
 use crate::corpus;
 use crate::faults::Faults;
 use crate::outcome::Check;
@@ -64,7 +63,7 @@ fn check<B: Backend, T: Value>(device: &Device<B>, algorithm: Algorithm) -> Chec
         let step = cases.len().div_ceil(EACH[usize::from(is_full())]);
         cases.into_iter().step_by(step)
     }) {
-        let a = case.matrix.map_values(T::from_f64);
+        let a = case.matrix.map_values(number::<T>);
         let is_one = one(&probed, &watch, a, &options).map_err(|e| format!("{}: {e}", case.name))?;
         multiplied += usize::from(is_one);
     }
@@ -90,15 +89,13 @@ fn one<B: Backend, T: Value>(
     let Some(prepared) = refusals::prepare(device, &a, options)? else { return Ok(false) };
     let fail = |e: Error| e.to_string();
     let mut workspace = prepared.workspace().map_err(fail)?;
-    let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, true))).collect();
+    let x: Vec<T> = (0..a.n_cols()).map(|i| number(input(i, true))).collect();
     let on_device = device.upload(&x).map_err(fail)?;
-    let accum = |v: f64| num_traits::cast::<_, T::Accum>(v).expect("a small number");
     for (alpha, beta) in [(1.0, 0.0), (2.0, 3.0)] {
-        let old: Vec<T::Accum> = (0..a.n_rows())
-            .map(|i| if beta == 0.0 { T::Accum::nan() } else { accum(input(i, true)) })
-            .collect();
-        let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
-        let (alpha, beta) = (accum(alpha), accum(beta));
+        let old: Vec<T::Accum> =
+            (0..a.n_rows()).map(|i| if beta == 0.0 { nan() } else { number(input(i, true)) }).collect();
+        let reference = oracle::multiply(a.view(), number(alpha), &x, number(beta), &old);
+        let (alpha, beta) = (number(alpha), number(beta));
         let mut y = device.upload(&old).map_err(fail)?;
         prepared.apply(&mut workspace, alpha, &on_device, beta, &mut y).map_err(fail)?;
         watch.check()?;
@@ -113,11 +110,9 @@ fn one<B: Backend, T: Value>(
         same_bits("the captured run", &first, &y.to_vec().map_err(fail)?)?;
 
         let [guarded_x, guarded_old] = [x.len(), old.len()].map(|len| GUARD..GUARD + len);
-        let around = |v: &[T::Accum]| {
-            [vec![T::Accum::nan(); GUARD], v.to_vec(), vec![T::Accum::nan(); GUARD]].concat()
-        };
-        let nan = vec![T::from_f64(f64::NAN); GUARD];
-        let (x_before, before) = ([&nan[..], &x, &nan].concat(), around(&old));
+        let around = |v: &[T::Accum]| [vec![nan(); GUARD], v.to_vec(), vec![nan(); GUARD]].concat();
+        let guard = vec![nan(); GUARD];
+        let (x_before, before) = ([&guard[..], &x, &guard].concat(), around(&old));
         let (mut after, x_after) = (before.clone(), x_before.clone());
         prepared
             .apply_slices(&mut workspace, alpha, &x_after[guarded_x], beta, &mut after[guarded_old.clone()])

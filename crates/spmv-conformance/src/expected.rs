@@ -45,7 +45,9 @@ type Row = (&'static str, fn(&Asked<'_>) -> bool);
 /// Words of a refusal, and when it is right. A plan of the device's own tiling is refused for types alone.
 const EXPECTED_REFUSALS: &[Row] = &[
     ("f64 arithmetic", |asked| asked.lacks.contains(Dtype::F64) && asked.dtype.accum() == Dtype::F64),
+    ("c64 arithmetic", |asked| asked.lacks.contains(Dtype::C64) && asked.dtype.accum() == Dtype::C64),
     ("f64 storage", |asked| asked.lacks.contains(Dtype::F64) && asked.value == Dtype::F64),
+    ("c64 storage", |asked| asked.lacks.contains(Dtype::C64) && asked.value == Dtype::C64),
     ("f16 storage", |asked| asked.lacks.contains(Dtype::F16) && asked.value == Dtype::F16),
     ("groups of several bunches", |asked| asked.tiling(|t| t.bunches() > 1)),
     ("so a group holds one bunch", |asked| asked.tiling(|t| t.bunches() > 1)),

@@ -4,11 +4,11 @@
 //! counter and the speculator. The numbers are those of `docs/algorithm.md` and of the snapshot in `spmv-fixup`.
 
 use libtest_mimic::Trial;
-use num_traits::Float;
 use spmv_backend::{Backend, KernelId};
 use spmv_core::{Csr, Dtype, Tiling, Value, by_dtype};
 use spmv_exec::{Device, Error, Fixup, Options};
 
+use crate::check::nan;
 use crate::faults::Faults;
 use crate::outcome::Check;
 use crate::probe::Probe;
@@ -80,9 +80,9 @@ fn check<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check {
     let prepared = probed.prepare(a.view(), options).map_err(fail)?;
     let mut workspace = prepared.workspace().map_err(fail)?;
     let x = probed.upload(&[T::from_f64(1.0); ENTRIES]).map_err(fail)?;
-    let accum = |v: f64| num_traits::cast::<_, T::Accum>(v).expect("a small number");
+    let accum = <T::Accum as Value>::from_f64;
     for _ in 0..2 {
-        let mut y = probed.upload(&[T::Accum::nan(); ROWS]).map_err(fail)?;
+        let mut y = probed.upload(&[nan(); ROWS]).map_err(fail)?;
         let pending = prepared.enqueue(&mut workspace, accum(1.0), &x, accum(0.0), &mut y).map_err(fail)?;
         if options.fixup == Fixup::Host {
             left_by_stage_1::<B, T>(&watch)?;
@@ -102,7 +102,7 @@ fn check<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check {
 
 /// What is in memory before the host repairs.
 fn left_by_stage_1<B: Backend, T: Value>(watch: &Watch<B>) -> Result<(), String> {
-    let accum = |v: f64| num_traits::cast::<_, T::Accum>(v).expect("a small number");
+    let accum = <T::Accum as Value>::from_f64;
     let numbers = |name, n| watch.elements::<u32>(main_kernel(), name, n);
     let sums = |name, n| watch.elements::<T::Accum>(main_kernel(), name, n);
     expect("the dirty counter", &numbers("dirty_count", 1)?, &[1])?;
@@ -111,7 +111,7 @@ fn left_by_stage_1<B: Backend, T: Value>(watch: &Watch<B>) -> Result<(), String>
     expect("the synchronizer's sum", &sums("sync_sums", 1)?, &[accum(6.0)])?;
     let y = sums("y", ROWS)?;
     expect("y before repair", &y[..COMPACT.len()], &COMPACT.map(accum))?;
-    match y[COMPACT.len()..].iter().all(|sum| sum.is_nan()) {
+    match y[COMPACT.len()..].iter().all(|sum| sum.parts()[0].is_nan()) {
         true => Ok(()),
         false => Err(format!("sums were stored behind the compact ones: {y:?}")),
     }

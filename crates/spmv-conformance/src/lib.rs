@@ -47,7 +47,7 @@ mod watch;
 
 use std::sync::{Arc, LazyLock};
 
-pub use check::{check, compare, flushed, input, same_bits};
+pub use check::{check, compare, flushed, input, number, same_bits};
 pub use coverage::{SCALINGS, Share, is_full};
 use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
@@ -259,8 +259,8 @@ fn of_device<B: Backend, F>(
             };
             let share = Share::of(at + turn + way);
             let dtypes = match (at, way) {
-                (0, 0) if facts.by_heuristic => Dtype::ALL.to_vec(),
-                (0, 0) => share.part(&Dtype::ALL, 2),
+                (0, 0) if facts.by_heuristic => reals_and_a_complex(turn),
+                (0, 0) => share.part(&Dtype::ALL, 3),
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
             for (i, dtype) in dtypes.into_iter().enumerate() {
@@ -273,6 +273,15 @@ fn of_device<B: Backend, F>(
             }
         }
     }
+}
+
+/// Every real type of values, and one of the others, in turn, or all of them in the full suite: kernels differ in nothing but the arithmetic between two real types and two complex ones.
+fn reals_and_a_complex(turn: usize) -> Vec<Dtype> {
+    let (complex, reals): (Vec<Dtype>, Vec<Dtype>) =
+        Dtype::ALL.into_iter().partition(|dtype| dtype.is_complex());
+    let n_complex = complex.len();
+    let some = complex.into_iter().cycle().skip(turn).take(if is_full() { n_complex } else { 1 });
+    reals.into_iter().chain(some).collect()
 }
 
 /// With values in a narrower type than vectors an algorithm runs on one of this many groups.

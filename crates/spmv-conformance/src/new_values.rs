@@ -8,7 +8,7 @@ use spmv_backend::{Backend, Types};
 use spmv_core::{Csr, Dtype, Tiling, Value, by_dtype, oracle};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Prepared, Sums};
 
-use crate::check::{compare, input};
+use crate::check::{compare, input, number};
 use crate::corpus::of_lengths;
 use crate::faults::{Fault, Faults, Verb};
 use crate::outcome::Check;
@@ -18,7 +18,7 @@ use crate::{
     REGULAR_WIDTHS, Share, Variant, can, is_full, mixed, planned, refusals, trial, trial_where, with_memory,
 };
 
-/// Few enough for buffers of 600 bytes, and odd, so that 16-bit values end within a word.
+/// Few enough for buffers of 1300 bytes, and odd, so that 16-bit values end within a word.
 const N_ROWS: usize = 61;
 /// Enough for a part in slots besides one in coordinates, and bytes of a buffer that holds them.
 const N_ROWS_OF_BOTH: usize = 8301;
@@ -85,12 +85,12 @@ fn matrix<T: Value>(algorithm: Algorithm, n_rows: usize) -> Csr<T> {
         let entries = |row: i64| {
             let cols = [-9, -1, 0, 1, 6].map(|offset| row + offset).into_iter();
             let inside = cols.filter(|col| (0..N_COLS as i64).contains(col));
-            inside.map(move |col| (col as u32, T::from_f64((row.min(col) % 7 + 1) as f64)))
+            inside.map(move |col| (col as u32, number((row.min(col) % 7 + 1) as f64)))
         };
         return Csr::from_rows(N_COLS, (0..n_rows as i64).map(entries)).expect("columns inside");
     }
     let lens: Vec<usize> = (0..n_rows).map(|r| if r == 40 { 66 } else { [3, 0, 5, 1][r % 4] }).collect();
-    of_lengths(&lens, N_COLS).map_values(T::from_f64)
+    of_lengths(&lens, N_COLS).map_values(number)
 }
 
 /// Values set anew, twice, between runs of one workspace and of a queue that has not been waited for; a few that are too many.
@@ -102,7 +102,7 @@ fn check<B: Backend, T: Value>(opened: &Arc<Opened<B>>, options: &Options) -> Re
     let is_large = has_own_layout(options.algorithm, Sums::Joined) && holds_both;
     let n_rows = if is_large { N_ROWS_OF_BOTH } else { N_ROWS };
     let mut a = matrix::<T>(options.algorithm, n_rows);
-    let x: Vec<T> = (0..N_COLS).map(|i| T::from_f64(input(i, true))).collect();
+    let x: Vec<T> = (0..N_COLS).map(|i| number(input(i, true))).collect();
     let Some(mut prepared) = refusals::prepare(&device, &a, options)? else {
         return Err("the layout refused the matrix".into());
     };
@@ -112,7 +112,7 @@ fn check<B: Backend, T: Value>(opened: &Arc<Opened<B>>, options: &Options) -> Re
     let (one, zero) = (T::Accum::one(), T::Accum::zero());
     for (turn, factor) in [3.0, -2.0].into_iter().enumerate() {
         queue.apply(&prepared, one, &on_device, zero, &mut of_queue).map_err(fail)?;
-        let new = |(at, old): (usize, &mut T)| *old = T::from_f64(factor * old.as_f64() + (at % 5) as f64);
+        let new = |(at, old): (usize, &mut T)| *old = number(factor * old.parts()[0] + (at % 5) as f64);
         a.vals_mut().iter_mut().enumerate().for_each(new);
         let taken = watch.faults.takes();
         prepared.set_values(a.vals()).map_err(fail)?;
@@ -120,7 +120,7 @@ fn check<B: Backend, T: Value>(opened: &Arc<Opened<B>>, options: &Options) -> Re
             return Err("later values allocate memory or open a stream".into());
         }
         watch.check()?;
-        let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![zero; n_rows]);
+        let reference = oracle::multiply(a.view(), T::Wide::one(), &x, T::Wide::zero(), &vec![zero; n_rows]);
         prepared.apply(&mut workspace, one, &on_device, zero, &mut y).map_err(fail)?;
         compare(&reference, true, &y.to_vec().map_err(fail)?)?;
         queue.apply(&prepared, one, &on_device, zero, &mut of_queue).map_err(fail)?;

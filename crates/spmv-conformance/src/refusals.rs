@@ -34,7 +34,7 @@ pub(crate) fn prepare<B: Backend, T: Value>(
             if n > 1 { Ok(None) } else { Err(format!("refused, but {n} entries are there: {e}")) }
         }
         FormatError::StoredZero { format, row, col } if own(format) => {
-            let is_zero = a.row(*row).any(|(c, val)| c == *col && val.as_f64() == 0.0);
+            let is_zero = a.row(*row).any(|(c, val)| c == *col && val == T::default());
             if is_zero { Ok(None) } else { Err(format!("refused, but no zero is there: {e}")) }
         }
         e => Err(format!("refused for another layout: {e}")),

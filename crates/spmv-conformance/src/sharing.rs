@@ -15,7 +15,7 @@ const RUNS: usize = 50;
 /// Runs that are forgotten, so that some of them are on their way when memory is dropped.
 const FORGOTTEN: usize = 6;
 
-/// Few enough for buffers of 600 bytes.
+/// Few enough for buffers of 1300 bytes.
 const N_ROWS: usize = 140;
 const N_COLS: usize = 67;
 

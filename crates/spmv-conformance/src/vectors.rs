@@ -1,10 +1,13 @@
 //! Operations on vectors in a queue, against loops over the same numbers.
 
 use libtest_mimic::Trial;
+use num_traits::Float as _;
 use spmv_backend::Backend;
-use spmv_core::{Accum, Csr, Dtype};
+use spmv_core::{Accum, Csr, Dtype, Value as _};
+pub(crate) use spmv_core::{c32, c64};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Queue, Sums};
 
+use crate::check::{nan, number};
 use crate::corpus::of_lengths;
 use crate::faults::{Faults, Verb};
 use crate::outcome::Check;
@@ -19,11 +22,14 @@ const LENGTHS: [usize; 9] = [0, 1, 2, 31, 64, 65, 257, 5_000, 70_001];
 macro_rules! of_sums {
     ($label:expr, $device:expr, $backend:ident: $($name:ident)*) => {{
         let (label, device): (&str, &Device<$backend>) = ($label, $device);
-        let types = [Dtype::F32, Dtype::F64].into_iter().filter(|d| device.caps().arithmetic.contains(*d));
+        let sums = Dtype::ALL.into_iter().filter(|dtype| dtype.accum() == *dtype);
+        let types = sums.filter(|dtype| device.caps().arithmetic.contains(*dtype));
         let of_type = |dtype| [$({
             let device = device.clone();
             let check: Box<dyn Fn() -> Check + Send> = match dtype {
                 Dtype::F64 => Box::new(move || $name::<$backend, f64>(&device)),
+                Dtype::C32 => Box::new(move || $name::<$backend, $crate::vectors::c32>(&device)),
+                Dtype::C64 => Box::new(move || $name::<$backend, $crate::vectors::c64>(&device)),
                 _ => Box::new(move || $name::<$backend, f32>(&device)),
             };
             trial(format!("{label}/vectors/{dtype}/{}", stringify!($name)), check)
@@ -36,7 +42,7 @@ pub(crate) use of_sums;
 
 /// Trials of a variant, for each type of sums that the device has.
 pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> {
-    of_sums!(label, device, B: sums factors programs one_launch special_values same_bits many_in_order several_queues products
+    of_sums!(label, device, B: sums several_types factors programs one_launch special_values same_bits many_in_order several_queues products
         recordings verbs refusals)
 }
 
@@ -50,7 +56,7 @@ fn int<A: Accum>(value: i64) -> A {
 
 /// Small integers, so that sums are exact in any order.
 pub(crate) fn numbers<A: Accum>(n: usize, seed: usize) -> Vec<A> {
-    (0..n).map(|i| int(((i * 7 + seed * 3) % 11) as i64 - 5)).collect()
+    (0..n).map(|i| number((((i * 7 + seed * 3) % 11) as i64 - 5) as f64)).collect()
 }
 
 fn lengths<B: Backend, A: Accum>(device: &Device<B>) -> impl Iterator<Item = usize> {
@@ -71,6 +77,16 @@ pub(crate) fn expect<A: PartialEq + std::fmt::Debug>(
     }
 }
 
+/// Within what OpenCL allows of quotients and roots: 3 units in the last position.
+fn close<A: Accum>(found: A, expected: A) -> Result<(), String> {
+    let most = 6.0 * A::UNIT_ROUNDOFF * expected.modulus().widen();
+    if (found - expected).modulus().widen() <= most {
+        Ok(())
+    } else {
+        Err(format!("{found}, not {expected}"))
+    }
+}
+
 fn sums<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     let mut queue = device.queue().map_err(text)?;
     let (s, t) = (queue.scalar::<A>().map_err(text)?, queue.scalar::<A>().map_err(text)?);
@@ -81,11 +97,12 @@ fn sums<B: Backend, A: Accum>(device: &Device<B>) -> Check {
         let (on_x, on_d, mut y) = (upload(&x)?, upload(&d)?, upload(&old)?);
         let (two, three) = (int::<A>(2), int::<A>(-3));
         queue.dot(&on_x, &on_d, s).map_err(text)?;
-        let total = |a: &[A], b: &[A]| a.iter().zip(b).fold(A::zero(), |sum, (a, b)| sum + *a * *b);
+        let total = |a: &[A], b: &[A]| a.iter().zip(b).fold(A::zero(), |sum, (a, b)| sum + a.conj() * *b);
         expect("dot", n, &[queue.read_scalar(s).map_err(text)?], &[total(&x, &d)])?;
         queue.norm_inf(&on_x, s).map_err(text)?;
-        let most = x.iter().fold(A::zero(), |most, x| most.max(x.abs()));
-        expect("norm_inf", n, &[queue.read_scalar(s).map_err(text)?], &[most])?;
+        let most = x.iter().map(|x| x.modulus().widen()).fold(0.0, f64::max);
+        close(queue.read_scalar(s).map_err(text)?, A::from_f64(most))
+            .map_err(|e| format!("norm_inf of {n}: {e}"))?;
         queue.axpby_dot(two, &on_x, three, &mut y, t).map_err(text)?;
         let mut now: Vec<A> = x.iter().zip(&old).map(|(x, y)| two * *x + three * *y).collect();
         expect("axpby", n, &y.to_vec().map_err(text)?, &now)?;
@@ -108,13 +125,29 @@ fn sums<B: Backend, A: Accum>(device: &Device<B>) -> Check {
         let next: Vec<A> = x.iter().zip(&old).map(|(x, old)| *x + three * *old).collect();
         expect("aypx", n, &direction.to_vec().map_err(text)?, &next)?;
         // Factors of zero read nothing.
-        queue.fill(A::nan(), &mut direction).map_err(text)?;
+        queue.fill(nan::<A>(), &mut direction).map_err(text)?;
         queue.axpy_aypx(A::zero(), &mut y, &on_d, A::zero(), &mut direction).map_err(text)?;
         expect("axpy by zero", n, &y.to_vec().map_err(text)?, &step)?;
         expect("aypx by zero", n, &direction.to_vec().map_err(text)?, &d)?;
         n_checked += 1;
     }
     Ok(n_checked)
+}
+
+/// Operations on another type in the same queue.
+fn several_types<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let mut queue = device.queue().map_err(text)?;
+    let (x, ones) =
+        (device.upload(&numbers::<A>(70, 1)).map_err(text)?, device.upload(&[1.0_f32; 70]).map_err(text)?);
+    let expected = numbers::<A>(70, 1).iter().fold(A::zero(), |sum, x| sum + x.conj() * *x);
+    let (s, t) = (queue.scalar::<A>().map_err(text)?, queue.scalar::<f32>().map_err(text)?);
+    for _ in 0..2 {
+        queue.dot(&ones, &ones, t).map_err(text)?;
+        queue.dot(&x, &x, s).map_err(text)?;
+        expect("dot", 70, &[queue.read_scalar(t).map_err(text)?], &[70.0])?;
+        expect("dot of another type", 70, &[queue.read_scalar(s).map_err(text)?], &[expected])?;
+    }
+    Ok(1)
 }
 
 /// Quotients of scalars that the host never sees.
@@ -166,9 +199,7 @@ fn programs<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     let exact = [-6, 4, 0, -6, -2, -10, -24, 6, 4, -6].map(int::<A>);
     expect("operations", s.len(), &found[..10], &exact)?;
     for (found, expected) in [(found[10], int::<A>(2)), (found[11], A::from_f64(-1.5))] {
-        if (found - expected).abs() > A::from_f64(3.0) * A::epsilon() * expected.abs() {
-            return Err(format!("{found}, not {expected}"));
-        }
+        close(found, expected)?;
     }
     expect("quotients with a zero", 2, &found[12..], &[A::zero(); 2])?;
     // Each time: a <- a + b for 8 steps, then y <- y + a.
@@ -211,19 +242,19 @@ fn one_launch<B: Backend, A: Accum>(device: &Device<B>) -> Check {
 /// As in BLAS, a factor of zero does not read what it scales.
 fn special_values<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     let mut queue = device.queue().map_err(text)?;
-    let nan = device.upload(&[A::nan(); 40]).map_err(text)?;
-    let mut y = device.upload(&[A::nan(); 40]).map_err(text)?;
+    let nans = device.upload(&[nan(); 40]).map_err(text)?;
+    let mut y = device.upload(&[nan(); 40]).map_err(text)?;
     let x = device.upload(&numbers::<A>(40, 3)).map_err(text)?;
     queue.axpby(A::one(), &x, A::zero(), &mut y).map_err(text)?;
     expect("beta 0", 40, &y.to_vec().map_err(text)?, &numbers(40, 3))?;
-    queue.axpby(A::zero(), &nan, A::one(), &mut y).map_err(text)?;
+    queue.axpby(A::zero(), &nans, A::one(), &mut y).map_err(text)?;
     expect("alpha 0", 40, &y.to_vec().map_err(text)?, &numbers(40, 3))?;
     let s = queue.scalar::<A>().map_err(text)?;
     let product = queue.program(&[s.set(s * s)]).map_err(text)?;
-    queue.dot(&nan, &x, s).map_err(text)?;
+    queue.dot(&nans, &x, s).map_err(text)?;
     queue.compute(product).map_err(text)?;
     let sum = queue.read_scalar(s).map_err(text)?;
-    if sum.is_nan() { Ok(1) } else { Err(format!("a sum with NaN is {sum}")) }
+    if sum.re().is_nan() { Ok(1) } else { Err(format!("a sum with NaN is {sum}")) }
 }
 
 /// Numbers whose sum depends on the order, summed again and again, by other queues too.
@@ -237,7 +268,7 @@ fn same_bits<B: Backend, A: Accum>(device: &Device<B>) -> Check {
         let s = queue.scalar::<A>().map_err(text)?;
         for _ in 0..5 {
             queue.dot(&x, &x, s).map_err(text)?;
-            let sum = queue.read_scalar(s).map_err(text)?.as_f64();
+            let sum = queue.read_scalar(s).map_err(text)?.widen();
             if *first.get_or_insert(sum) != sum {
                 return Err(format!("{sum} after {first:?}"));
             }
@@ -290,7 +321,7 @@ fn several_queues<B: Backend, A: Accum>(device: &Device<B>) -> Check {
 /// Products among operations on vectors, wherever their sums are repaired.
 fn products<B: Backend, A: Accum>(device: &Device<B>) -> Check {
     let lens: Vec<usize> = (0..50).map(|row| [3, 0, 4, 1][row % 4]).collect();
-    let a: Csr<A> = of_lengths(&lens, 50).map_values(|v| A::from_f64(v.signum()));
+    let a: Csr<A> = of_lengths(&lens, 50).map_values(|v| number(v.signum()));
     let mut n_checked = 0;
     let fixed = [Fixup::Host, Fixup::Device].map(|fixup| (speculative(), fixup));
     for (algorithm, fixup) in fixed.into_iter().chain([(Algorithm::Auto, Fixup::Auto)]) {
@@ -303,7 +334,7 @@ fn products<B: Backend, A: Accum>(device: &Device<B>) -> Check {
         let s = queue.scalar::<A>().map_err(text)?;
         let mut x: Vec<A> = numbers(50, 4);
         let mut on_x = device.upload(&x).map_err(text)?;
-        let mut y = device.upload(&[A::nan(); 50]).map_err(text)?;
+        let mut y = device.upload(&[nan(); 50]).map_err(text)?;
         let reference = |x: &[A]| -> Vec<A> {
             let row = |row| a.row(row).fold(A::zero(), |sum, (col, v): (u32, A)| sum + v * x[col as usize]);
             (0..50).map(row).collect()
@@ -339,7 +370,7 @@ fn recordings<B: Backend, A: Accum>(device: &Device<B>) -> Check {
         let mut queue = device.queue().map_err(text)?;
         let s = queue.scalar::<A>().map_err(text)?;
         let mut x = device.upload(&[A::one(); 5]).map_err(text)?;
-        let mut y = device.upload(&[A::nan(); 5]).map_err(text)?;
+        let mut y = device.upload(&[nan(); 5]).map_err(text)?;
         let mut sums: Vec<A> = vec![A::one(); 5];
         for turn in 0..7 {
             // One that a recording is not made of again.

@@ -69,5 +69,5 @@ fn sum<T: Value>(run: &[(u32, T)]) -> T {
     for (_, v) in run {
         total += v.to_accum();
     }
-    T::from_f64(total.as_f64())
+    T::from_parts(total.parts())
 }

@@ -186,7 +186,7 @@ impl<T: Value, O: Offset> Csr<T, O> {
     /// use spmv_core::{Csr, Value, f16};
     /// let a = Csr::from_coo(1, 1, &[(0, 0, 0.1f64)])?;
     /// let half = a.map_values(|v| f16::from_f64(v));
-    /// assert_eq!(half.vals()[0].as_f64(), 0.0999755859375);
+    /// assert_eq!(half.vals()[0].widen(), 0.0999755859375);
     /// # Ok::<(), spmv_core::CsrError>(())
     /// ```
     pub fn map_values<U: Value>(&self, f: impl FnMut(T) -> U) -> Csr<U, O> {
@@ -436,7 +436,7 @@ mod tests {
         let one = half::f16::ONE;
         let tiny = half::f16::from_f64(2f64.powi(-11));
         let a = Csr::from_coo(1, 1, &[(0, 0, one), (0, 0, tiny), (0, 0, tiny)]).unwrap();
-        assert_eq!(a.vals()[0].as_f64(), 1.0 + 2f64.powi(-10));
+        assert_eq!(a.vals()[0].widen(), 1.0 + 2f64.powi(-10));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! This crate performs no IO and knows no device. Everything else in the workspace stands on it:
 //!
 //! - [`Csr`] and [`CsrView`]: owned and borrowed matrices, validated once, trusted afterwards;
-//! - [`Value`], [`Accum`], [`Offset`]: the types that matrices hold; [`Index`]: those of other libraries' indices;
+//! - [`Value`], [`Accum`], [`Real`], [`Offset`]: the types that matrices hold; [`Index`]: those of other libraries' indices;
 //! - [`RowStats`], [`MatrixStats`]: what planning uses;
 //! - [`format`](mod@format): other layouts of the same matrix (ELL, JAD, DIA and pairs with CSR);
 //! - [`regular`]: how wide a band, or how many slots of each row, hold most entries;
@@ -49,4 +49,4 @@ pub use shared::SharedCsr;
 pub use stats::{HybShape, MatrixStats, RowStats, Runs, most_common_row_length};
 pub use tiling::{Tiling, TilingError};
 pub use types::*;
-pub use value::{Accum, Dtype, Index, Offset, UnknownDtype, Value, types};
+pub use value::{Accum, Dtype, Index, Offset, Real, UnknownDtype, Value, Wide, types};

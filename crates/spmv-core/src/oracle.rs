@@ -1,9 +1,11 @@
 //! The naive product that decides whether any other result is right.
 //!
-//! Slow and obvious on purpose: one loop over rows, one over entries, `f64` sums in place order.
+//! Slow and obvious on purpose: one loop over rows, one over entries, sums of 64 bits in place order.
 
 use crate::csr::CsrView;
-use crate::value::{Accum, Offset, Value};
+use num_traits::{Float, Zero};
+
+use crate::value::{Accum, Offset, Value, Wide};
 
 /// The reference product and what its rounding error is measured by.
 ///
@@ -17,9 +19,9 @@ use crate::value::{Accum, Offset, Value};
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Reference {
+pub struct Reference<W = f64> {
     /// `alpha*A*x + beta*y`, one per row.
-    pub y: Vec<f64>,
+    pub y: Vec<W>,
     /// `|alpha|*sum|a||x| + |beta||y|`, one per row: what the error bound scales with.
     pub magnitude: Vec<f64>,
     /// Roundings a result of each row may have gone through: its entries plus four, for the
@@ -27,56 +29,70 @@ pub struct Reference {
     pub roundings: Vec<usize>,
 }
 
-/// Multiplies in `f64`. `x` has `n_cols` values, `y` has `n_rows`. As in BLAS, `y` is not read if `beta == 0`, nor are the
+/// Multiplies in `f64`, or in `c64` if values are complex. `x` has `n_cols` values, `y` has `n_rows`. As in BLAS, `y` is not read if `beta == 0`, nor are the
 /// entries and `x` if `alpha == 0`.
 ///
 /// # Panics
 /// If `x` or `y` has another length.
 pub fn multiply<T: Value, O: Offset>(
     a: CsrView<'_, T, O>,
-    alpha: f64,
+    alpha: T::Wide,
     x: &[T],
-    beta: f64,
+    beta: T::Wide,
     y: &[T::Accum],
-) -> Reference {
+) -> Reference<T::Wide> {
     assert_eq!((x.len(), y.len()), (a.n_cols(), a.n_rows()), "lengths of x and y");
     let mut reference = Reference { y: Vec::new(), magnitude: Vec::new(), roundings: Vec::new() };
     for (row, y_old) in y.iter().enumerate() {
-        let (mut sum, mut magnitude) = (0.0, 0.0);
-        let entries = a.row(row).filter(|_| alpha != 0.0);
+        let (mut sum, mut magnitude) = (T::Wide::zero(), 0.0);
+        let entries = a.row(row).filter(|_| !alpha.is_zero());
         for (col, value) in entries {
-            let product = value.as_f64() * x[col as usize].as_f64();
+            let product = value.widen() * x[col as usize].widen();
             sum += product;
-            magnitude += product.abs();
+            magnitude += product.modulus();
         }
-        let old = if beta == 0.0 { 0.0 } else { beta * y_old.as_f64() };
+        let old = if beta.is_zero() { beta } else { beta * widened(*y_old) };
         reference.y.push(alpha * sum + old);
-        reference.magnitude.push(alpha.abs() * magnitude + old.abs());
+        reference.magnitude.push(alpha.modulus() * magnitude + old.modulus());
         reference.roundings.push(a.row_range(row).len() + 4);
     }
     reference
 }
 
-impl Reference {
+/// A sum as what the reference is kept in.
+fn widened<A: Accum, W: Wide>(y: A) -> W {
+    W::from_parts(y.parts())
+}
+
+impl<W: Wide> Reference<W> {
     /// The greatest `|y - reference| / bound` over all rows; at most 1 for a correct result in any
     /// order of summation, infinite where a NaN, an infinity or a length is wrong.
     ///
     /// The bound is `(gamma_n(u) + gamma_n(u64)) * magnitude` with `gamma_n(u) = n u / (1 - n u)`
     /// (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1), `u` of the sums and
-    /// `u64` of the reference itself, plus the least normal number for underflow in each rounding.
+    /// `u64` of the reference itself, plus the least normal number for underflow in each rounding. Complex products and sums
+    /// have four roundings more, and the square root of 2 times the error (section 3.6 there); each part is held against that. Where one
+    /// part is not finite the other may be anything: what a product makes of infinities depends on the order of operations.
     pub fn error_over_bound<A: Accum>(&self, y: &[A]) -> f64 {
         if y.len() != self.y.len() {
             return f64::INFINITY;
         }
-        let tiny = A::min_positive_value().as_f64();
+        let tiny = A::Part::min_positive_value().widen();
+        let (more, times) = if A::DTYPE.is_complex() { (4, std::f64::consts::SQRT_2) } else { (0, 1.0) };
         let mut worst = 0.0f64;
         for (row, value) in y.iter().enumerate() {
-            let n = self.roundings[row];
+            let n = self.roundings[row] + more;
             let gamma = gamma(n, A::UNIT_ROUNDOFF) + gamma(n, f64::UNIT_ROUNDOFF);
-            let bound = gamma * self.magnitude[row] + n as f64 * tiny;
-            let overflows = self.magnitude[row] > A::max_value().as_f64();
-            let ratio = ratio(value.as_f64(), self.y[row], bound, overflows);
-            worst = worst.max(ratio);
+            let bound = times * (gamma * self.magnitude[row] + n as f64 * tiny);
+            let overflows = self.magnitude[row] > A::Part::max_value().widen();
+            let (got, want) = (value.parts(), self.y[row].parts());
+            let is_finite = |parts: [f64; 2]| parts.iter().all(|part| part.is_finite());
+            if A::DTYPE.is_complex() && !is_finite(got) && (!is_finite(want) || overflows) {
+                continue;
+            }
+            for (got, want) in got.into_iter().zip(want) {
+                worst = worst.max(ratio(got, want, bound, overflows));
+            }
         }
         worst
     }
@@ -86,7 +102,7 @@ impl Reference {
         if y.len() != self.y.len() {
             return Some(y.len().min(self.y.len()));
         }
-        y.iter().zip(&self.y).position(|(got, want)| got.as_f64() != *want)
+        y.iter().zip(&self.y).position(|(got, want)| got.parts() != want.parts())
     }
 }
 
@@ -115,6 +131,7 @@ fn ratio(got: f64, want: f64, bound: f64, overflows: bool) -> f64 {
 mod tests {
     use super::*;
     use crate::csr::Csr;
+    use crate::value::types::c64;
 
     fn reference(values: &[f32]) -> Reference {
         let n = values.len();
@@ -143,6 +160,24 @@ mod tests {
         assert_eq!(reference(&[f32::INFINITY]).error_over_bound(&[f32::NEG_INFINITY]), f64::INFINITY);
         assert_eq!(reference(&[1.0]).error_over_bound(&[f32::INFINITY]), f64::INFINITY);
         assert_eq!(reference(&[f32::MAX, f32::MAX]).error_over_bound(&[f32::INFINITY]), 0.0);
+    }
+
+    #[test]
+    fn each_part_of_a_complex_sum_is_held_against_the_bound() {
+        let [i, inf] = [c64::new(0.0, 1.0), c64::new(f64::INFINITY, 0.0)];
+        let of = |x: c64| {
+            let a = Csr::new(1, 2, vec![0u32, 2], vec![0, 1], vec![i, c64::new(2.0, -3.0)]).unwrap();
+            multiply(a.view(), i, &[i, x], c64::new(2.0, 0.0), &[i])
+        };
+        // i*(i*i + (2 - 3i)(1 + i)) + 2i = i*(-1 + 5 - i) + 2i
+        let r = of(c64::new(1.0, 1.0));
+        assert_eq!(r.y, [c64::new(1.0, 6.0)]);
+        assert_eq!(r.error_over_bound(&[c64::new(1.0, 6.0)]), 0.0);
+        assert!(r.error_over_bound(&[c64::new(1.0, 6.0 + 1e-12)]) > 1.0);
+        assert_eq!(r.first_difference(&[c64::new(1.5, 6.0)]), Some(0));
+        assert_eq!(r.error_over_bound(&[inf]), f64::INFINITY);
+        assert_eq!(of(inf).error_over_bound(&[inf]), 0.0);
+        assert_eq!(of(inf).error_over_bound(&[i]), f64::INFINITY);
     }
 
     #[test]

@@ -266,7 +266,7 @@ fn count_diagonals<T: Value, O: Offset>(
     let (mut first, mut alike) = (rows.start, 0u32);
     let diagonal = |row: usize, col: u32| col as usize + n_rows - 1 - row;
     for row in rows.clone() {
-        if a.vals()[a.row_range(row)].iter().any(|val| val.as_f64() == 0.0) {
+        if a.vals()[a.row_range(row)].iter().any(|val| *val == T::default()) {
             return None;
         }
         let (of_first, of_row) = (&a.cols()[a.row_range(first)], &a.cols()[a.row_range(row)]);

@@ -125,7 +125,7 @@ fn caps(name: String, n_threads: usize, isa: Isa, mask: Mask) -> DeviceCaps {
     caps.host_pointers = !(mask.discrete || mask.no_host_pointers);
     caps.compute_units = n_threads as u32;
     caps.subgroup = if mask.no_subgroups { None } else { Some((1, 64)) };
-    caps.arithmetic = if mask.no_f64 { DtypeSet::ALL.without(spmv_core::Dtype::F64) } else { DtypeSet::ALL };
+    caps.arithmetic = if mask.no_f64 { DtypeSet::WITHOUT_DOUBLES } else { DtypeSet::ALL };
     // Gathers and masks are of 32 and 64 bits.
     let wide = DtypeSet::NONE.with(spmv_core::Dtype::F32).with(spmv_core::Dtype::F64);
     caps.gathers = if isa.gathers_fast() { wide } else { DtypeSet::NONE };

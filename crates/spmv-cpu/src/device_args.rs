@@ -63,7 +63,7 @@ impl List {
 
     fn scalar<A: Accum>(&self, i: usize) -> A {
         match self.0[i] {
-            Argument::Scalar(scalar) => A::from_f64(scalar.as_f64()),
+            Argument::Scalar(scalar) => A::from_parts(scalar.parts()),
             other => panic!("argument {i} is {other:?}, not a scalar"),
         }
     }

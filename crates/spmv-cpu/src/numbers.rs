@@ -74,6 +74,8 @@ macro_rules! for_all_numbers {
         $check::<f32>();
         $check::<spmv_core::f16>();
         $check::<spmv_core::bf16>();
+        $check::<spmv_core::c32>();
+        $check::<spmv_core::c64>();
         $check::<crate::numbers::Mixed<spmv_core::f16, f32>>();
         $check::<crate::numbers::Mixed<spmv_core::bf16, f32>>();
         $check::<crate::numbers::Mixed<spmv_core::f16, f64>>();

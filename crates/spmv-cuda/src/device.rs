@@ -10,7 +10,7 @@ use spmv_backend::{
 };
 
 use crate::device_driver::{self as sys, Answer, CUgraphExec, CUstream};
-use crate::device_held::{Command, Held};
+use crate::device_held::{Command, Held, Words};
 use crate::device_memory::{Buffer, Staging};
 use crate::device_module::{Kernel, Modules};
 use crate::device_owned::{CallersStream, HostAccess, Owned, Shared};
@@ -337,14 +337,19 @@ impl Backend for Cuda {
         if groups == 0 {
             return Ok(());
         }
-        let mut values = [0; MAX_PARAMS];
+        let mut words = Words::new();
         let mut buffers = [None; MAX_PARAMS];
         let mut n_buffers = 0;
-        for (value, arg) in values.iter_mut().zip(args) {
-            *value = match *arg {
-                Arg::U32(v) => u64::from(v),
-                Arg::Accum(Scalar::F32(v)) => u64::from(v.to_bits()),
+        for arg in args {
+            words.push(&[match *arg {
+                Arg::U32(v) => v.into(),
+                Arg::Accum(Scalar::F32(v)) => v.to_bits().into(),
                 Arg::Accum(Scalar::F64(v)) => v.to_bits(),
+                Arg::Accum(Scalar::C32(v)) => u64::from(v.im.to_bits()) << 32 | u64::from(v.re.to_bits()),
+                Arg::Accum(Scalar::C64(v)) => {
+                    words.push(&[v.re.to_bits(), v.im.to_bits()]);
+                    continue;
+                }
                 Arg::Memory(Argument::Device(buffer)) => {
                     self.own(stream, &[buffer]);
                     buffers[n_buffers] = Some(buffer);
@@ -352,11 +357,11 @@ impl Backend for Cuda {
                     buffer.start()
                 }
                 Arg::Memory(Argument::Host(_)) => panic!("host memory, which `caps` deny"),
-            };
+            }]);
         }
         let Kernel { function, label, group_lanes, local_bytes, is_early, .. } = *kernel;
         let command =
-            Command::Launch { function, label, groups, group_lanes, local_bytes, is_early, args: values };
+            Command::Launch { function, label, groups, group_lanes, local_bytes, is_early, args: words };
         // SAFETY: the caller's promise: `args` follow the kernel's parameter table.
         unsafe { self.give(stream, &command, &buffers) }
     }

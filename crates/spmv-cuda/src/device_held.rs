@@ -14,8 +14,42 @@ use crate::device_memory::Buffer;
 use crate::device_owned::Owned;
 use crate::error::During;
 
+/// Words of arguments that have two each: complex numbers of 64 bits, which are factors.
+const SECOND_WORDS: usize = 2;
+
+/// Arguments of a launch: each in a word of its own, or in two, of which the driver reads as many bytes as the parameter has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Words {
+    words: [u64; MAX_PARAMS + SECOND_WORDS],
+    n_words: u8,
+    /// The first word of each argument.
+    starts: [u8; MAX_PARAMS],
+    n: u8,
+}
+
+impl Words {
+    pub(crate) fn new() -> Self {
+        Self { words: [0; MAX_PARAMS + SECOND_WORDS], n_words: 0, starts: [0; MAX_PARAMS], n: 0 }
+    }
+
+    /// Adds an argument.
+    pub(crate) fn push(&mut self, words: &[u64]) {
+        let first = usize::from(self.n_words);
+        self.starts[usize::from(self.n)] = self.n_words;
+        self.words[first..][..words.len()].copy_from_slice(words);
+        self.n_words += words.len() as u8;
+        self.n += 1;
+    }
+
+    /// Where each argument is.
+    fn addresses(&self) -> [*mut c_void; MAX_PARAMS] {
+        self.starts.map(|start| ptr::from_ref(&self.words[usize::from(start)]).cast_mut().cast())
+    }
+}
+
 /// A launch or a zeroing, with all that makes it what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::large_enum_variant)] // Nearly all are launches, and none allocates.
 pub(crate) enum Command {
     Launch {
         function: CUfunction,
@@ -25,8 +59,7 @@ pub(crate) enum Command {
         local_bytes: u32,
         /// Whether it may start while what is before it on the stream still runs.
         is_early: bool,
-        /// Each in eight bytes of its own, of which the driver reads as many as the parameter has.
-        args: [u64; MAX_PARAMS],
+        args: Words,
     },
     Zero {
         start: CUdeviceptr,
@@ -48,12 +81,12 @@ impl Command {
     pub(crate) unsafe fn start(&self, stream: CUstream) -> Answer {
         match self {
             Self::Launch { function, label: _, groups, group_lanes, local_bytes, is_early, args } => {
-                let mut params = args.each_ref().map(|arg| ptr::from_ref(arg).cast_mut().cast::<c_void>());
+                let mut params = args.addresses();
                 let (params, extra) = (params.as_mut_ptr(), ptr::null_mut());
                 let (groups, group_lanes, local_bytes) = (*groups, *group_lanes, *local_bytes);
                 if !is_early {
-                    // SAFETY: every parameter of the kernel has 4 or 8 bytes, the lower ones of an argument (devices and their hosts
-                    // are little-endian); the driver copies as many as there are and writes none. The group and its local memory are
+                    // SAFETY: every parameter of the kernel has 4, 8 or 16 bytes, the lower ones of an argument (devices and their
+                    // hosts are little-endian); the driver copies as many as there are and writes none. The group and its local memory are
                     // as large as the kernel was made for.
                     return unsafe {
                         sys::cuLaunchKernel(

@@ -79,7 +79,7 @@ fn variants() -> Vec<Variant<Open>> {
             fixups: vec![Fixup::Host, Fixup::Device],
             only: &["random", "long_rows"],
             random: 20,
-            ..Variant::new("split", open(None, Mask { max_buffer_bytes: Some(600), ..all }))
+            ..Variant::new("split", open(None, Mask { max_buffer_bytes: Some(1300), ..all }))
         },
     ]
 }

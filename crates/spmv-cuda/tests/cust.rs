@@ -9,7 +9,7 @@ use libtest_mimic::Failed;
 use spmv_backend::{Backend, Error as DeviceError};
 use spmv_conformance::device::{self as shared, Outcome};
 use spmv_conformance::tests;
-use spmv_core::{Accum, Csr, Value, oracle};
+use spmv_core::{Csr, Value, oracle};
 use spmv_cuda::{Buffer, Cuda, Memory, Options, devices};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options as ExecOptions};
 use spmv_io::generate::{self, EmptyRows};
@@ -66,7 +66,7 @@ fn values<T: Value>(n: usize, seed: usize) -> Vec<T> {
 /// `y <- 1.5*A*x - 2*y` in place, against the oracle.
 fn check<T>(device: &Device<Cuda>, a: &Csr<T>, options: &ExecOptions) -> Outcome
 where
-    T: Value<Accum = T> + Accum + DeviceCopy + bytemuck::Pod,
+    T: spmv_core::Real + DeviceCopy + bytemuck::Pod,
 {
     let prepared = match device.prepare(a.view(), options) {
         // A layout that refuses the matrix.

@@ -2,7 +2,7 @@
 
 use num_traits::Zero;
 use spmv_backend::arguments::{PanelPack, PanelUnpack, Spmm, SpmmCarries};
-use spmv_backend::{Backend, Error as DeviceError, KernelId, Memory, Types};
+use spmv_backend::{Backend, Error as DeviceError, KernelId, Memory, Scalar, Types};
 use spmv_core::{Accum, Value};
 
 use crate::block_shape::{BlockOrder, BlockShape};
@@ -12,7 +12,7 @@ use crate::blocks::{
 };
 use crate::device::{Device, DeviceVec, bytes_of};
 use crate::error::{Error, Result};
-use crate::launch::{Compiled, Scaling, launch, scalar};
+use crate::launch::{Compiled, Scaling, launch};
 use crate::numbers::counted;
 use crate::part::CsrArrays;
 use crate::prepared::Prepared;
@@ -260,7 +260,7 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
             first_column: panel.first,
             column_stride: product.y.leading() as u32,
             width: panel.width,
-            beta: scalar(product.scaling.beta),
+            beta: Scalar::of(product.scaling.beta),
             packed: Memory::Device(scratch.y.buffer()),
             y,
         };
@@ -279,7 +279,7 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
         (y, y_at): (Memory<'_, B>, At),
     ) -> Result<()> {
         let Self { device, stream, scratch, product, kernels } = self;
-        let alpha = scalar(product.scaling.alpha);
+        let alpha = Scalar::of(product.scaling.alpha);
         let blocks = &part.blocks[share_of(panel.width, device.caps())];
         let vals = csr.vals.get();
         let carries = Memory::Device(scratch.carries.buffer());
@@ -291,7 +291,7 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
             y_stride: y_at.stride,
             y_at: y_at.first,
             alpha,
-            beta: scalar(beta),
+            beta: Scalar::of(beta),
             row_ptr: Memory::Device(&csr.row_ptr),
             block_rows: Memory::Device(&blocks.rows),
             block_entries: Memory::Device(&blocks.entries),
@@ -311,7 +311,7 @@ impl<B: Backend, A: Accum> On<'_, B, A> {
             y_stride: y_at.stride,
             y_at: y_at.first,
             alpha,
-            beta: scalar(beta),
+            beta: Scalar::of(beta),
             cut_rows: Memory::Device(&cut.rows),
             cut_blocks: Memory::Device(&cut.blocks),
             carries,

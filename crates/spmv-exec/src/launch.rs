@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spmv_backend::arguments::Arguments;
 use spmv_backend::{Backend, KernelSpec, Memory, Scalar};
-use spmv_core::{Accum, Dtype, Value};
+use spmv_core::Value;
 
 use crate::device::Device;
 use crate::error::Result;
@@ -42,14 +42,6 @@ pub(crate) struct Scaling<A> {
     pub(crate) beta: A,
 }
 
-/// A scalar as launches take it.
-pub(crate) fn scalar<A: Accum>(value: A) -> Scalar {
-    match A::DTYPE {
-        Dtype::F64 => Scalar::F64(value.as_f64()),
-        _ => Scalar::F32(value.as_f64() as f32),
-    }
-}
-
 /// Starts a kernel, unless there is nothing for it to do.
 ///
 /// # Panics
@@ -83,7 +75,7 @@ pub(crate) fn launch<'s, B: Backend, K: Arguments<'s, B>>(
 
 impl<B: Backend, T: Value> Run<'_, B, T> {
     pub(crate) fn alpha(&self) -> Scalar {
-        scalar(self.scaling.alpha)
+        Scalar::of(self.scaling.alpha)
     }
 
     /// Starts a kernel, unless there is nothing for it to do.

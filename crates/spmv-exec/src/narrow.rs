@@ -32,11 +32,12 @@ pub(crate) fn with_values_in<T: Value, W: WithValues>(
 
 /// Each value rounded to the nearest of a narrower type.
 fn rounded<T: Value, V: Value>(vals: &[T]) -> Result<Vec<V>> {
-    let narrow: Vec<V> = vals.iter().map(|val| V::from_f64(val.as_f64())).collect();
-    let is_beyond = |(val, narrow): (&T, &V)| val.as_f64().is_finite() && !narrow.as_f64().is_finite();
+    let narrow: Vec<V> = vals.iter().map(|val| V::from_parts(val.parts())).collect();
+    let is_finite = |parts: [f64; 2]| parts.iter().all(|part| part.is_finite());
+    let is_beyond = |(val, narrow): (&T, &V)| is_finite(val.parts()) && !is_finite(narrow.parts());
     match vals.iter().zip(&narrow).position(is_beyond) {
         None => Ok(narrow),
-        Some(entry) => Err(Error::Narrow { entry, value: vals[entry].as_f64(), dtype: V::DTYPE }),
+        Some(entry) => Err(Error::Narrow { entry, value: vals[entry].parts()[0], dtype: V::DTYPE }),
     }
 }
 

@@ -7,14 +7,14 @@ use std::sync::{Arc, Weak};
 
 use num_traits::Zero;
 use spmv_backend::arguments::{VecAxpyAypx, VecDot, VecUpdate};
-use spmv_backend::{Backend, Memory};
+use spmv_backend::{Backend, Memory, Scalar};
 use spmv_core::{Accum, Dtype, Value};
 
 use crate::blocks::PanelScratch;
 use crate::device::{Device, DeviceVec, Use};
 use crate::error::{Error, Result};
 use crate::factor::{DeviceScalar, Factor};
-use crate::launch::{Scaling, launch, scalar};
+use crate::launch::{Scaling, launch};
 use crate::method::Repair;
 use crate::numbers::{ByIndices, Cut, Numbers};
 use crate::prepared::Prepared;
@@ -62,9 +62,8 @@ pub struct Queue<B: Backend> {
     pub(crate) stream: B::Stream,
     /// For copies to queues of other devices, at the same time as other operations; opened when first asked for.
     pub(crate) copies: Option<B::Stream>,
-    /// Of either type of sums, made when first asked for.
-    f32: Option<Numbers<B>>,
-    f64: Option<Numbers<B>>,
+    /// By type of sums; made when first asked for.
+    numbers: [Option<Numbers<B>>; Dtype::ALL.len()],
     pub(crate) by_indices: ByIndices<B>,
     pub(crate) panels: PanelScratch<B>,
     /// One for each matrix that was multiplied, and whether that is still there: a workspace keeps the matrix's arrays.
@@ -88,8 +87,7 @@ impl<B: Backend> Device<B> {
             device: self.clone(),
             stream,
             copies: None,
-            f32: None,
-            f64: None,
+            numbers: [const { None }; Dtype::ALL.len()],
             by_indices: ByIndices::default(),
             panels: PanelScratch::default(),
             workspaces: HashMap::new(),
@@ -108,9 +106,8 @@ impl<B: Backend> Queue<B> {
     }
 
     pub(crate) fn numbers<A: Accum>(&mut self) -> Result<&mut Numbers<B>> {
-        let Self { device, f32, f64, .. } = self;
-        let slot = if A::DTYPE == Dtype::F64 { f64 } else { f32 };
-        match slot {
+        let Self { device, numbers, .. } = self;
+        match &mut numbers[A::DTYPE as usize] {
             Some(numbers) => Ok(numbers),
             none => Ok(none.insert(Numbers::new::<A>(device)?)),
         }
@@ -240,10 +237,10 @@ impl<B: Backend> Queue<B> {
         let args = VecAxpyAypx {
             n,
             chunk,
-            alpha: scalar(alpha.by),
+            alpha: Scalar::of(alpha.by),
             alpha_num,
             alpha_den,
-            beta: scalar(beta.by),
+            beta: Scalar::of(beta.by),
             beta_num,
             beta_den,
             scalars: Memory::Device(&numbers.scalars),
@@ -389,10 +386,10 @@ impl<B: Backend> Queue<B> {
                 Some(Dots { z: None, .. }) => DOTS_Y,
                 Some(Dots { z: Some(_), .. }) => DOTS_Z,
             },
-            alpha: scalar(alpha.by),
+            alpha: Scalar::of(alpha.by),
             alpha_num,
             alpha_den,
-            beta: scalar(beta.by),
+            beta: Scalar::of(beta.by),
             beta_num,
             beta_den,
             scalars,
@@ -439,12 +436,12 @@ impl<B: Backend> Queue<B> {
     }
 
     pub(crate) fn parts<A: Accum>(&self) -> (&Device<B>, &B::Stream, &Numbers<B>) {
-        let numbers = if A::DTYPE == Dtype::F64 { &self.f64 } else { &self.f32 };
+        let numbers = &self.numbers[A::DTYPE as usize];
         (&self.device, &self.stream, numbers.as_ref().expect("made before"))
     }
 
     pub(crate) fn parts_mut<A: Accum>(&mut self) -> (&Device<B>, &B::Stream, &mut Numbers<B>) {
-        let numbers = if A::DTYPE == Dtype::F64 { &mut self.f64 } else { &mut self.f32 };
+        let numbers = &mut self.numbers[A::DTYPE as usize];
         (&self.device, &self.stream, numbers.as_mut().expect("made before"))
     }
 

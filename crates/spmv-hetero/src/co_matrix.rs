@@ -460,7 +460,8 @@ mod tests {
                 }
                 workspace.sums.fill(nan);
                 let old = vec![if beta == 0.0 { nan } else { number(1.5) }; n_rows];
-                let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
+                let reference =
+                    oracle::multiply(a.view(), T::Wide::from_f64(alpha), &x, T::Wide::from_f64(beta), &old);
                 let mut y = old;
                 let stats = co_matrix.apply(&mut workspace, number(alpha), &x, number(beta), &mut y).unwrap();
                 assert!(

@@ -48,13 +48,13 @@ fn sixteen_bit_values_are_written_with_the_fewest_digits() {
 /// All 65536 of each: no sample could miss the one that fails.
 #[test]
 fn every_sixteen_bit_value_survives_a_round_trip() {
-    fn check<T: Value>(value: impl Fn(u16) -> T) {
+    fn check<T: Value<Wide = f64>>(value: impl Fn(u16) -> T) {
         let triplets: Vec<_> = (0..=u16::MAX).map(|bits| (u32::from(bits), 0, value(bits))).collect();
         let a = Csr::from_coo(1 << 16, 1, &triplets).unwrap();
         let back = Reader::new().parse::<T>(written(&Writer::new(), &a).unwrap().as_bytes()).unwrap();
         assert_eq!(back.nnz(), 1 << 16);
         for (x, y) in back.vals().iter().zip(a.vals()) {
-            let (x, y) = (x.as_f64(), y.as_f64());
+            let (x, y) = (x.widen(), y.widen());
             assert!(
                 x == y && x.is_sign_negative() == y.is_sign_negative() || x.is_nan() && y.is_nan(),
                 "{y}"

@@ -348,10 +348,10 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_profile_knows_every_algorithm_and_type() {
+    fn the_built_in_profile_knows_every_algorithm_and_real_type() {
         let profile = Profile::cpu();
         assert!(profile.is_built_in() && profile.version == VERSION);
-        for value in Dtype::ALL {
+        for value in Dtype::ALL.into_iter().filter(|value| !value.is_complex()) {
             let known = KernelId::ALL.iter().copied().filter(|id| profile.rates(id.stem(), value).is_some());
             assert_eq!(known.count(), 9, "{value}");
         }

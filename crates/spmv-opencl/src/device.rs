@@ -573,6 +573,10 @@ unsafe fn set(kernel: cl_kernel, i: u32, arg: &Arg<'_, OpenCl>) -> Result<(), i3
         Arg::Accum(Scalar::F32(v)) => unsafe { value(kernel, i, v) },
         // SAFETY: see above.
         Arg::Accum(Scalar::F64(v)) => unsafe { value(kernel, i, v) },
+        // SAFETY: see above.
+        Arg::Accum(Scalar::C32(v)) => unsafe { value(kernel, i, v) },
+        // SAFETY: see above.
+        Arg::Accum(Scalar::C64(v)) => unsafe { value(kernel, i, v) },
         Arg::Memory(Argument::Device(buffer)) => match &buffer.storage {
             // SAFETY: see above; a buffer object is passed by its handle.
             Storage::Mem(mem) => unsafe { value(kernel, i, &mem.get()) },

@@ -9,7 +9,6 @@ use opencl3::device::{
 use opencl3::error_codes::{ClError, error_text};
 use opencl3::platform::{Platform, get_platforms};
 use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, Error, MemoryModel, Result, find_device};
-use spmv_core::Dtype;
 
 use crate::options::{Mask, Memory, Options};
 
@@ -188,8 +187,7 @@ impl Found {
         caps.fingerprint =
             format!("opencl/{}/{}/{}/{}", self.info.platform, self.info.name, self.version, self.driver);
         // 16-bit values are unpacked by hand, so storage and arithmetic differ in nothing but f64.
-        let types =
-            if self.has_f64 && !mask.no_f64 { DtypeSet::ALL } else { DtypeSet::ALL.without(Dtype::F64) };
+        let types = if self.has_f64 && !mask.no_f64 { DtypeSet::ALL } else { DtypeSet::WITHOUT_DOUBLES };
         (caps.storage, caps.arithmetic) = (types, types);
         caps.compute_units = self.compute_units;
         caps.max_group = self.max_group;

@@ -14,7 +14,7 @@ fn vector<T: Value>(n: usize) -> Vec<T> {
 }
 
 /// Multiplies by parts: values are packed, handed over and multiplied as halos say.
-fn product<T: Value>(parts: &[Part<T>], x: &[T]) -> Vec<f64> {
+fn product<T: Value<Wide = f64>>(parts: &[Part<T>], x: &[T]) -> Vec<f64> {
     let own = |part: &Part<T>| x[part.cols().start as usize..part.cols().end as usize].to_vec();
     let mut y = Vec::new();
     for part in parts {
@@ -42,7 +42,7 @@ fn product<T: Value>(parts: &[Part<T>], x: &[T]) -> Vec<f64> {
     y
 }
 
-fn check<T: Value>(a: CsrView<'_, T, u32>, rows: &Ranges, cols: &Ranges) {
+fn check<T: Value<Wide = f64>>(a: CsrView<'_, T, u32>, rows: &Ranges, cols: &Ranges) {
     let parts = cut(a, rows, cols).unwrap();
     assert_eq!(parts.len(), rows.n_parts());
     let x = vector::<T>(a.n_cols());
@@ -131,7 +131,7 @@ proptest! {
 
 #[test]
 fn every_value_type_gives_the_product() {
-    fn of<T: Value>() {
+    fn of<T: Value<Wide = f64>>() {
         let a = matrix::<T>(23, 23, &[0, 3, 5], 1);
         check(a.view(), &Ranges::even(23, 4), &Ranges::even(23, 4));
     }

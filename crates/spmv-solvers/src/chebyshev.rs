@@ -37,10 +37,10 @@ pub fn chebyshev<A: Real>(
     let (least, most) = (bounds.start, bounds.end);
     let need = "bounds of the eigenvalues are positive numbers, the lesser first";
     if !(least > A::zero() && least.is_finite()) {
-        return Err(Error::Option { what: "the lower bound", found: least.as_f64(), need });
+        return Err(Error::Option { what: "the lower bound", found: least.widen(), need });
     }
     if !(most >= least && most.is_finite()) {
-        return Err(Error::Option { what: "the upper bound", found: most.as_f64(), need });
+        return Err(Error::Option { what: "the upper bound", found: most.widen(), need });
     }
     let (one, two) = (A::one(), A::one() + A::one());
     let (theta, delta) = ((most + least) / two, (most - least) / two);

@@ -141,7 +141,7 @@ impl<'a, A: Real> Options<'a, A> {
         let each = [("relative", self.relative), ("absolute", self.absolute)];
         if let Some((what, value)) = each.into_iter().find(|(_, value)| value.is_nan() || *value < A::zero())
         {
-            return Err(Error::Option { what, found: value.as_f64(), need: "it must be at least 0" });
+            return Err(Error::Option { what, found: value.widen(), need: "it must be at least 0" });
         }
         if self.check_every == 0 {
             return Err(Error::Option { what: "check_every", found: 0.0, need: "it must be at least 1" });

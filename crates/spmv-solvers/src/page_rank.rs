@@ -103,10 +103,10 @@ pub fn page_rank<A: Real + Scalar<Accum = A>>(
     let (n, one, zero) = (transition.n_rows(), A::one(), A::zero());
     expect("the length of x", x.len(), n)?;
     if !(zero..=one).contains(&damping) {
-        let (what, found) = ("the damping factor", damping.as_f64());
+        let (what, found) = ("the damping factor", damping.widen());
         return Err(Error::Option { what, found, need: "it must be from 0 to 1" });
     }
-    let share = A::from_f64(1.0 / pages.as_f64().max(1.0));
+    let share = A::from_f64(1.0 / pages.widen().max(1.0));
     let mut queue = transition.context().queue()?;
     let [lost, change] = [queue.scalar()?, queue.scalar()?];
     let mut y = transition.zeros_y()?;

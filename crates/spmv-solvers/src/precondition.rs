@@ -66,7 +66,7 @@ impl<A: Real> Jacobi<A> {
             let of_it = sum.recip();
             if !of_it.is_finite() || of_it.is_zero() {
                 let need = "an entry of the diagonal must be a number other than zero";
-                return Err(Error::Option { what: "an entry of the diagonal", found: sum.as_f64(), need });
+                return Err(Error::Option { what: "an entry of the diagonal", found: sum.widen(), need });
             }
             inverse.push(of_it);
         }

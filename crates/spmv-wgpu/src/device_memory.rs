@@ -42,7 +42,7 @@ impl Shared {
             usage |= BufferUsages::MAP_READ | BufferUsages::MAP_WRITE;
         }
         // A binding holds one element at least.
-        let raw = self.allocate("spmv", bytes.max(8).next_multiple_of(4), usage)?;
+        let raw = self.allocate("spmv", bytes.max(16).next_multiple_of(4), usage)?;
         let (id, alive) = (next_id(), Arc::new(()));
         Ok(Buffer { raw, bytes, id, alive, shared: Arc::clone(self) })
     }

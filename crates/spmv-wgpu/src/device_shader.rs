@@ -13,8 +13,9 @@ use crate::device_memory::{Buffer, next_id};
 use crate::shared::Shared;
 use crate::text::GRID;
 
-/// Bytes of all scalars of a kernel at most, as every device allows.
-pub(crate) const MAX_SCALARS: usize = 64;
+/// Bytes of all scalars of a kernel at most. Every device allows 64; what takes more has numbers of 64 bits, which Vulkan alone has, and
+/// that allows 128.
+pub(crate) const MAX_SCALARS: usize = 96;
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -43,10 +44,19 @@ impl Scalars {
     }
 
     fn push<const N: usize>(&mut self, scalar: [u8; N]) {
-        let start = self.len.next_multiple_of(N);
-        self.bytes[start..start + N].copy_from_slice(&scalar);
-        self.len = start + N;
-        self.align = self.align.max(N);
+        self.push_bytes(&scalar);
+    }
+
+    /// The parts of a complex number.
+    fn push_pair<const N: usize>(&mut self, parts: [[u8; N]; 2]) {
+        self.push_bytes(parts.as_flattened());
+    }
+
+    fn push_bytes(&mut self, scalar: &[u8]) {
+        let start = self.len.next_multiple_of(scalar.len());
+        self.bytes[start..][..scalar.len()].copy_from_slice(scalar);
+        self.len = start + scalar.len();
+        self.align = self.align.max(scalar.len());
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -115,7 +125,8 @@ impl Kernel {
         for param in params {
             match (param.kind, spec.types.accum) {
                 (ParamKind::U32, _) => kernel_params.push([0; 4]),
-                (ParamKind::Accum, Dtype::F64) => kernel_params.push([0; 8]),
+                (ParamKind::Accum, Dtype::C64) => kernel_params.push([0; 16]),
+                (ParamKind::Accum, Dtype::F64 | Dtype::C32) => kernel_params.push([0; 8]),
                 (ParamKind::Accum, _) => kernel_params.push([0; 4]),
                 _ => {}
             }
@@ -167,12 +178,14 @@ impl Kernel {
         for arg in args {
             match arg {
                 Arg::U32(v) => scalars.push(v.to_ne_bytes()),
-                Arg::Accum(Scalar::F64(v)) => scalars.push(v.to_ne_bytes()),
                 Arg::Accum(Scalar::F32(v)) => scalars.push(v.to_ne_bytes()),
+                Arg::Accum(Scalar::F64(v)) => scalars.push(v.to_ne_bytes()),
+                Arg::Accum(Scalar::C32(v)) => scalars.push_pair([v.re, v.im].map(f32::to_ne_bytes)),
+                Arg::Accum(Scalar::C64(v)) => scalars.push_pair([v.re, v.im].map(f64::to_ne_bytes)),
                 _ => {}
             }
         }
-        debug_assert!(self.accum == Dtype::F64 || scalars.align == 4, "scalars of {}", self.label);
+        debug_assert!(scalars.align.max(4) <= self.accum.bytes(), "scalars of {}", self.label);
         grid.into_iter().for_each(|v| scalars.push(v.to_ne_bytes()));
         scalars
     }

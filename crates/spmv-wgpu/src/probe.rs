@@ -183,7 +183,7 @@ impl Found {
         caps.fingerprint = format!("wgpu/{interface}/{name}/{driver}");
         // 16-bit values are unpacked by hand, so storage and arithmetic differ in nothing but f64.
         let has_f64 = self.features.contains(Features::SHADER_F64) && !mask.no_f64;
-        let types = if has_f64 { DtypeSet::ALL } else { DtypeSet::ALL.without(Dtype::F64) };
+        let types = if has_f64 { DtypeSet::ALL } else { DtypeSet::WITHOUT_DOUBLES };
         let unpacks = self.adapter.get_downlevel_capabilities().flags;
         let unpacks = unpacks.contains(wgpu::DownlevelFlags::SHADER_F16_IN_F32);
         let types = if unpacks { types } else { types.without(Dtype::F16) };

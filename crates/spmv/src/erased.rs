@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use spmv_backend::{Backend, DeviceCaps};
-use spmv_core::{Accum, AnyCsr, Csr, Dtype, Offset, Value, for_each_value};
+use spmv_core::{Accum, AnyCsr, Csr, Dtype, Offset, Value, c32, c64, for_each_value};
 use spmv_exec::{Device, DeviceScalar, Options, Plan, Profile, Program, Result};
 use spmv_hetero::Steering;
 
@@ -34,25 +34,25 @@ pub trait Element: Value {
 ///     let a = context.prepare(a)?;
 ///     let mut y = a.zeros_y()?;
 ///     a.apply(T::Accum::from_f64(1.0), &context.upload(x)?, T::Accum::from_f64(0.0), &mut y)?;
-///     y.norm_inf()
+///     y.dot(&y)
 /// }
 /// # use spmv::Value;
 /// ```
-pub trait Scalar: Element + Value<Accum: Real> {
+pub trait Scalar: Element + Value<Accum: Number> {
     #[doc(hidden)]
     fn products(queue: &mut dyn AnyQueue) -> &mut dyn ProductsOf<Self>;
 }
 
-/// A type of sums, which vectors are computed in: `f32` or `f64`.
+/// A type of sums, which vectors are computed in: `f32` or `f64`, real or complex.
 ///
 /// ```
-/// use spmv::{Real, Vector};
-/// fn normalise<A: Real>(x: &mut Vector<A>) -> spmv::Result<()> {
-///     let norm = x.norm2()?;
-///     x.scale(norm.recip())
+/// use spmv::{Accum, Number, Vector};
+/// fn normalise<A: Number>(x: &mut Vector<A>) -> spmv::Result<()> {
+///     let norm = A::from_re(x.norm2()?);
+///     x.scale(A::one() / norm)
 /// }
 /// ```
-pub trait Real: Accum + Element {
+pub trait Number: Accum + Element {
     #[doc(hidden)]
     fn vectors(queue: &mut dyn AnyQueue) -> &mut dyn VectorsOf<Self>;
     #[doc(hidden)]
@@ -66,6 +66,8 @@ pub trait Real: Accum + Element {
 pub struct Kept {
     f32: Option<DeviceScalar<f32>>,
     f64: Option<DeviceScalar<f64>>,
+    c32: Option<DeviceScalar<c32>>,
+    c64: Option<DeviceScalar<c64>>,
 }
 
 /// Scalars of each type that hold the result of one part.
@@ -73,6 +75,8 @@ pub struct Kept {
 pub struct Partial {
     f32: PartialOf<f32>,
     f64: PartialOf<f64>,
+    c32: PartialOf<c32>,
+    c64: PartialOf<c64>,
 }
 
 /// Those of one type, and what makes one result of those of all parts.
@@ -98,9 +102,22 @@ impl<A> Default for PartialOf<A> {
     }
 }
 
-macro_rules! reals {
+/// A type of real sums: `f32` or `f64`.
+///
+/// ```
+/// use spmv::{Real, Vector};
+/// fn normalise<A: Real>(x: &mut Vector<A>) -> spmv::Result<()> {
+///     let norm = x.norm2()?;
+///     x.scale(norm.recip())
+/// }
+/// ```
+pub trait Real: Number + spmv_core::Real {}
+
+impl<A: Number + spmv_core::Real> Real for A {}
+
+macro_rules! numbers {
     ($($t:ident)*) => {$(
-        impl Real for $t {
+        impl Number for $t {
             fn vectors(queue: &mut dyn AnyQueue) -> &mut dyn VectorsOf<Self> {
                 queue
             }
@@ -116,7 +133,7 @@ macro_rules! reals {
     )*};
 }
 
-reals!(f32 f64);
+numbers!(f32 f64 c32 c64);
 
 macro_rules! scalars {
     ($($variant:ident $t:ty, $capitals:literal;)*) => {

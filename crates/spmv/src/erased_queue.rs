@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use spmv_backend::Backend;
-use spmv_core::{Accum, Value};
+use spmv_core::{Accum, Value, c32, c64};
 use spmv_exec::{
     Assignment, BlockShape, DeviceScalar, DeviceVec, Error, Factor, Indices, Lane, Mark, Program, Queue,
     Result,
@@ -14,7 +14,9 @@ use spmv_exec::{
 use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector, Mismatch, own, own_mut};
 
 /// A queue of any backend, for every type.
-pub trait AnyQueue: ProductsOfEach + VectorsOf<f32> + VectorsOf<f64> + Any + Debug + Send {
+pub trait AnyQueue:
+    ProductsOfEach + VectorsOf<f32> + VectorsOf<f64> + VectorsOf<c32> + VectorsOf<c64> + Any + Debug + Send
+{
     fn id(&self) -> u64;
     fn mark(&mut self, _: Lane) -> Result<Box<dyn AnyMark>> {
         Err(of_parts())

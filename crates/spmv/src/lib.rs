@@ -35,13 +35,13 @@ pub use backend::{BackendKind, Memory, Tried, UnknownBackend};
 pub use block::Block;
 pub use builder::ContextBuilder;
 pub use context::Context;
-pub use erased::{Element, Real, Scalar};
+pub use erased::{Element, Number, Real, Scalar};
 pub use error::{Error, Result};
 pub use matrix::{Graph, Matrix, Pending, Workspace};
 pub use queue::Queue;
 pub use spmv_backend::{DeviceCaps, DeviceKind, MemoryModel, Types};
 pub use spmv_core::{
-    Accum, Csr, CsrError, CsrView, Dtype, Index, Offset, Value, by_dtype, format, oracle, types,
+    Accum, Csr, CsrError, CsrView, Dtype, Index, Offset, Value, Wide, by_dtype, format, oracle, types,
 };
 pub use spmv_exec::{
     Assignment, BlockOrder, BlockShape, DeviceScalar, Factor, Operation, Options, Program, RunStats,

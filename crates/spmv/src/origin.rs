@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use spmv_exec::DeviceScalar;
 
 use crate::backend::BackendKind;
-use crate::erased::{AnyDevice, Kept, Real};
+use crate::erased::{AnyDevice, Kept, Number};
 use crate::erased_matrix::Mismatch;
 use crate::erased_queue::AnyQueue;
 use crate::error::Result;
@@ -42,7 +42,7 @@ impl Origin {
     }
 
     /// What an operation leaves in a scalar.
-    pub(crate) fn result<A: Real>(
+    pub(crate) fn result<A: Number>(
         &self,
         op: impl FnOnce(&mut dyn AnyQueue, DeviceScalar<A>) -> std::result::Result<(), Mismatch>,
     ) -> Result<A> {

@@ -6,7 +6,7 @@ use spmv_exec::{Assignment, DeviceScalar, Factor, Program};
 
 use crate::backend::BackendKind;
 use crate::context::Context;
-use crate::erased::{Real, Scalar};
+use crate::erased::{Number, Scalar};
 use crate::erased_matrix::Mismatch;
 use crate::erased_queue::{AnyQueue, DotInto, Source};
 use crate::error::{Error, Result};
@@ -79,7 +79,7 @@ impl Queue {
     ///
     /// # Errors
     /// `Unsupported` when all are taken, or where the device has no arithmetic of the type; out of memory.
-    pub fn scalar<A: Real>(&mut self) -> Result<DeviceScalar<A>> {
+    pub fn scalar<A: Number>(&mut self) -> Result<DeviceScalar<A>> {
         Ok(A::vectors(&mut *self.erased).scalar()?)
     }
 
@@ -87,7 +87,7 @@ impl Queue {
     ///
     /// # Errors
     /// A scalar of another queue, and failures of the device.
-    pub fn read_scalar<A: Real>(&mut self, from: DeviceScalar<A>) -> Result<A> {
+    pub fn read_scalar<A: Number>(&mut self, from: DeviceScalar<A>) -> Result<A> {
         Ok(self.read_scalars([from])?[0])
     }
 
@@ -95,7 +95,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`read_scalar`](Self::read_scalar).
-    pub fn read_scalars<A: Real, const N: usize>(&mut self, from: [DeviceScalar<A>; N]) -> Result<[A; N]> {
+    pub fn read_scalars<A: Number, const N: usize>(&mut self, from: [DeviceScalar<A>; N]) -> Result<[A; N]> {
         let mut values = [A::zero(); N];
         self.read_scalars_to(&from, &mut values)?;
         Ok(values)
@@ -106,7 +106,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`read_scalar`](Self::read_scalar), and other numbers of values.
-    pub fn read_scalars_to<A: Real>(&mut self, from: &[DeviceScalar<A>], values: &mut [A]) -> Result<()> {
+    pub fn read_scalars_to<A: Number>(&mut self, from: &[DeviceScalar<A>], values: &mut [A]) -> Result<()> {
         Ok(A::vectors(&mut *self.erased).read_scalars(from, values)?)
     }
 
@@ -114,7 +114,7 @@ impl Queue {
     ///
     /// # Errors
     /// A scalar of another queue, and failures of the device.
-    pub fn write_scalar<A: Real>(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
+    pub fn write_scalar<A: Number>(&mut self, value: A, to: DeviceScalar<A>) -> Result<()> {
         Ok(A::vectors(&mut *self.erased).write_scalar(value, to)?)
     }
 
@@ -135,7 +135,7 @@ impl Queue {
     ///
     /// # Errors
     /// Scalars of another queue, more than 16,384 steps, out of memory.
-    pub fn program<A: Real>(&mut self, steps: &[Assignment<A>]) -> Result<Program<A>> {
+    pub fn program<A: Number>(&mut self, steps: &[Assignment<A>]) -> Result<Program<A>> {
         Ok(A::vectors(&mut *self.erased).program(steps)?)
     }
 
@@ -144,7 +144,7 @@ impl Queue {
     ///
     /// # Errors
     /// A program of another queue, and failures of the device.
-    pub fn compute<A: Real>(&mut self, program: Program<A>) -> Result<()> {
+    pub fn compute<A: Number>(&mut self, program: Program<A>) -> Result<()> {
         Ok(A::vectors(&mut *self.erased).compute(program)?)
     }
 
@@ -168,7 +168,7 @@ impl Queue {
     ///
     /// # Errors
     /// Vectors of another length or context, scalars of another queue, sums that were never repaired, failures of the device.
-    pub fn axpby<A: Real>(
+    pub fn axpby<A: Number>(
         &mut self,
         alpha: impl Into<Factor<A>>,
         x: &Vector<A>,
@@ -182,7 +182,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
-    pub fn axpby_dot<A: Real>(
+    pub fn axpby_dot<A: Number>(
         &mut self,
         alpha: impl Into<Factor<A>>,
         x: &Vector<A>,
@@ -198,7 +198,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
-    pub fn axpby_dot_with<A: Real>(
+    pub fn axpby_dot_with<A: Number>(
         &mut self,
         alpha: impl Into<Factor<A>>,
         x: &Vector<A>,
@@ -225,7 +225,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
-    pub fn axpy_aypx<A: Real>(
+    pub fn axpy_aypx<A: Number>(
         &mut self,
         alpha: impl Into<Factor<A>>,
         x: &mut Vector<A>,
@@ -242,7 +242,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
-    pub fn hadamard<A: Real>(
+    pub fn hadamard<A: Number>(
         &mut self,
         alpha: impl Into<Factor<A>>,
         d: &Vector<A>,
@@ -258,7 +258,7 @@ impl Queue {
     /// # Errors
     /// As [`axpby`](Self::axpby).
     #[allow(clippy::too_many_arguments)] // Those of `hadamard`, `z` and where the sum goes.
-    pub fn hadamard_dot<A: Real>(
+    pub fn hadamard_dot<A: Number>(
         &mut self,
         alpha: impl Into<Factor<A>>,
         d: &Vector<A>,
@@ -276,7 +276,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
-    pub fn copy<A: Real>(&mut self, x: &Vector<A>, y: &mut Vector<A>) -> Result<()> {
+    pub fn copy<A: Number>(&mut self, x: &Vector<A>, y: &mut Vector<A>) -> Result<()> {
         self.axpby(A::one(), x, A::zero(), y)
     }
 
@@ -284,7 +284,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
-    pub fn scale<A: Real>(&mut self, beta: impl Into<Factor<A>>, y: &mut Vector<A>) -> Result<()> {
+    pub fn scale<A: Number>(&mut self, beta: impl Into<Factor<A>>, y: &mut Vector<A>) -> Result<()> {
         let done = A::vectors(&mut *self.erased).scale(beta.into(), &mut *y.erased);
         self.told(done)
     }
@@ -293,7 +293,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
-    pub fn fill<A: Real>(&mut self, value: impl Into<Factor<A>>, y: &mut Vector<A>) -> Result<()> {
+    pub fn fill<A: Number>(&mut self, value: impl Into<Factor<A>>, y: &mut Vector<A>) -> Result<()> {
         let done = A::vectors(&mut *self.erased).fill(value.into(), &mut *y.erased);
         self.told(done)
     }
@@ -302,7 +302,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
-    pub fn dot<A: Real>(&mut self, x: &Vector<A>, z: &Vector<A>, xz: DeviceScalar<A>) -> Result<()> {
+    pub fn dot<A: Number>(&mut self, x: &Vector<A>, z: &Vector<A>, xz: DeviceScalar<A>) -> Result<()> {
         let done = A::vectors(&mut *self.erased).dot(&*x.erased, &*z.erased, xz);
         self.told(done)
     }
@@ -311,7 +311,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
-    pub fn norm_inf<A: Real>(&mut self, x: &Vector<A>, norm: DeviceScalar<A>) -> Result<()> {
+    pub fn norm_inf<A: Number>(&mut self, x: &Vector<A>, norm: DeviceScalar<A>) -> Result<()> {
         let done = A::vectors(&mut *self.erased).norm_inf(&*x.erased, norm);
         self.told(done)
     }
@@ -366,7 +366,7 @@ impl Queue {
         Ok(self.erased.wait()?)
     }
 
-    fn update<A: Real>(
+    fn update<A: Number>(
         &mut self,
         alpha: Factor<A>,
         u: Source<'_, A>,

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use spmv_core::Value;
 
-use crate::erased::{Element, Real};
+use crate::erased::{Element, Number};
 use crate::erased_matrix::{AnyVector, Mismatch};
 use crate::erased_queue::{AnyQueue, Source};
 use crate::error::Result;
 use crate::origin::Origin;
 
 /// A vector on the device of a [`Context`](crate::Context): `x` in the matrix's value type, `y` in its type of sums
-/// (`f32` for 16- and 32-bit values, else `f64`).
+/// (`f32` for 16-bit values, else the same).
 ///
 /// ```
 /// use spmv::Context;
@@ -111,8 +111,8 @@ impl<T: Value> Vector<T> {
 /// Operations on vectors in the type of sums, on the device. Each waits; [`Queue`](crate::Queue) has the same without waits, and
 /// some that do two at a time. Vectors are of one length and context. After the first of each kind, none allocates memory of the
 /// device. In co-execution vectors are in the host's memory, and the cores compute with them.
-impl<A: Real> Vector<A> {
-    /// The sum of products, with the same bits in every run. O(len).
+impl<A: Number> Vector<A> {
+    /// The sum of products, of conjugates of these numbers with the other ones, with the same bits in every run. O(len).
     ///
     /// ```
     /// let context = spmv::Context::auto()?;
@@ -131,16 +131,17 @@ impl<A: Real> Vector<A> {
     ///
     /// # Errors
     /// As [`dot`](Self::dot).
-    pub fn norm2(&self) -> Result<A> {
-        Ok(self.dot(self)?.sqrt())
+    pub fn norm2(&self) -> Result<A::Part> {
+        Ok(num_traits::Float::sqrt(self.dot(self)?.re()))
     }
 
     /// The greatest absolute value; 0 without any.
     ///
     /// # Errors
     /// As [`dot`](Self::dot).
-    pub fn norm_inf(&self) -> Result<A> {
-        self.origin.result(|queue, to| A::vectors(queue).norm_inf(&*self.erased, to))
+    pub fn norm_inf(&self) -> Result<A::Part> {
+        let norm: Result<A> = self.origin.result(|queue, to| A::vectors(queue).norm_inf(&*self.erased, to));
+        Ok(norm?.re())
     }
 
     /// `self <- alpha*x + beta*self`. As in BLAS, a factor of zero does not read what it scales.

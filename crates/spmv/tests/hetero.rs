@@ -52,7 +52,8 @@ fn check<B: Backend, T: Value>(
     for &(alpha, beta) in scalings {
         let old = |i| if beta == 0.0 { number(f64::NAN) } else { number(input(i, exact)) };
         let old: Vec<_> = (0..a.n_rows()).map(old).collect();
-        let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
+        let reference =
+            oracle::multiply(a.view(), T::Wide::from_f64(alpha), &x, T::Wide::from_f64(beta), &old);
         let case = |e: String| format!("{split}, alpha {alpha}, beta {beta}: {e}");
         let mut run = || {
             let mut y = old.clone();
@@ -62,10 +63,13 @@ fn check<B: Backend, T: Value>(
         compare(&reference, exact, &first).map_err(case)?;
         same_bits("the second run", &first, &run()?).map_err(case)?;
     }
-    a.vals_mut().iter_mut().enumerate().for_each(|(at, v)| *v = T::from_f64(v.as_f64() + (at % 3) as f64));
+    a.vals_mut()
+        .iter_mut()
+        .enumerate()
+        .for_each(|(at, v)| *v = T::from_wide(v.widen() + T::Wide::from_f64((at % 3) as f64)));
     co_matrix.set_values(a.vals()).map_err(fail)?;
     let mut y = vec![number(0.0); a.n_rows()];
-    let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &y);
+    let reference = oracle::multiply(a.view(), T::Wide::from_f64(1.0), &x, T::Wide::from_f64(0.0), &y);
     co_matrix.apply(&mut workspace, number(1.0), &x, number(0.0), &mut y).map_err(fail)?;
     compare(&reference, exact, &y).map_err(|e| format!("{split}, new values: {e}"))
 }
@@ -171,10 +175,22 @@ where
             let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(input(i, false))).collect();
             let (device_x, mut y) = (context.upload(&x)?, context.upload(&vec![number(1.5); a.n_rows()])?);
             let stats = matrix.apply(number(-2.0), &device_x, number(3.0), &mut y)?;
-            let reference = oracle::multiply(a.view(), -2.0, &x, 3.0, &vec![number(1.5); a.n_rows()]);
+            let reference = oracle::multiply(
+                a.view(),
+                T::Wide::from_f64(-2.0),
+                &x,
+                T::Wide::from_f64(3.0),
+                &vec![number(1.5); a.n_rows()],
+            );
             assert!(reference.error_over_bound(&y.to_vec()?) <= 1.0, "{}", matrix.explain());
             assert!(stats.shares_s.is_some_and(|[device, cores]| device + cores > 0.0));
-            let reference = oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![number(0.0); a.n_rows()]);
+            let reference = oracle::multiply(
+                a.view(),
+                T::Wide::from_f64(1.0),
+                &x,
+                T::Wide::from_f64(0.0),
+                &vec![number(0.0); a.n_rows()],
+            );
             assert!(reference.error_over_bound(&matrix.multiply(&x)?) <= 1.0, "{}", matrix.explain());
             let mut workspace = matrix.workspace()?;
             let e = matrix.enqueue(&mut workspace, number(1.0), &device_x, number(0.0), &mut y).unwrap_err();

@@ -19,21 +19,27 @@ fn compare_rows<T: Scalar>(
     flushes: bool,
     y: &[T::Accum],
 ) -> Result<(), String> {
-    let reference = oracle::multiply(a.view(), alpha, x, beta, old);
+    let reference = oracle::multiply(a.view(), T::Wide::from_f64(alpha), x, T::Wide::from_f64(beta), old);
     let compared = compare(&reference, exact, y);
     if compared.is_ok() || !flushes {
         return compared;
     }
     let of_normal: Vec<T> = x.iter().map(|v| flushed(*v)).collect();
-    let of_normal = oracle::multiply(a.map_values(flushed).view(), alpha, &of_normal, beta, old);
-    let row = |of: &oracle::Reference, row: usize| oracle::Reference {
+    let of_normal = oracle::multiply(
+        a.map_values(flushed).view(),
+        T::Wide::from_f64(alpha),
+        &of_normal,
+        T::Wide::from_f64(beta),
+        old,
+    );
+    let row = |of: &oracle::Reference<T::Wide>, row: usize| oracle::Reference {
         y: vec![of.y[row]],
         magnitude: vec![of.magnitude[row]],
         roundings: vec![of.roundings[row]],
     };
     (0..y.len()).try_for_each(|i| {
         let y = &y[i..=i];
-        let is_of = |of: &oracle::Reference| compare(&row(of, i), exact, y);
+        let is_of = |of: &oracle::Reference<T::Wide>| compare(&row(of, i), exact, y);
         is_of(&reference).or_else(|e| is_of(&of_normal).map_err(|_| format!("row {i}: {e}")))
     })
 }
@@ -67,7 +73,10 @@ fn check<T: Scalar>(
         prepared.apply_slices(number(alpha), &x, number(beta), &mut y).map_err(fail)?;
         same_bits("the run on slices", &first, &y).map_err(case)?;
     }
-    a.vals_mut().iter_mut().enumerate().for_each(|(at, v)| *v = T::from_f64(v.as_f64() + (at % 3) as f64));
+    a.vals_mut()
+        .iter_mut()
+        .enumerate()
+        .for_each(|(at, v)| *v = T::from_wide(v.widen() + T::Wide::from_f64((at % 3) as f64)));
     prepared.set_values(a.vals()).map_err(fail)?;
     let y = prepared.multiply(&x).map_err(fail)?;
     let old = vec![number(0.0); a.n_rows()];
@@ -158,7 +167,7 @@ fn conjugate_gradients<A: Real + Scalar<Accum = A>>(context: &Context, least: f6
         Ok((x.to_vec()?, norm, top))
     };
     let (x, norm, top) = run()?;
-    assert!(norm.as_f64() < least && top <= norm && top > A::zero(), "{norm} {top}");
+    assert!(norm.widen() < least && top <= norm && top > A::zero(), "{norm} {top}");
     let (again, ..) = run()?;
     same_bits("the second run", &x, &again)?;
     Ok(())

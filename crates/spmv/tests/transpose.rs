@@ -45,7 +45,13 @@ where
         let mut y = context.upload(&old).map_err(fail)?;
         both.apply_transpose(number(alpha), &device_x, number(beta), &mut y).map_err(fail)?;
         let first = y.to_vec().map_err(fail)?;
-        let reference = oracle::multiply(a.transpose().view(), alpha, &x, beta, &old);
+        let reference = oracle::multiply(
+            a.transpose().view(),
+            T::Wide::from_f64(alpha),
+            &x,
+            T::Wide::from_f64(beta),
+            &old,
+        );
         compare(&reference, exact, &first)
             .map_err(|e| format!("{alpha}, {beta}: {e}\n{}", both.explain()))?;
         y.write(&old).map_err(fail)?;
@@ -55,10 +61,16 @@ where
         same_bits("in a queue", &first, &y.to_vec().map_err(fail)?)?;
     }
     // What is symmetric stays so.
-    a.vals_mut().iter_mut().for_each(|v| *v = T::from_f64(v.as_f64() * 2.0));
+    a.vals_mut().iter_mut().for_each(|v| *v = T::from_wide(v.widen() + v.widen()));
     both.set_values(a.vals()).map_err(fail)?;
     let y = both.transposed().and_then(|a| a.multiply(&x)).map_err(fail)?;
-    let reference = oracle::multiply(a.transpose().view(), 1.0, &x, 0.0, &vec![number(0.0); a.n_cols()]);
+    let reference = oracle::multiply(
+        a.transpose().view(),
+        T::Wide::from_f64(1.0),
+        &x,
+        T::Wide::from_f64(0.0),
+        &vec![number(0.0); a.n_cols()],
+    );
     compare(&reference, exact, &y).map_err(|e| format!("new values: {e}"))
 }
 

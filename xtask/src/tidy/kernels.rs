@@ -47,7 +47,9 @@ impl Language {
         let prelude = w.tree.text(&format!("{}prelude{}", self.folder, self.extension)).map(strip);
         let has = |dtype: &Dtype| {
             let define = format!("VALUE_{}", dtype.name().to_ascii_uppercase());
-            self.extension == ".rs" || prelude.as_ref().is_some_and(|text| has_word(text, &define))
+            // What complex values need is code for both types.
+            let define = if dtype.is_complex() { "COMPLEX" } else { &define };
+            self.extension == ".rs" || prelude.as_ref().is_some_and(|text| has_word(text, define))
         };
         Vec::from_iter(Dtype::ALL.into_iter().filter(has).map(Dtype::name)).join(" ")
     }
@@ -300,7 +302,7 @@ mod tests {
         let (_, text) = blessed(&w);
         assert!(
             text.starts_with("# Mine\n\nbefore\n\n")
-                && text.contains("| `axpby` | f16 bf16 f32 f64 | - | - | - |")
+                && text.contains("| `axpby` | f16 bf16 f32 f64 c32 c64 | - | - | - |")
         );
         let text = format!("{text}\nafter\n");
         w.tree = Tree::of(&[(CPU, GOOD), (TABLE, &text)]);

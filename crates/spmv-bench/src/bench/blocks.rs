@@ -124,7 +124,13 @@ impl Bench<'_> {
         let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
         let sums = [pattern, other_pattern].map(|of: fn(usize) -> f64| {
             let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(of(i))).collect();
-            oracle::multiply(a.view(), 1.0, &x, 0.0, &vec![T::default(); a.n_rows()])
+            oracle::multiply(
+                a.view(),
+                T::Wide::from_f64(1.0),
+                &x,
+                T::Wide::default(),
+                &vec![T::default(); a.n_rows()],
+            )
         });
         let mut measured = Vec::new();
         for target in self.targets {
@@ -172,7 +178,7 @@ impl Bench<'_> {
         &self,
         target: &Target,
         problem: &Problem<'_, T>,
-        sums: &[Reference; 2],
+        sums: &[Reference<T::Wide>; 2],
     ) -> anyhow::Result<(Spread, Spread, Option<(String, f64)>)> {
         let mut contestants = ours(target, problem)?;
         let peers = match (target.context.backend(), self.gpu) {
@@ -219,16 +225,14 @@ fn weights(column: usize) -> [f64; 2] {
 }
 
 /// Compares each column with the sums of both patterns.
-fn check<T: spmv::Accum>(y: &[T], shape: BlockShape, sums: &[Reference; 2]) -> anyhow::Result<()> {
+fn check<T: spmv::Accum>(y: &[T], shape: BlockShape, sums: &[Reference<T::Wide>; 2]) -> anyhow::Result<()> {
     for column in 0..shape.columns() {
         let weights = weights(column);
-        let mix = |of: fn(&Reference) -> &Vec<f64>| -> Vec<f64> {
-            let both = of(&sums[0]).iter().zip(of(&sums[1]));
-            both.map(|(first, second)| weights[0] * first + weights[1] * second).collect()
-        };
+        let wide = weights.map(T::Wide::from_f64);
+        let magnitudes = sums[0].magnitude.iter().zip(&sums[1].magnitude);
         let expected = Reference {
-            y: mix(|r| &r.y),
-            magnitude: mix(|r| &r.magnitude),
+            y: sums[0].y.iter().zip(&sums[1].y).map(|(a, b)| wide[0] * *a + wide[1] * *b).collect(),
+            magnitude: magnitudes.map(|(a, b)| weights[0] * a + weights[1] * b).collect(),
             roundings: sums[0].roundings.clone(),
         };
         let found: Vec<T> = (0..shape.n_rows()).map(|row| y[shape.index(row, column)]).collect();
@@ -248,7 +252,7 @@ fn ours<'a, T: PeerValue + GpuValue>(
     let options = Options { blocks: true, ..Options::default() };
     let matrix = Rc::new(context.prepare_with(a, &options)?);
     let (on_x, mut queue) = (context.upload_block(x, of_x)?, context.queue()?);
-    let y = Rc::new(RefCell::new(context.upload_block(&vec![T::nan(); of_y.len()], of_y)?));
+    let y = Rc::new(RefCell::new(context.upload_block(&vec![T::from_f64(f64::NAN); of_y.len()], of_y)?));
     let (of_block, to) = (Rc::clone(&matrix), Rc::clone(&y));
     let together = if context.caps().kind == DeviceKind::Cpu { 1 } else { ON_GPU };
     let all: Run<'a> = Box::new(move |batch, _| {

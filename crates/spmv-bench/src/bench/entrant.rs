@@ -13,7 +13,12 @@ use super::report::{Cache, Spread};
 pub(crate) struct Problem<T: Scalar> {
     pub(crate) factor: Factor<T>,
     pub(crate) x: Vec<T>,
-    pub(crate) reference: oracle::Reference,
+    pub(crate) reference: oracle::Reference<T::Wide>,
+}
+
+/// A number made of a real one: a complex one has half of it as its imaginary part.
+pub(crate) fn number<T: Value>(re: f64) -> T {
+    T::from_parts([re, 0.5 * re])
 }
 
 /// What `x` is multiplied by: a matrix, or its transpose.
@@ -36,12 +41,18 @@ impl<T: Scalar> Problem<T> {
 
     /// The product by the matrix, or by its transpose.
     pub(crate) fn by(matrix: &Csr<f64>, transposed: bool) -> Self {
-        let a: Csr<T> = matrix.map_values(T::from_f64);
+        let a: Csr<T> = matrix.map_values(number);
         let transpose = transposed.then(|| a.transpose());
         let factor = Factor { a, transpose };
         let of = factor.get();
-        let x: Vec<T> = (0..of.n_cols()).map(|i| T::from_f64(0.25 + (i % 64) as f64 / 64.0)).collect();
-        let reference = oracle::multiply(of.view(), 1.0, &x, 0.0, &vec![T::Accum::default(); of.n_rows()]);
+        let x: Vec<T> = (0..of.n_cols()).map(|i| number(0.25 + (i % 64) as f64 / 64.0)).collect();
+        let reference = oracle::multiply(
+            of.view(),
+            T::Wide::from_f64(1.0),
+            &x,
+            T::Wide::default(),
+            &vec![T::Accum::default(); of.n_rows()],
+        );
         Self { factor, x, reference }
     }
 }
@@ -152,7 +163,7 @@ where
     /// to be cold, as many with the device's timestamps as are enough.
     pub(crate) fn finding(
         &self,
-        reference: &oracle::Reference,
+        reference: &oracle::Reference<T::Wide>,
         x: &Vector<T>,
         cache: Cache,
         time: Spread,

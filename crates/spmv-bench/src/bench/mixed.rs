@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use spmv::{Accum, BackendKind, Csr, DeviceKind, Dtype, Options, Scalar, Types, Value, by_dtype, oracle};
+use spmv::{BackendKind, Csr, DeviceKind, Dtype, Options, Real, Scalar, Types, Value, by_dtype, oracle};
 
 use super::block_product::ON_GPU;
 use super::devices::{self, Target};
@@ -98,7 +98,7 @@ struct Race<'a> {
 
 impl Race<'_> {
     /// Values in the type of the vectors last.
-    fn run<T: Accum + Scalar>(&self) -> anyhow::Result<Vec<Ratio>> {
+    fn run<T: Real + Scalar>(&self) -> anyhow::Result<Vec<Ratio>> {
         let vector = <T as Value>::DTYPE;
         let pairs = Types::mixed().into_iter().filter(|types| types.vector == vector);
         let values = pairs.rev().map(|types| types.value).chain([vector]);
@@ -114,7 +114,7 @@ impl Race<'_> {
                 Err(e) => eprintln!("{}: {e}", self.loaded.name),
             }
         }
-        let result = || Ok(RefCell::new(context.upload(&vec![T::nan(); a.n_rows()])?));
+        let result = || Ok(RefCell::new(context.upload(&vec![T::from_f64(f64::NAN); a.n_rows()])?));
         let results = prepared.iter().map(|_| result()).collect::<spmv::Result<Vec<_>>>()?;
         let mut runs = Vec::new();
         for ((_, matrix), y) in prepared.iter().zip(&results) {
@@ -137,7 +137,7 @@ impl Race<'_> {
         let mut ratios = Vec::new();
         for (((value, matrix), y), spread) in prepared.iter().zip(&results).zip(&spreads) {
             let kept = a.map_values(
-                |val: T| by_dtype!(*value, V => T::from_f64(<V as Value>::from_f64(val.as_f64()).as_f64())),
+                |val: T| by_dtype!(*value, V => T::from_parts(<V as Value>::from_parts(val.parts()).parts())),
             );
             let reference = oracle::multiply(kept.view(), 1.0, &x, 0.0, &vec![T::zero(); a.n_rows()]);
             let over = reference.error_over_bound(&y.borrow().to_vec()?);

@@ -68,13 +68,18 @@ struct Contender<'a> {
 }
 
 /// Peers that know the type of values, and those that are absent.
-fn contenders<'a, T: Scalar>(arrays: &'a Arrays<T>, reference: &oracle::Reference) -> Contenders<'a> {
-    let arrays: &dyn Any = arrays;
-    if let Some(arrays) = arrays.downcast_ref::<Arrays<f32>>() {
-        return of_peers(arrays, reference);
-    }
-    if let Some(arrays) = arrays.downcast_ref::<Arrays<f64>>() {
-        return of_peers(arrays, reference);
+fn contenders<'a, T: Scalar>(
+    arrays: &'a Arrays<T>,
+    reference: &oracle::Reference<T::Wide>,
+) -> Contenders<'a> {
+    let (arrays, reference): (&dyn Any, &dyn Any) = (arrays, reference);
+    if let Some(reference) = reference.downcast_ref() {
+        if let Some(arrays) = arrays.downcast_ref::<Arrays<f32>>() {
+            return of_peers(arrays, reference);
+        }
+        if let Some(arrays) = arrays.downcast_ref::<Arrays<f64>>() {
+            return of_peers(arrays, reference);
+        }
     }
     let absent = peers::PEERS.map(|(name, _)| (name, format!("no {} values", T::DTYPE)));
     Contenders { ready: vec![], absent: absent.to_vec() }
@@ -82,7 +87,7 @@ fn contenders<'a, T: Scalar>(arrays: &'a Arrays<T>, reference: &oracle::Referenc
 
 fn of_peers<'a, T: PeerValue + Accum>(
     arrays: &'a Arrays<T>,
-    reference: &oracle::Reference,
+    reference: &oracle::Reference<T::Wide>,
 ) -> Contenders<'a> {
     let (prepared, mut absent) = peers::prepare_all(arrays.factor());
     let in_process = prepared.into_iter().map(|p| (p.name, contender(p, arrays, reference)));
@@ -102,7 +107,7 @@ fn of_peers<'a, T: PeerValue + Accum>(
 fn contender<'a, T: PeerValue + Accum>(
     peers::Prepared { name, prepare_s, mut peer }: peers::Prepared<'a, T>,
     arrays: &'a Arrays<T>,
-    reference: &oracle::Reference,
+    reference: &oracle::Reference<T::Wide>,
 ) -> anyhow::Result<Contender<'a>> {
     let x = arrays.x();
     let mut y = arrays.y(peer.y_before());
@@ -121,7 +126,7 @@ fn contender<'a, T: PeerValue + Accum>(
 /// SciPy, in a process of its own.
 fn elsewhere<'a, T: PeerValue + Accum>(
     mut product: peers::Product,
-    reference: &oracle::Reference,
+    reference: &oracle::Reference<T::Wide>,
 ) -> anyhow::Result<Contender<'a>> {
     product.run(1)?;
     let y = product.y::<T>()?;

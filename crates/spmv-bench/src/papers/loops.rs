@@ -50,7 +50,7 @@ where
     }
 
     /// Of the last result.
-    pub(crate) fn error_over_bound(&self, reference: &Reference) -> f64 {
+    pub(crate) fn error_over_bound(&self, reference: &Reference<T::Wide>) -> f64 {
         reference.error_over_bound(&self.y.borrow())
     }
 }

@@ -37,16 +37,16 @@ pub(crate) fn products<A: Accum>(x: &[A], z: &[A]) -> A {
     let ((xs, x), (zs, z)) = (x.as_chunks::<SUMS>(), z.as_chunks::<SUMS>());
     for (x, z) in xs.iter().zip(zs) {
         for ((sum, x), z) in sums.iter_mut().zip(x).zip(z) {
-            *sum += *x * *z;
+            *sum += x.conj() * *z;
         }
     }
-    let rest = x.iter().zip(z).fold(A::zero(), |sum, (x, z)| sum + *x * *z);
+    let rest = x.iter().zip(z).fold(A::zero(), |sum, (x, z)| sum + x.conj() * *z);
     sums.into_iter().fold(rest, |total, sum| total + sum)
 }
 
 /// The greatest number, of which a NaN is one; at least 0.
 pub(crate) fn greatest<A: Accum>(all: impl Iterator<Item = A>) -> A {
-    all.fold(A::zero(), |most, x| if x > most || x.is_nan() { x } else { most })
+    all.fold(A::zero(), |most, x| if x.exceeds(most) { x } else { most })
 }
 
 /// The rows of `y` that a kernel writes.

@@ -3,6 +3,8 @@
 // steps:  1 a group takes `chunk` entries; 2 sum the products of x and z, or find the greatest absolute value of x; 3 join
 //         what the lanes have by halves; 4 store what the group has
 
+use spmv_core::Accum;
+
 use super::prelude::{for_rows, greatest, products};
 use crate::device_args::view::VecDot;
 use crate::launch::Launch;
@@ -20,7 +22,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecDot<'_, T>) {
         // STEP 2, STEP 3, STEP 4
         *partial = match op {
             OP_SUM => products(&x[range.clone()], &z[range]),
-            _ => greatest(x[range].iter().map(|x| num_traits::Float::abs(*x))),
+            _ => greatest(x[range].iter().map(|x| T::Accum::from_re(x.modulus()))),
         };
     };
     let partials = &mut partials[..launch.groups.n as usize];

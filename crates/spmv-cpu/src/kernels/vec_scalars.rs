@@ -4,6 +4,7 @@
 //         or an absolute value, the greater or the lesser; 4 store the scalar that the step sets
 
 use num_traits::{Float, Zero};
+use spmv_core::Accum;
 
 use crate::device_args::view::VecScalars;
 use crate::launch::Launch;
@@ -33,10 +34,10 @@ pub(crate) fn run<T: Numbers>(_: Launch, args: VecScalars<'_, T>) {
             // A quotient with a zero is zero: what has converged stays as it is.
             OP_DIVIDE if a.is_zero() || b.is_zero() => T::Accum::zero(),
             OP_DIVIDE => a / b,
-            OP_SQRT => a.sqrt(),
-            OP_ABS => a.abs(),
-            OP_GREATER if b > a || b.is_nan() => b,
-            OP_LESSER if b < a || b.is_nan() => b,
+            OP_SQRT => a.root(),
+            OP_ABS => T::Accum::from_re(a.modulus()),
+            OP_GREATER if b.exceeds(a) => b,
+            OP_LESSER if b.re() < a.re() || b.re().is_nan() => b,
             _ => a,
         };
         // STEP 4

@@ -42,7 +42,7 @@ impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
     }
     #[inline(always)]
     unsafe fn mul_add(a: [A; 8], b: [A; 8], c: [A; 8]) -> [A; 8] {
-        std::array::from_fn(|i| if FUSED { a[i].mul_add(b[i], c[i]) } else { a[i] * b[i] + c[i] })
+        std::array::from_fn(|i| if FUSED { a[i].times_plus(b[i], c[i]) } else { a[i] * b[i] + c[i] })
     }
     #[inline(always)]
     unsafe fn mul_add_nonzero(a: [A; 8], b: [A; 8], c: [A; 8]) -> [A; 8] {

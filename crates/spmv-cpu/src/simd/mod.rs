@@ -23,6 +23,8 @@ mod values;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
+mod x86_complex;
+#[cfg(target_arch = "x86_64")]
 mod x86_gathers;
 
 pub use isa::Isa;

@@ -342,12 +342,12 @@ mod tests {
                     for column in 0..columns {
                         let products = (ends[0] as usize..ends[1] as usize).map(|e| {
                             let x = x[cols[e] as usize * x_stride + column];
-                            vals[e].as_f64() * x.as_f64()
+                            vals[e].parts()[0] * x.parts()[0]
                         });
                         wanted[row * y_stride + 1 + column] = 2.0 * products.sum::<f64>() + 1.0;
                     }
                 }
-                let found: Vec<f64> = y.iter().map(|y| y.as_f64()).collect();
+                let found: Vec<f64> = y.iter().map(|y| y.parts()[0]).collect();
                 assert_eq!(found, wanted, "{isa:?}, {columns} columns");
             }
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use spmv_core::{bf16, f16};
+use spmv_core::{bf16, c32, c64, f16};
 
 use super::arrays::Arrays;
 use super::diagonals::diagonals;
@@ -91,6 +91,8 @@ values! {
     bf16, f32, avx2, never;
     f32, f32, avx512, gathered;
     f64, f64, avx512, gathered;
+    c32, c32, avx512, never;
+    c64, c64, avx512, never;
     Mixed<f16, f32>, f32, avx2, never;
     Mixed<bf16, f32>, f32, avx2, never;
     Mixed<f16, f64>, f64, avx2, never;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::Coo as Arguments;
-use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory, Scalar};
 use spmv_core::format::{Coo as Format, Cost};
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
 
 use crate::carries;
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{
     Effort, Facts, Launch, Method, Repair, Storage, Sums, bits, entries_of_a_group, rows_of_bunch_steps,
 };
@@ -174,7 +174,7 @@ impl<B: Backend> Slots<B> {
             n_slots: self.n_slots,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(beta),
+            beta: Scalar::of(beta),
             rows: Memory::Device(&self.rows),
             cols: Memory::Device(&self.cols),
             vals: Memory::Device(&*vals),

@@ -1,11 +1,11 @@
 //! One lane a row.
 
 use spmv_backend::arguments::CsrScalar as Arguments;
-use spmv_backend::{Backend, KernelId, Memory};
+use spmv_backend::{Backend, KernelId, Memory, Scalar};
 use spmv_core::{CsrView, Value};
 
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method};
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{ROW_A_LANE, Row};
@@ -49,7 +49,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             row_base: span.row_base,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             row_ptr: Memory::Device(&a.row_ptr),
             cols: Memory::Device(&a.cols),
             vals: Memory::Device(&*vals),

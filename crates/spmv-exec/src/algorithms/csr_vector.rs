@@ -1,11 +1,11 @@
 //! One bunch a row.
 
 use spmv_backend::arguments::CsrVector as Arguments;
-use spmv_backend::{Backend, DeviceCaps, KernelId, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, KernelId, Memory, Types, Scalar};
 use spmv_core::{CsrView, MatrixStats, Tiling, Value};
 
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, bits, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{AUTO, B, BY_CLASS, Bound, OPENCL, Of, On, Row, S, SERIAL, T, W, lanes_of_a_row};
@@ -122,7 +122,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             row_base: span.row_base,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             row_ptr: Memory::Device(&a.row_ptr),
             cols: Memory::Device(&a.cols),
             vals: Memory::Device(&*vals),

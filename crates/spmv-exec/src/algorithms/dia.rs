@@ -3,13 +3,13 @@
 use std::sync::{PoisonError, RwLock};
 
 use spmv_backend::arguments::Dia as Arguments;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, Memory, Types, Scalar};
 use spmv_core::format::{Cost, Dia as Format};
 use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Tiling, Value};
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
 use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
 use super::csr_vector::BUSY_LANES;
@@ -171,7 +171,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             n_diags: *n_diags,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             diags: Memory::Device(&table.buffer),
             vals: Memory::Device(&*vals),
             x: run.x,

@@ -1,12 +1,12 @@
 //! A band about the diagonal in DIA form and the rest of the rows in CSR form, in one launch.
 
 use spmv_backend::arguments::DiaCsr as Arguments;
-use spmv_backend::{Backend, KernelId, Memory};
+use spmv_backend::{Backend, KernelId, Memory, Scalar};
 use spmv_core::format::{Cost, Dia};
 use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, regular};
 
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
 use crate::regular::{loop_steps, rows_of_a_part, steps};
@@ -119,7 +119,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             n_diags: *n_diags,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             offsets: Memory::Device(offsets),
             slot_vals: Memory::Device(&*slot_vals),
             row_ptr: Memory::Device(&rest.row_ptr),

@@ -1,12 +1,12 @@
 //! One lane a row of the ELLPACK layout.
 
 use spmv_backend::arguments::Ell as Arguments;
-use spmv_backend::{Backend, KernelId, Memory};
+use spmv_backend::{Backend, KernelId, Memory, Scalar};
 use spmv_core::format::{BySlot, Cost, Ell as Format};
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
 
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, Storage, rows_of_a_group, rows_of_slots};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{ROW_A_LANE, Row};
@@ -91,7 +91,7 @@ impl<B: Backend, T: Value> Direct<B, T> for Slots<B> {
             width: *width,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             cols: Memory::Device(cols),
             vals: Memory::Device(&*vals),
             x: run.x,

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::Ipcsr as Arguments;
-use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Memory, Types, Scalar};
 use spmv_core::RowBlocks;
 use spmv_core::{CsrView, MatrixStats, RowStats, Tiling, Value};
 
 use crate::carries::{self, Pieces};
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
 use crate::tilings::{
@@ -206,7 +206,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
             n_rows: span.n_rows,
             row_base: span.row_base,
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             row_ptr: Memory::Device(&a.row_ptr),
             block_rows: Memory::Device(block_rows),
             block_entries: Memory::Device(block_entries),

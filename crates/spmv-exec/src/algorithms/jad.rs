@@ -1,12 +1,12 @@
 //! One lane a row of jagged diagonals.
 
 use spmv_backend::arguments::Jad as Arguments;
-use spmv_backend::{Backend, KernelId, Memory};
+use spmv_backend::{Backend, KernelId, Memory, Scalar};
 use spmv_core::format::{BySlot, Cost};
 use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
 
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method, Storage};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{ROW_A_LANE, Row};
@@ -76,7 +76,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             n_jags: *n_jags,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             perm: Memory::Device(perm),
             jag_ptr: Memory::Device(jag_ptr),
             cols: Memory::Device(cols),

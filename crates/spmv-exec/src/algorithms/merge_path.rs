@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::MergePath as Arguments;
-use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory, Types, Scalar};
 use spmv_core::tiling::merge_path;
 use spmv_core::{CsrView, MatrixStats, Tiling, Value};
 
 use crate::carries;
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
 use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, tiled};
@@ -141,7 +141,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
             nnz: span.nnz,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             row_ptr: Memory::Device(&a.row_ptr),
             bunch_rows: Memory::Device(bunch_rows),
             cols: Memory::Device(&a.cols),

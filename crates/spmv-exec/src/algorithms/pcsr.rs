@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::{PcsrProducts, PcsrSums};
-use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory, Scalar};
 use spmv_core::{CsrView, Tiling, Value};
 
 use super::ipcsr;
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Launch, Method, Repair};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
 use crate::tilings::{B, Of, On, Row, S, T, W};
@@ -118,7 +118,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Products<B> {
             row_base: span.row_base,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             row_ptr: Memory::Device(&a.row_ptr),
             products: Memory::Device(&self.products),
             y: run.y,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::Sell as Arguments;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, Types, Scalar};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
 
@@ -12,7 +12,7 @@ use super::sell_on_cores;
 use crate::carries::{self, Pieces};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, HALF, Launch, Method, Repair, Storage, Sums, bits, rows_of_bunch_steps};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
 use crate::slices::{Shape, Slices};
@@ -273,7 +273,7 @@ impl<B: Backend> Held<B> {
             sorted: u32::from(self.is_sorted),
             keeps: u32::from(self.is_kept),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             perm: Memory::Device(perm),
             slices: Memory::Device(slices),
             words: Memory::Device(words),

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use num_traits::Zero;
 use spmv_backend::arguments::{Axpby, FixupApply, SpecSegsum as Arguments};
-use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory, MemoryModel, Types};
+use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory, MemoryModel, Types, Scalar};
 use spmv_core::tiling::tile_rows;
 use spmv_core::{Accum, CsrView, MatrixStats, Tiling, Value};
 use spmv_fixup::{FixupError, carry, dirty};
 
 use crate::device::{Device, bytes_of};
 use crate::error::Result;
-use crate::launch::{Compiled, Run, Scaling, scalar};
+use crate::launch::{Compiled, Run, Scaling};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Repaired, Runner, Span, Target};
 use crate::tilings::{B, BY_CLASS, Of, On, Row, S, T, W, splits_subgroups, tiled};
@@ -330,8 +330,8 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
         let args = Axpby {
             n_rows: span.n_rows,
             row_base: span.row_base,
-            alpha: scalar(run.scaling.alpha),
-            beta: scalar(span.beta(run)),
+            alpha: Scalar::of(run.scaling.alpha),
+            beta: Scalar::of(span.beta(run)),
             // Of a part without entries they are the zeros of `reset`.
             t: Memory::Device(&self.sums),
             y: run.y,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use num_traits::{One, Zero};
 use spmv_backend::arguments::StripeSums;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory, Types, Scalar};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
 
@@ -13,7 +13,7 @@ use super::sell::{self, Sell};
 use crate::carries::{self, Pieces};
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run, Scaling, scalar};
+use crate::launch::{Compiled, Run, Scaling};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Storage, Sums};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
 use crate::slices::{Columns, Cut, Slices};
@@ -196,7 +196,7 @@ impl<B: Backend, V: Value> Runner<B, V> for OfParts<B> {
             n_rows: span.n_rows,
             row_base: span.row_base,
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             row_ptr: Memory::Device(rows),
             sums: Memory::Device(&self.sums),
             y: run.y,

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use spmv_backend::arguments::Vbl as Arguments;
-use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, Memory, Types, Scalar};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value, parts};
 
 use crate::error::Result;
-use crate::launch::{Compiled, Run, scalar};
+use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method, Storage};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::tilings::{Bound, ROW_A_LANE, Row};
@@ -142,7 +142,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             row_base: span.row_base,
             tiles: tiling.tiles(),
             alpha: run.alpha(),
-            beta: scalar(span.beta(run)),
+            beta: Scalar::of(span.beta(run)),
             row_ptr: Memory::Device(row_ptr),
             run_ptr: Memory::Device(run_ptr),
             runs: Memory::Device(runs),

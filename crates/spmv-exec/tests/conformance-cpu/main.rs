@@ -50,14 +50,14 @@ fn variants() -> Vec<Variant<Open>> {
         Variant {
             fixups: vec![Fixup::Host, Fixup::Device],
             only: &["random", "long_rows"],
-            ..Variant::new("split", masked(Mask { max_buffer_bytes: Some(600), ..Mask::default() }))
+            ..Variant::new("split", masked(Mask { max_buffer_bytes: Some(1300), ..Mask::default() }))
         },
         Variant {
             fixups: vec![Fixup::Auto, Fixup::Host],
             only: &["random", "long_rows"],
             ..Variant::new(
                 "split_discrete",
-                masked(Mask { max_buffer_bytes: Some(600), discrete: true, ..Mask::default() }),
+                masked(Mask { max_buffer_bytes: Some(1300), discrete: true, ..Mask::default() }),
             )
         },
     ];

@@ -37,7 +37,7 @@ pub(super) fn read<T: Value, O: Offset>(
     mut blocks: Blocks<'_>,
     mut line: u64,
 ) -> Result<Csr<T, O>, Error> {
-    check_header(options, header, line)?;
+    check_header::<T>(options, header, line)?;
     let size_line = line;
     let mut all = Entries::new();
     let mut stored = 0;
@@ -75,8 +75,8 @@ pub(super) fn read<T: Value, O: Offset>(
 }
 
 /// Refuses what no entry can make good.
-pub(super) fn check_header(options: &Options, header: &Header, line: u64) -> Result<(), Error> {
-    if header.field == Field::Complex && !options.real_part {
+pub(super) fn check_header<T: Value>(options: &Options, header: &Header, line: u64) -> Result<(), Error> {
+    if header.field == Field::Complex && !T::DTYPE.is_complex() && !options.real_part {
         return Err(Error::at(1, ErrorKind::Complex));
     }
     if let Some(max) = options.max_entries
@@ -211,12 +211,11 @@ fn value<T: Value>(header: &Header, mut words: Words<'_>, before: usize) -> Resu
     let mut next = |found| words.next().ok_or(ErrorKind::Missing { found, expected, what });
     let value = match header.field {
         Field::Pattern => T::from_f64(1.0),
-        Field::Real => real(next(before)?)?,
-        Field::Integer => integer(next(before)?)?,
+        Field::Real => T::from_f64(real::<T>(next(before)?)?),
+        Field::Integer => T::from_f64(integer::<T>(next(before)?)?),
         Field::Complex => {
-            let re = real(next(before)?)?;
-            real::<T>(next(before + 1)?)?;
-            re
+            let re = real::<T>(next(before)?)?;
+            T::from_parts([re, real::<T>(next(before + 1)?)?])
         }
     };
     words.expect_end()?;

@@ -40,9 +40,11 @@ impl<T: Value> Entries<T> {
         if symmetry != Symmetry::General && row != col {
             self.rows.push(col);
             self.cols.push(row);
-            // The conjugate has the same real part.
-            let negate = symmetry == Symmetry::SkewSymmetric;
-            self.vals.push(if negate { T::from_f64(-value.as_f64()) } else { value });
+            self.vals.push(match symmetry {
+                Symmetry::SkewSymmetric => T::from_wide(-value.widen()),
+                Symmetry::Hermitian => value.conj(),
+                Symmetry::General | Symmetry::Symmetric => value,
+            });
         }
     }
 

@@ -91,6 +91,8 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header, Error> {
 /// assert_eq!(e.to_string(), "line 1: the matrix is complex; ask for its real part (Reader::real_part)");
 /// let real = Reader::new().real_part(true).parse::<f32>(text)?;
 /// assert_eq!(real.vals(), [2.0]);
+/// use spmv_core::c64;
+/// assert_eq!(Reader::new().parse::<c64>(text)?.vals(), [c64::new(2.0, -3.0)]);
 /// # Ok::<(), spmv_io::matrix_market::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,12 +107,12 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Refuses complex matrices, and implausibly many rows and entries.
+    /// Refuses complex matrices where values are real, and implausibly many rows and entries.
     pub const fn new() -> Self {
         Self { options: options::Options::new() }
     }
 
-    /// Whether to take the real part of a complex matrix. [`read_with_header`](Self::read_with_header) says whether one was.
+    /// Whether to take the real part of a complex matrix where values are real. [`read_with_header`](Self::read_with_header) says whether one was.
     #[must_use]
     pub const fn real_part(mut self, yes: bool) -> Self {
         self.options.real_part = yes;

@@ -67,7 +67,7 @@ pub(super) fn read<T: Value>(
     let (header, header_lines) = header::read(&mut blocks)?;
     let (body, is_gzip) = (blocks.given_bytes(), blocks.is_gzip());
     drop(blocks);
-    body::check_header(options, &header, header_lines)?;
+    body::check_header::<T>(options, &header, header_lines)?;
     body::check_rows(options, &header, file_bytes).map_err(|kind| Error::at(header_lines, kind))?;
     let path = path.to_owned();
     let bytes = match is_gzip {

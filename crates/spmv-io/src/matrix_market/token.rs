@@ -62,35 +62,36 @@ pub(super) fn count(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// A real number: decimal, with an exponent of `e` or Fortran's `d`, or NaN or an infinity.
-pub(super) fn real<T: Value>(word: &[u8]) -> Result<T, ErrorKind> {
+/// A real number, or a part of a complex one, that values of a type hold after one rounding: decimal, with an exponent of `e` or Fortran's
+/// `d`, or NaN or an infinity.
+pub(super) fn real<T: Value>(word: &[u8]) -> Result<f64, ErrorKind> {
     let no_number = || ErrorKind::Number(quoted(word), "real number");
     let text = str::from_utf8(word).ok().filter(|t| t.len() <= NUMBER_BYTES).ok_or_else(no_number)?;
-    let value = nearest(text).or_else(|| {
+    let value = nearest::<T>(text).or_else(|| {
         // Fortran writes 1.5D+03, and may leave the letter out where the exponent has three digits; the
         // latter is no Matrix Market number.
         let mut bytes = [0; NUMBER_BYTES];
         let bytes = &mut bytes[..word.len()];
         bytes.copy_from_slice(word);
         *bytes.iter_mut().find(|b| matches!(b, b'd' | b'D'))? = b'e';
-        nearest(str::from_utf8(bytes).ok()?)
+        nearest::<T>(str::from_utf8(bytes).ok()?)
     });
     value.ok_or_else(no_number)
 }
 
-/// The value nearest to a decimal. By way of `f64` an `f32` would be rounded twice.
-fn nearest<T: Value>(text: &str) -> Option<T> {
+/// The number nearest to a decimal: an `f32` where parts are. By way of `f64` it would be rounded twice.
+fn nearest<T: Value>(text: &str) -> Option<f64> {
     match T::DTYPE {
-        Dtype::F32 => text.parse::<f32>().ok().map(|v| T::from_f64(v.into())),
-        _ => text.parse::<f64>().ok().map(T::from_f64),
+        Dtype::F32 | Dtype::C32 => text.parse::<f32>().ok().map(f64::from),
+        _ => text.parse().ok(),
     }
 }
 
 /// An integer of any size, rounded to the nearest value.
-pub(super) fn integer<T: Value>(word: &[u8]) -> Result<T, ErrorKind> {
+pub(super) fn integer<T: Value>(word: &[u8]) -> Result<f64, ErrorKind> {
     let digits = word.strip_prefix(b"-").or_else(|| word.strip_prefix(b"+")).unwrap_or(word);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return Err(ErrorKind::Number(quoted(word), "integer"));
     }
-    real(word)
+    real::<T>(word)
 }

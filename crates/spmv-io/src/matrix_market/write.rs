@@ -6,12 +6,12 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use spmv_core::{Csr, CsrView, Offset, Value};
+use spmv_core::{Csr, CsrView, Dtype, Offset, Value};
 
 use super::error::{Error, ErrorKind};
 use super::header::Symmetry;
 
-/// Writes a matrix as a general coordinate file of real values, gzipped if the name ends in `.gz`.
+/// Writes a matrix as a general coordinate file of real or complex values, gzipped if the name ends in `.gz`.
 ///
 /// ```no_run
 /// # let a = spmv_core::Csr::from_coo(1, 1, &[(0, 0, 1.0f32)])?;
@@ -45,7 +45,7 @@ pub fn write<T: Value, O: Offset>(path: impl AsRef<Path>, a: CsrView<'_, T, O>) 
 pub struct Writer {
     comment: String,
     pattern: bool,
-    symmetric: bool,
+    triangle: Option<Symmetry>,
 }
 
 impl Writer {
@@ -72,7 +72,26 @@ impl Writer {
     /// one whose pattern does.
     #[must_use]
     pub fn symmetric(mut self, yes: bool) -> Self {
-        self.symmetric = yes;
+        self.triangle = yes.then_some(Symmetry::Symmetric);
+        self
+    }
+
+    /// Whether to write the lower triangle alone, of a matrix that equals its conjugate transpose. A real one is written as symmetric.
+    ///
+    /// ```
+    /// use spmv_core::{Csr, c64};
+    /// use spmv_io::matrix_market::Writer;
+    /// let [above, below] = [c64::new(0.0, -2.0), c64::new(0.0, 2.0)];
+    /// let a = Csr::from_coo(2, 2, &[(0, 1, above), (1, 0, below)])?;
+    /// let mut text = Vec::new();
+    /// Writer::new().hermitian(true).write_to(&mut text, a.view())?;
+    /// assert!(text.ends_with(b" complex hermitian\n2 2 1\n2 1 0.0 2.0\n"));
+    /// assert!(Writer::new().symmetric(true).write_to(&mut text, a.view()).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn hermitian(mut self, yes: bool) -> Self {
+        self.triangle = yes.then_some(Symmetry::Hermitian);
         self
     }
 
@@ -113,17 +132,28 @@ impl Writer {
     }
 
     fn check<T: Value, O: Offset>(&self, a: CsrView<'_, T, O>) -> Result<(), Error> {
-        if self.symmetric { check_symmetric(a, self.pattern) } else { Ok(()) }
+        self.symmetry::<T>().map_or(Ok(()), |symmetry| check_symmetric(a, symmetry, self.pattern))
+    }
+
+    /// Of the triangle that is written, if it is one alone.
+    fn symmetry<T: Value>(&self) -> Option<Symmetry> {
+        let symmetric = self.pattern || !T::DTYPE.is_complex();
+        self.triangle.map(|symmetry| if symmetric { Symmetry::Symmetric } else { symmetry })
     }
 
     fn emit<T: Value, O: Offset>(&self, sink: &mut impl Write, a: CsrView<'_, T, O>) -> io::Result<()> {
-        let kept = |row: usize, col: u32| !self.symmetric || col as usize <= row;
-        let entries = match self.symmetric {
-            false => a.nnz(),
-            true => (0..a.n_rows()).map(|row| a.row(row).filter(|e| kept(row, e.0)).count()).sum(),
+        let symmetry = self.symmetry::<T>();
+        let kept = |row: usize, col: u32| symmetry.is_none() || col as usize <= row;
+        let entries = match symmetry {
+            None => a.nnz(),
+            Some(_) => (0..a.n_rows()).map(|row| a.row(row).filter(|e| kept(row, e.0)).count()).sum(),
         };
-        let field = if self.pattern { "pattern" } else { "real" };
-        let symmetry = if self.symmetric { Symmetry::Symmetric } else { Symmetry::General };
+        let field = match (self.pattern, T::DTYPE.is_complex()) {
+            (true, _) => "pattern",
+            (_, true) => "complex",
+            (_, false) => "real",
+        };
+        let symmetry = symmetry.unwrap_or(Symmetry::General);
         writeln!(sink, "%%MatrixMarket matrix coordinate {field} {}", symmetry.name())?;
         for line in self.comment.lines() {
             writeln!(sink, "% {line}")?;
@@ -139,41 +169,57 @@ impl Writer {
 
     fn line<T: Value>(&self, sink: &mut impl Write, row: usize, col: u32, value: T) -> io::Result<()> {
         let col = u64::from(col) + 1;
-        match self.pattern {
-            true => writeln!(sink, "{} {col}", row + 1),
-            false => match short(value) {
-                Some(short) => writeln!(sink, "{} {col} {short:?}", row + 1),
-                // Debug is the shortest form that reads back, with an exponent where that is shorter.
-                None => writeln!(sink, "{} {col} {value:?}", row + 1),
-            },
+        write!(sink, "{} {col}", row + 1)?;
+        if !self.pattern {
+            let n_parts = if T::DTYPE.is_complex() { 2 } else { 1 };
+            value.parts()[..n_parts].iter().try_for_each(|part| number::<T>(sink, *part))?;
         }
+        writeln!(sink)
+    }
+}
+
+/// Writes a value, or a part of one, behind a blank.
+fn number<T: Value>(sink: &mut impl Write, part: f64) -> io::Result<()> {
+    // Debug is the shortest form that reads back, with an exponent where that is shorter.
+    match (T::DTYPE.part(), short::<T>(part)) {
+        (_, Some(short)) => write!(sink, " {short:?}"),
+        (Dtype::F32, None) => write!(sink, " {:?}", part as f32),
+        (_, None) => write!(sink, " {part:?}"),
     }
 }
 
 /// The decimal of fewest digits that reads back as a 16-bit value, whose own Debug is that of an `f32`.
 /// None where Debug does as well: wider types, NaN and infinities.
-fn short<T: Value>(value: T) -> Option<f64> {
+fn short<T: Value>(value: f64) -> Option<f64> {
     /// Significant digits that distinguish any two values of 16 bits.
     const DIGITS: usize = 5;
-    if T::DTYPE.bytes() > 2 || !value.as_f64().is_finite() {
+    if T::DTYPE.bytes() > 2 || !value.is_finite() {
         return None;
     }
-    let decimal = |digits: usize| format!("{:.*e}", digits - 1, value.as_f64()).parse::<f64>().ok();
-    (1..=DIGITS).filter_map(decimal).find(|d| T::from_f64(*d) == value)
+    let decimal = |digits: usize| format!("{:.*e}", digits - 1, value).parse::<f64>().ok();
+    (1..=DIGITS).filter_map(decimal).find(|d| T::from_f64(*d) == T::from_f64(value))
 }
 
-/// A matrix, or its pattern, must be its transpose. O(entries log(longest row)) time, two copies of it.
-fn check_symmetric<T: Value, O: Offset>(a: CsrView<'_, T, O>, pattern: bool) -> Result<(), Error> {
+/// A matrix, or its pattern, must be its transpose, or its conjugate transpose. O(entries log(longest row)) time, two copies of it.
+fn check_symmetric<T: Value, O: Offset>(
+    a: CsrView<'_, T, O>,
+    symmetry: Symmetry,
+    pattern: bool,
+) -> Result<(), Error> {
     let n = a.n_rows();
     if n != a.n_cols() {
         let (rows, cols) = (n as u64, a.n_cols() as u64);
-        return Err(ErrorKind::NotSquare { symmetry: Symmetry::Symmetric.name(), rows, cols }.into());
+        return Err(ErrorKind::NotSquare { symmetry: symmetry.name(), rows, cols }.into());
     }
     let rows: Vec<u32> = (0..n).flat_map(|row| a.row_range(row).map(move |_| row as u32)).collect();
     // Assembly sorts rows and sums what repeats, so that equal matrices have equal arrays.
     let here = Csr::<T, O>::from_triplets(n, n, &rows, a.cols(), a.vals())?;
     let there = Csr::<T, O>::from_triplets(n, n, a.cols(), &rows, a.vals())?;
-    let same = |x: T, y: T| pattern || x == y || (x.as_f64().is_nan() && y.as_f64().is_nan());
+    let same_part = |(x, y): (f64, f64)| x == y || (x.is_nan() && y.is_nan());
+    let same = |x: T, y: T| {
+        let y = if symmetry == Symmetry::Hermitian { y.conj() } else { y };
+        pattern || x.parts().into_iter().zip(y.parts()).all(same_part)
+    };
     for row in 0..n {
         let (mut ours, mut theirs) = (here.row(row), there.row(row));
         loop {

@@ -2,8 +2,8 @@
 
 use spmv::parts::{Peers, Ranges};
 use spmv::plan::Tiling;
-use spmv::{BackendKind, Context, Csr, Dtype, Matrix, Scalar, Value, Vector, by_dtype, oracle};
-use spmv_conformance::{Share, compare, corpus, input, same_bits};
+use spmv::{BackendKind, Context, Csr, Dtype, Matrix, Scalar, Vector, by_dtype, oracle};
+use spmv_conformance::{Share, compare, corpus, input, number, same_bits};
 use spmv_mpi::{DistMatrix, MpiPeers};
 use spmv_solvers::{Links, Options, Report, page_rank};
 
@@ -36,16 +36,15 @@ fn check<T: Scalar>(
     turn: usize,
     scalings: &[(f64, f64)],
 ) {
-    let number = <T::Accum as Value>::from_f64;
-    let a = case.matrix.map_values(T::from_f64);
+    let a = case.matrix.map_values(number::<T>);
     let given = (peers.rank() == 0).then(|| (a.view(), ranges(&case.matrix, turn, peers.size())));
     let dist = DistMatrix::scatter(context, peers, 0, given).expect("a matrix");
-    let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(case.x(i))).collect();
+    let x: Vec<T> = (0..a.n_cols()).map(|i| number(case.x(i))).collect();
     let own_x = context.upload(&own(&x, dist.own_cols())).expect("memory");
     for &(alpha, beta) in scalings {
         let old = |i| if beta == 0.0 { number(f64::NAN) } else { number(input(i, case.exact)) };
-        let old: Vec<_> = (0..a.n_rows()).map(old).collect();
-        let reference = oracle::multiply(a.view(), alpha, &x, beta, &old);
+        let old: Vec<T::Accum> = (0..a.n_rows()).map(old).collect();
+        let reference = oracle::multiply(a.view(), number(alpha), &x, number(beta), &old);
         let run = || {
             let mut y = context.upload(&own(&old, dist.own_rows()))?;
             dist.apply(number(alpha), &own_x, number(beta), &mut y)?;

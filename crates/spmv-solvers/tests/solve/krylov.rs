@@ -342,7 +342,7 @@ fn single_precision_converges_as_far_as_it_can() {
         let mut solutions = vec![];
         let mut keep = |report: Report<T>, x: &mut Vector<T>| {
             assert!(report.has_converged(), "{report:?}");
-            solutions.push(x.to_vec().unwrap().into_iter().map(Value::as_f64).collect());
+            solutions.push(x.to_vec().unwrap().into_iter().map(Value::widen).collect());
             x.fill(T::zero()).unwrap();
         };
         keep(gmres(&a, 30, &b, &mut x, &mut Options::default()).unwrap(), &mut x);

@@ -80,7 +80,7 @@ fn single_precision_converges_as_far_as_it_can() {
         let mut x = a.zeros_x().unwrap();
         let b = context.upload(&b).unwrap();
         assert!(conjugate_gradient(&a, &b, &mut x, &mut Options::default()).unwrap().has_converged());
-        x.to_vec().unwrap().into_iter().map(Value::as_f64).collect()
+        x.to_vec().unwrap().into_iter().map(Value::widen).collect()
     }
     let a = poisson(6);
     for context in contexts_and_parts() {

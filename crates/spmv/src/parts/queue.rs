@@ -6,7 +6,7 @@ use num_traits::Zero;
 use spmv_backend::DeviceKind;
 use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Lane, Program, Repair, Result};
 
-use crate::erased::{Partial, Real, Scalar};
+use crate::erased::{Number, Partial, Scalar};
 use crate::erased_matrix::{AnyMatrix, AnyVector, Mismatch, own, own_mut};
 use crate::erased_queue::{AnyMark, AnyQueue, DotInto, ProductsOf, Source, VectorsOf};
 use crate::parts::group::Parts;
@@ -95,7 +95,7 @@ impl PartsQueue {
     }
 
     /// Does on each queue what `work` does on the first, whose handles `own` makes those of another queue.
-    pub(super) fn each<A: Real, E: From<spmv_exec::Error>>(
+    pub(super) fn each<A: Number, E: From<spmv_exec::Error>>(
         &mut self,
         mut work: impl FnMut(usize, &mut dyn VectorsOf<A>, Own) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
@@ -107,14 +107,14 @@ impl PartsQueue {
     }
 
     /// Notes that a scalar holds the result of each part by itself.
-    fn leave<A: Real>(&mut self, op: Reduction, to: DeviceScalar<A>) {
+    fn leave<A: Number>(&mut self, op: Reduction, to: DeviceScalar<A>) {
         let open = &mut A::partial(&mut self.partial).open;
         open.retain(|(_, of)| *of != to);
         open.push((op, to));
     }
 
     /// Makes a scalar or a program in each queue, of which the first one's is the handle.
-    pub(super) fn make<A: Real, H>(
+    pub(super) fn make<A: Number, H>(
         &mut self,
         mut work: impl FnMut(&mut dyn VectorsOf<A>, Own) -> Result<H>,
     ) -> Result<H> {
@@ -134,7 +134,7 @@ impl PartsQueue {
     }
 
     /// A vector of these devices, whose values are read.
-    fn reads<'v, A: Real>(
+    fn reads<'v, A: Number>(
         &self,
         what: &'static str,
         vector: &'v dyn AnyVector<A>,
@@ -145,7 +145,7 @@ impl PartsQueue {
     }
 
     /// A vector of these devices that is written, and perhaps read before.
-    fn writes<'v, A: Real>(
+    fn writes<'v, A: Number>(
         &self,
         what: &'static str,
         vector: &'v mut dyn AnyVector<A>,
@@ -261,11 +261,11 @@ pub(super) struct Own {
 }
 
 impl Own {
-    pub(super) fn scalar<A: Real>(self, scalar: DeviceScalar<A>) -> DeviceScalar<A> {
+    pub(super) fn scalar<A: Number>(self, scalar: DeviceScalar<A>) -> DeviceScalar<A> {
         scalar.in_queue(self.from, self.to)
     }
 
-    fn factor<A: Real>(self, factor: Factor<A>) -> Factor<A> {
+    fn factor<A: Number>(self, factor: Factor<A>) -> Factor<A> {
         factor.in_queue(self.from, self.to)
     }
 }
@@ -308,7 +308,7 @@ impl<T: Scalar> ProductsOf<T> for PartsQueue {
     }
 }
 
-impl<A: Real> VectorsOf<A> for PartsQueue {
+impl<A: Number> VectorsOf<A> for PartsQueue {
     fn scalar(&mut self) -> Result<DeviceScalar<A>> {
         self.make(|queue, _| queue.scalar())
     }

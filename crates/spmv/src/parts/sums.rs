@@ -2,7 +2,7 @@
 
 use spmv_exec::{Assignment, DeviceScalar, Error, Lane, Program, Result};
 
-use crate::erased::{Open, OpenScalar, Real};
+use crate::erased::{Number, Open, OpenScalar};
 use crate::erased_matrix::Mismatch;
 use crate::parts::link::failed;
 use crate::parts::peers::Reduction;
@@ -10,7 +10,7 @@ use crate::parts::queue::{PartsQueue, marks, pair};
 
 impl PartsQueue {
     /// Makes one result of those of all parts, in their order, wherever that is still to be done.
-    pub(super) fn reduce<A: Real>(&mut self) -> Result<()> {
+    pub(super) fn reduce<A: Number>(&mut self) -> Result<()> {
         let open = A::partial(&mut self.partial).open.clone();
         if open.is_empty() {
             return Ok(());
@@ -30,20 +30,23 @@ impl PartsQueue {
     }
 
     /// The host adds them up, with those of other processes.
-    fn reduce_on_host<A: Real>(&mut self, open: &Open<A>) -> Result<()> {
+    fn reduce_on_host<A: Number>(&mut self, open: &Open<A>) -> Result<()> {
         for op in [Reduction::Sum, Reduction::Greatest] {
             let of_op = open.iter().filter(|(of, _)| *of == op);
             let scalars: Vec<DeviceScalar<A>> = of_op.map(|(_, scalar)| *scalar).collect();
             if scalars.is_empty() {
                 continue;
             }
-            let mut all = vec![0.0; scalars.len()];
+            // Parts of complex numbers are added by themselves; the greatest have no imaginary one.
+            let n_parts = if A::DTYPE.is_complex() { 2 } else { 1 };
+            let mut all = vec![0.0; n_parts * scalars.len()];
             let mut own = vec![A::zero(); scalars.len()];
             self.each::<A, Error>(|part, queue, names| {
                 let scalars: Vec<_> = scalars.iter().map(|scalar| names.scalar(*scalar)).collect();
                 queue.read_scalars(&scalars, &mut own)?;
-                for (all, own) in all.iter_mut().zip(&own) {
-                    *all = if part == 0 { own.as_f64() } else { op.of(*all, own.as_f64()) };
+                let own = own.iter().flat_map(|own| own.parts().into_iter().take(n_parts));
+                for (all, own) in all.iter_mut().zip(own) {
+                    *all = if part == 0 { own } else { op.of(*all, own) };
                 }
                 Ok(())
             })?;
@@ -51,9 +54,10 @@ impl PartsQueue {
                 peers.reduce(op, &mut all).map_err(failed)?;
             }
             self.each::<A, Error>(|_, queue, names| {
-                let mut of_all = scalars.iter().zip(&all);
-                of_all.try_for_each(|(scalar, value)| {
-                    queue.write_scalar(A::from_f64(*value), names.scalar(*scalar))
+                let mut of_all = scalars.iter().zip(all.chunks_exact(n_parts));
+                of_all.try_for_each(|(scalar, all)| {
+                    let value = A::from_parts([all[0], all.get(1).copied().unwrap_or(0.0)]);
+                    queue.write_scalar(value, names.scalar(*scalar))
                 })
             })?;
             // Only now: after an error they are still the results of each part.
@@ -63,7 +67,7 @@ impl PartsQueue {
     }
 
     /// Each device gets the results of all others, and none waits for the host.
-    fn reduce_on_devices<A: Real>(&mut self, open: &Open<A>, programs: &[Program<A>]) -> Result<()> {
+    fn reduce_on_devices<A: Number>(&mut self, open: &Open<A>, programs: &[Program<A>]) -> Result<()> {
         let others = A::partial(&mut self.partial).of_parts.clone();
         let (n_parts, first) = (self.queues.len(), self.queues[0].id());
         let not_of_parts = |e: Mismatch| match e {
@@ -98,7 +102,7 @@ impl PartsQueue {
     }
 
     /// The programs that make one result of each of some scalars; all parts have the same ones.
-    fn programs_of<A: Real>(&mut self, open: &Open<A>) -> Result<Vec<Program<A>>> {
+    fn programs_of<A: Number>(&mut self, open: &Open<A>) -> Result<Vec<Program<A>>> {
         for part in 0..self.queues.len() {
             while A::partial(&mut self.partial).of_parts.get(part).map_or(0, Vec::len) < open.len() {
                 let scalar = self.make(|queue, _| queue.scalar())?;
@@ -111,7 +115,7 @@ impl PartsQueue {
     }
 
     /// That of the scalar at this position among those that are open.
-    fn program_of<A: Real>(&mut self, at: usize, of: OpenScalar<A>) -> Result<Program<A>> {
+    fn program_of<A: Number>(&mut self, at: usize, of: OpenScalar<A>) -> Result<Program<A>> {
         let programs = &A::partial(&mut self.partial).programs;
         if let Some((.., program)) =
             programs.iter().find(|(position, known, _)| (*position, *known) == (at, of))

@@ -15,11 +15,14 @@ fn matrix<T: Value>() -> Csr<T> {
     Csr::from_coo(200, 50, &entries.collect::<Vec<_>>()).expect("valid")
 }
 
-fn check<T: Scalar>(context: &Context, algorithms: &[Algorithm]) -> Result<(), Error> {
+fn check<T: Scalar + Value<Wide = f64, Accum: Value<Wide = f64>>>(
+    context: &Context,
+    algorithms: &[Algorithm],
+) -> Result<(), Error> {
     let a = matrix::<T>();
     let x: Vec<T> = (0..50).map(|i| T::from_f64(f64::from(i % 5) - 2.0)).collect();
     let rows = |r: usize| a.row_ptr()[r] as usize..a.row_ptr()[r + 1] as usize;
-    let product = |e: usize| a.vals()[e].as_f64() * x[a.cols()[e] as usize].as_f64();
+    let product = |e: usize| a.vals()[e].widen() * x[a.cols()[e] as usize].widen();
     let expected: Vec<f64> = (0..200).map(|r| rows(r).map(product).sum()).collect();
     for &algorithm in algorithms {
         let is_repaired = algorithm.facts().is_some_and(|facts| facts.sums == Sums::Repaired);
@@ -28,7 +31,7 @@ fn check<T: Scalar>(context: &Context, algorithms: &[Algorithm]) -> Result<(), E
             let options = Options { algorithm, fixup, max_blow_up: 10.0, ..Options::default() };
             let prepared = context.prepare_with(&a, &options)?;
             let y = prepared.multiply(&x)?;
-            let y: Vec<f64> = y.iter().map(|v| v.as_f64()).collect();
+            let y: Vec<f64> = y.iter().map(|v| v.widen()).collect();
             assert_eq!(y, expected, "{} {algorithm} {fixup:?} {}", context.backend(), T::DTYPE);
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::thread;
 
-use spmv::{BackendKind, Context, Csr, CsrView, Error, Matrix, Scalar, Value, f16};
+use spmv::{Accum as _, BackendKind, Context, Csr, CsrView, Error, Matrix, Scalar, Value, c32, c64, f16};
 
 /// Rows with 1, 2, 3, ... in the diagonal and 1 to the right of it.
 fn matrix<T: Value>(n: u32) -> Csr<T> {
@@ -15,22 +15,28 @@ fn matrix<T: Value>(n: u32) -> Csr<T> {
 }
 
 /// The factor s that makes |b - s*A*x| least, and that norm.
-fn nearest<T: Scalar>(context: &Context, a: &Csr<T>, x: &[T], b: &[T::Accum]) -> spmv::Result<[T::Accum; 2]> {
+fn nearest<T: Scalar>(
+    context: &Context,
+    a: &Csr<T>,
+    x: &[T],
+    b: &[T::Accum],
+) -> spmv::Result<(T::Accum, f64)> {
     let (zero, one) = (T::Accum::from_f64(0.0), T::Accum::from_f64(1.0));
     let a = context.prepare(a)?;
     let (x, mut y, mut r) = (context.upload(x)?, a.zeros_y()?, context.upload(b)?);
     a.apply(one, &x, zero, &mut y)?;
     let s = y.dot(&r)? / y.dot(&y)?;
     r.axpby(-s, &y, one)?;
-    Ok([s, r.norm2()?])
+    Ok((s, r.norm2()?.widen()))
 }
 
 fn check_nearest<T: Scalar>(context: &Context) {
     // A*x is 2, 3, 3 and b is twice that.
     let x = [1.0; 3].map(T::from_f64);
     let b = [4.0, 6.0, 6.0].map(T::Accum::from_f64);
-    let [s, left] = nearest::<T>(context, &matrix(3), &x, &b).unwrap();
-    assert!((s.as_f64() - 2.0).abs() < 1e-6 && left.as_f64() < 1e-5, "{} {s} {left}", T::DTYPE);
+    let (s, left) = nearest::<T>(context, &matrix(3), &x, &b).unwrap();
+    let error = (s - T::Accum::from_f64(2.0)).modulus().widen();
+    assert!(error < 1e-6 && left < 1e-5, "{} {s} {left}", T::DTYPE);
 }
 
 #[test]
@@ -39,6 +45,8 @@ fn one_function_serves_every_value_type() {
     check_nearest::<f16>(&context);
     check_nearest::<f32>(&context);
     check_nearest::<f64>(&context);
+    check_nearest::<c32>(&context);
+    check_nearest::<c64>(&context);
 }
 
 #[test]

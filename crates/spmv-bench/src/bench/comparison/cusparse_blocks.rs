@@ -100,7 +100,7 @@ impl<T: GpuValue> Shared<T> {
         let prepared = device.prepare(a.view(), &options)?;
         let arrays = Arrays::of(&prepared).ok_or_else(|| anyhow::anyhow!("the matrix was split"))?;
         let matrix = cusparse.matrix(&arrays)?;
-        let (on_x, on_y) = (device.upload(x)?, device.upload(&vec![T::nan(); of_y.len()])?);
+        let (on_x, on_y) = (device.upload(x)?, device.upload(&vec![T::from_f64(f64::NAN); of_y.len()])?);
         let dense = |vec: &DeviceVec<OnGpu, T>, shape: BlockShape| {
             let order = match shape.order() {
                 BlockOrder::RowMajor => ORDER_ROW,

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use spmv::{
-    Context, Csr, Options, oracle,
+    Context, Csr, Options, Wide, oracle,
     plan::{Algorithm, RowStats},
 };
 use spmv_backend::Backend as _;
@@ -56,10 +56,10 @@ struct Output<T: GpuValue> {
 }
 
 /// What is the same for every contestant.
-struct Common {
+struct Common<W = f64> {
     row: ComparisonRow,
     bytes: f64,
-    reference: oracle::Reference,
+    reference: oracle::Reference<W>,
 }
 
 impl Measurement<'_> {
@@ -105,10 +105,10 @@ impl Measurement<'_> {
         &self,
         factor: &Factor<T>,
         x: &[T],
-        common: &Common,
+        common: &Common<T::Wide>,
     ) -> anyhow::Result<Vec<ComparisonRow>> {
         // Rows that nobody writes would show.
-        let nothing = vec![T::nan(); factor.get().n_rows()];
+        let nothing = vec![T::from_f64(f64::NAN); factor.get().n_rows()];
         let x = self.device.upload(x)?;
         let mut rows = Vec::new();
         let (mut ours, mut outputs) = (Vec::new(), Vec::new());
@@ -244,7 +244,7 @@ impl<T: GpuValue> Ours<T> {
     }
 }
 
-impl Common {
+impl<W: Wide> Common<W> {
     fn failed(&self, contestant: String, e: &anyhow::Error) -> ComparisonRow {
         ComparisonRow { contestant, why: Some(format!("{e:#}")), ..self.row.clone() }
     }

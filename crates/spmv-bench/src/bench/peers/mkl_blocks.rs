@@ -59,7 +59,7 @@ pub(super) fn contestant<'a, T: PeerValue>(problem: &Problem<'a, T>) -> anyhow::
         },
         false,
     )?;
-    let y = Rc::new(RefCell::new(vec![T::nan(); of_y.len()]));
+    let y = Rc::new(RefCell::new(vec![T::from_f64(f64::NAN); of_y.len()]));
     let to = Rc::clone(&y);
     let (zero, one) = (T::zero(), T::one());
     let run = timed(move |_| {
