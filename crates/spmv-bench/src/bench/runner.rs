@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use spmv::{
-    Accum, Dtype, Options, Scalar, Vector, by_dtype, oracle,
+    Accum, Dtype, Options, Scalar, Vector, by_dtype, c32, c64, oracle,
     plan::{Algorithm, Plan, Tune},
 };
 
@@ -14,6 +14,7 @@ use super::entrant::{Entrant, Finding, Problem};
 use super::inputs::Loaded;
 use super::live::Live;
 use super::measure::{self, Eviction, Run};
+use super::peers::mkl::MklValue;
 use super::peers::{self, Arrays, PeerValue};
 use super::report::{Cache, PeerTime, Report, Row, counted_us, factor};
 use super::stop::Stop;
@@ -81,8 +82,33 @@ fn contenders<'a, T: Scalar>(
             return of_peers(arrays, reference);
         }
     }
+    if let Some(reference) = reference.downcast_ref() {
+        if let Some(arrays) = arrays.downcast_ref::<Arrays<c32>>() {
+            return of_complex_peers(arrays, reference);
+        }
+        if let Some(arrays) = arrays.downcast_ref::<Arrays<c64>>() {
+            return of_complex_peers(arrays, reference);
+        }
+    }
     let absent = peers::PEERS.map(|(name, _)| (name, format!("no {} values", T::DTYPE)));
     Contenders { ready: vec![], absent: absent.to_vec() }
+}
+
+fn of_complex_peers<'a, T: MklValue + Accum>(
+    arrays: &'a Arrays<T>,
+    reference: &oracle::Reference<T::Wide>,
+) -> Contenders<'a> {
+    let mkl = peers::prepare_complex(arrays.factor());
+    let mkl = mkl.and_then(|mkl| {
+        let name = mkl.name;
+        contender(mkl, arrays, reference).map_err(|e| (name, format!("{e:#}")))
+    });
+    let others = peers::PEERS.map(|(name, _)| name).into_iter().filter(|name| *name != peers::MKL);
+    let absent = others.map(|name| (name, format!("no {} values here", T::DTYPE))).collect();
+    match mkl {
+        Ok(mkl) => Contenders { ready: vec![mkl], absent },
+        Err(why) => Contenders { ready: vec![], absent: std::iter::once(why).chain(absent).collect() },
+    }
 }
 
 fn of_peers<'a, T: PeerValue + Accum>(
@@ -104,7 +130,7 @@ fn of_peers<'a, T: PeerValue + Accum>(
 }
 
 /// A peer in this process, or why its first product ended with an error.
-fn contender<'a, T: PeerValue + Accum>(
+fn contender<'a, T: MklValue + Accum>(
     peers::Prepared { name, prepare_s, mut peer }: peers::Prepared<'a, T>,
     arrays: &'a Arrays<T>,
     reference: &oracle::Reference<T::Wide>,

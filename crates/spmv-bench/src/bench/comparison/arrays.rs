@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
-use spmv::{Accum, Scalar};
+use spmv::{Accum, Scalar, c32, c64};
 use spmv_cuda::Cuda;
 use spmv_exec::Prepared;
 
@@ -24,6 +24,14 @@ impl GpuValue for f32 {
 
 impl GpuValue for f64 {
     const TYPE: c_int = 1; // CUDA_R_64F
+}
+
+impl GpuValue for c32 {
+    const TYPE: c_int = 4; // CUDA_C_32F
+}
+
+impl GpuValue for c64 {
+    const TYPE: c_int = 5; // CUDA_C_64F
 }
 
 /// A prepared matrix as other libraries know it: 32-bit offsets and columns, values of type `T`.

@@ -39,7 +39,7 @@ pub(crate) use table::text;
 
 use anyhow::{Context as _, anyhow, ensure};
 use indicatif::ProgressBar;
-use spmv::{BackendKind, Context, Csr, Dtype, plan::Algorithm};
+use spmv::{BackendKind, Context, Csr, Dtype, c32, c64, plan::Algorithm};
 use spmv_backend::Backend as _;
 use spmv_cuda::Cuda;
 use spmv_exec::Device;
@@ -267,6 +267,8 @@ impl Comparison<'_> {
             for &transposed in self.products {
                 report.comparisons.extend(match precision {
                     Dtype::F32 => measurement.hold::<f32>(loaded, transposed)?,
+                    Dtype::C32 => measurement.hold::<c32>(loaded, transposed)?,
+                    Dtype::C64 => measurement.hold::<c64>(loaded, transposed)?,
                     _ => measurement.hold::<f64>(loaded, transposed)?,
                 });
                 self.live.show(report);
@@ -279,7 +281,7 @@ impl Comparison<'_> {
 
 /// Whether both sides know the type.
 fn is_compared(precision: Dtype) -> bool {
-    matches!(precision, Dtype::F32 | Dtype::F64)
+    precision.accum() == precision
 }
 
 /// The index of the device that is named by it or by a part of its name, as `spmv_cuda` reads it.

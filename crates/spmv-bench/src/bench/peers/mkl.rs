@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use anyhow::{anyhow, bail, ensure};
 use libloading::{Library, Symbol};
 
-use ::spmv::CsrView;
+use ::spmv::{CsrView, Scalar, c32, c64};
 
-use super::{Factor, Peer, PeerValue};
+use super::{Factor, Peer};
 
 /// SPARSE_OPERATION_NON_TRANSPOSE and SPARSE_OPERATION_TRANSPOSE.
 const NO_TRANSPOSE: c_int = 10;
@@ -46,7 +46,7 @@ type Optimize = unsafe extern "C" fn(Handle) -> c_int;
 type Mv<T> = unsafe extern "C" fn(c_int, T, Handle, MatrixKind, *const T, T, *mut T) -> c_int;
 
 /// A value type of MKL.
-pub(crate) trait MklValue: Copy + 'static {
+pub(crate) trait MklValue: Scalar<Accum = Self> {
     const CREATE: &'static [u8];
     const MV: &'static [u8];
     const MM: &'static [u8];
@@ -56,6 +56,18 @@ impl MklValue for f32 {
     const CREATE: &'static [u8] = b"mkl_sparse_s_create_csr\0";
     const MV: &'static [u8] = b"mkl_sparse_s_mv\0";
     const MM: &'static [u8] = b"mkl_sparse_s_mm\0";
+}
+
+impl MklValue for c32 {
+    const CREATE: &'static [u8] = b"mkl_sparse_c_create_csr\0";
+    const MV: &'static [u8] = b"mkl_sparse_c_mv\0";
+    const MM: &'static [u8] = b"mkl_sparse_c_mm\0";
+}
+
+impl MklValue for c64 {
+    const CREATE: &'static [u8] = b"mkl_sparse_z_create_csr\0";
+    const MV: &'static [u8] = b"mkl_sparse_z_mv\0";
+    const MM: &'static [u8] = b"mkl_sparse_z_mm\0";
 }
 
 impl MklValue for f64 {
@@ -88,7 +100,7 @@ pub(super) struct Matrix<'a> {
 
 impl<'a> Matrix<'a> {
     /// Optimised for what `hint` says, which returns MKL's status.
-    pub(super) fn new<T: PeerValue>(
+    pub(super) fn new<T: MklValue>(
         a: CsrView<'a, T>,
         hint: &dyn Fn(Handle, Hint) -> c_int,
         transposed: bool,
@@ -134,7 +146,7 @@ pub(super) struct InspectorExecutor<'a, T> {
     factor: Factor<'a, T>,
 }
 
-impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
+impl<'a, T: MklValue> InspectorExecutor<'a, T> {
     pub(super) fn new(factor: Factor<'a, T>) -> anyhow::Result<Self> {
         let library = library()?;
         let set_hint: SetHint = symbol(library, b"mkl_sparse_set_mv_hint\0")?;
@@ -148,7 +160,7 @@ impl<'a, T: PeerValue> InspectorExecutor<'a, T> {
     }
 }
 
-impl<T: PeerValue> Peer<T> for InspectorExecutor<'_, T> {
+impl<T: MklValue> Peer<T> for InspectorExecutor<'_, T> {
     fn run(&mut self, x: &[T], y: &mut [T]) -> anyhow::Result<()> {
         self.factor.check(x, y)?;
         let (zero, one) = (<T as ::spmv::Value>::from_f64(0.0), <T as ::spmv::Value>::from_f64(1.0));

@@ -9,7 +9,7 @@ mod eigen;
 pub(super) mod environment;
 mod factor;
 #[allow(unsafe_code)]
-mod mkl;
+pub(crate) mod mkl;
 #[allow(unsafe_code)]
 mod mkl_blocks;
 #[allow(unsafe_code)]
@@ -22,23 +22,26 @@ mod scipy;
 use std::ffi::c_int;
 use std::time::Instant;
 
-use ::spmv::{CsrView, Scalar};
+use ::spmv::CsrView;
 use anyhow::ensure;
 
 use super::block_product::{Contestant, Problem};
 
 pub(crate) use arrays::Arrays;
 pub(crate) use factor::Factor;
+
 pub(crate) use scipy::{Product, SciPy};
 
 /// Names of the peers written in Rust.
 const RUST_PEERS: [&str; 3] = ["sprs", "faer", "nalgebra"];
+/// Name of MKL.
+pub(crate) const MKL: &str = "mkl";
 /// Name of SciPy, which multiplies in a process of its own.
 pub(crate) const SCIPY: &str = "scipy";
 
 /// Every peer: its name, and what sentences call it.
 pub(crate) const PEERS: [(&str, &str); 7] = [
-    ("mkl", "MKL inspector-executor"),
+    (MKL, "MKL inspector-executor"),
     ("eigen", "Eigen"),
     ("petsc", "PETSc"),
     (SCIPY, "SciPy"),
@@ -95,7 +98,7 @@ pub(crate) struct Prepared<'a, T> {
 }
 
 /// A value type that every peer knows: `f32` or `f64`.
-pub(crate) trait PeerValue: Scalar<Accum = Self> + mkl::MklValue + rust::RustValue {}
+pub(crate) trait PeerValue: mkl::MklValue + rust::RustValue {}
 
 impl PeerValue for f32 {}
 impl PeerValue for f64 {}
@@ -103,16 +106,33 @@ impl PeerValue for f64 {}
 /// Peers that took the matrix, and those that did not, each with the reason.
 type All<'a, T> = (Vec<Prepared<'a, T>>, Vec<(&'static str, String)>);
 
+/// Prepares a peer.
+fn prepared<'a, T>(
+    name: &'static str,
+    prepare: &dyn Fn() -> anyhow::Result<Box<dyn Peer<T> + 'a>>,
+) -> Result<Prepared<'a, T>, (&'static str, String)> {
+    let start = Instant::now();
+    let peer = prepare().map_err(|e| (name, format!("{e:#}")))?;
+    Ok(Prepared { name, prepare_s: start.elapsed().as_secs_f64(), peer })
+}
+
+/// Prepares what knows complex values: MKL, alone. Why it does not, otherwise.
+pub(crate) fn prepare_complex<'a, T: mkl::MklValue>(
+    factor: Factor<'a, T>,
+) -> Result<Prepared<'a, T>, (&'static str, String)> {
+    // As below.
+    let _ = mkl::library().is_ok();
+    prepared(MKL, &|| Ok(Box::new(mkl::InspectorExecutor::new(factor)?)))
+}
+
 /// Prepares every peer that this machine has for the matrix.
 pub(crate) fn prepare_all<'a, T: PeerValue>(factor: Factor<'a, T>) -> All<'a, T> {
     let (mut ready, mut absent) = (Vec::new(), Vec::new());
-    let mut add = |name, prepare: &dyn Fn() -> anyhow::Result<Box<dyn Peer<T> + 'a>>| {
-        let start = Instant::now();
-        match prepare() {
-            Ok(peer) => ready.push(Prepared { name, prepare_s: start.elapsed().as_secs_f64(), peer }),
-            Err(e) => absent.push((name, format!("{e:#}"))),
-        }
-    };
+    let mut add =
+        |name, prepare: &dyn Fn() -> anyhow::Result<Box<dyn Peer<T> + 'a>>| match prepared(name, prepare) {
+            Ok(peer) => ready.push(peer),
+            Err(why) => absent.push(why),
+        };
     // Loading takes far longer than preparing a matrix and happens once per process, so it is not timed; a failure comes back
     // below, as the reason. MKL is the last: its OpenMP runtime has the functions of others under their names.
     let _ = (eigen::library().is_ok(), petsc::library().is_ok(), mkl::library().is_ok());
@@ -121,13 +141,13 @@ pub(crate) fn prepare_all<'a, T: PeerValue>(factor: Factor<'a, T>) -> All<'a, T>
     }
     add("eigen", &|| Ok(Box::new(eigen::Mapped::new(factor)?)));
     add("petsc", &|| Ok(Box::new(petsc::SeqAij::new(factor)?)));
-    add("mkl", &|| Ok(Box::new(mkl::InspectorExecutor::new(factor)?)));
+    add(MKL, &|| Ok(Box::new(mkl::InspectorExecutor::new(factor)?)));
     (ready, absent)
 }
 
 /// # Errors
 /// A count that `c_int`, the index of libraries in C, cannot hold.
-fn fits_c_int<T: PeerValue>(a: CsrView<'_, T>) -> anyhow::Result<()> {
+fn fits_c_int<T: mkl::MklValue>(a: CsrView<'_, T>) -> anyhow::Result<()> {
     let limit = c_int::MAX as usize;
     ensure!(
         a.nnz() <= limit && a.n_rows() <= limit && a.n_cols() <= limit,
