@@ -52,6 +52,20 @@ impl<T: Value, O: Offset> CsrView<'_, T, O> {
         Csr::from_checked(n_rows, arrays.expect("as many entries as these offsets count"))
     }
 
+    /// The conjugate transpose: the [transpose](Self::transpose) itself where values are real.
+    ///
+    /// ```
+    /// use spmv_core::{Csr, c64};
+    /// let a = Csr::from_coo(2, 3, &[(0, 2, c64::new(1.0, 2.0))])?;
+    /// assert_eq!(a.view().adjoint(), Csr::from_coo(3, 2, &[(2, 0, c64::new(1.0, -2.0))])?);
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn adjoint(self) -> Csr<T, O> {
+        let mut adjoint = self.transpose();
+        adjoint.vals_mut().iter_mut().for_each(|val| *val = val.conj());
+        adjoint
+    }
+
     /// The [transpose](Self::transpose), and which entry of the matrix stands at each of its entries: what brings other values there. As much
     /// work, and one more pass over the values.
     ///

@@ -153,6 +153,20 @@ impl<T: Scalar> Matrix<T> {
     ) -> Result<()> {
         self.transposed()?.apply_block(alpha, x, beta, y)
     }
+
+    /// The same by the conjugate transpose, of a matrix that was [prepared with it](Context::prepare_with_adjoint).
+    ///
+    /// # Errors
+    /// As [`apply_block`](Self::apply_block) and [`adjoint`](Self::adjoint).
+    pub fn apply_block_adjoint(
+        &self,
+        alpha: T::Accum,
+        x: &Block<T>,
+        beta: T::Accum,
+        y: &mut Block<T::Accum>,
+    ) -> Result<()> {
+        self.adjoint()?.apply_block(alpha, x, beta, y)
+    }
 }
 
 impl Queue {

@@ -34,19 +34,29 @@ pub struct Matrix<T: Scalar> {
     idle: Mutex<Vec<Workspace>>,
 }
 
-/// What multiplies by the transpose of a matrix.
+/// What multiplies by the transpose of a matrix, or by its conjugate transpose.
 #[derive(Debug)]
 pub(crate) struct Transpose<T: Scalar> {
+    /// Whether values are conjugate.
+    pub(crate) is_conjugate: bool,
     /// None where the matrix is its own transpose.
     pub(crate) stored: Option<Box<Matrix<T>>>,
     pub(crate) entries: TransposedEntries,
 }
 
 impl<T: Scalar> Transpose<T> {
+    /// Its values, of those of the matrix.
+    fn values(&self, vals: &[T]) -> Vec<T> {
+        let mut values = self.entries.values(vals);
+        if self.is_conjugate {
+            values.iter_mut().for_each(|val| *val = val.conj());
+        }
+        values
+    }
+
     /// Refuses values that need a transpose of their own where there is none.
     fn check_values(&self, vals: &[T]) -> Result<()> {
-        let is_symmetric =
-            || self.entries.values(vals).iter().zip(vals).all(|(of_mirrored, own)| of_mirrored == own);
+        let is_symmetric = || self.values(vals).iter().zip(vals).all(|(of_mirrored, own)| of_mirrored == own);
         if self.stored.is_some() || is_symmetric() {
             return Ok(());
         }
@@ -59,19 +69,24 @@ impl<T: Scalar> Transpose<T> {
 
     /// Gives the transpose the values that the matrix has.
     fn set_values(&mut self, vals: &[T]) -> Result<()> {
-        self.stored.as_mut().map_or(Ok(()), |stored| stored.set_values(&self.entries.values(vals)))
+        if self.stored.is_none() {
+            return Ok(());
+        }
+        let values = self.values(vals);
+        self.stored.as_mut().map_or(Ok(()), |stored| stored.set_values(&values))
     }
 
     fn explain(&self) -> String {
         let on_host = self.entries.bytes();
+        let what = if self.is_conjugate { "conjugate transpose" } else { "transpose" };
         match &self.stored {
             None => format!(
-                "transpose: the matrix itself, which is symmetric; on the host {on_host} bytes for new values"
+                "{what}: the matrix itself, which is symmetric; on the host {on_host} bytes for new values"
             ),
             Some(stored) => {
                 let csr = Cost::of(stored.n_rows(), stored.nnz(), T::DTYPE, 0, 0).csr_bytes;
                 format!(
-                    "transpose: a copy with a plan of its own, {csr} bytes as CSR; on the host {on_host} bytes for new values\n{}",
+                    "{what}: a copy with a plan of its own, {csr} bytes as CSR; on the host {on_host} bytes for new values\n{}",
                     stored.explain()
                 )
             }

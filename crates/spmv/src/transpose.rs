@@ -49,14 +49,48 @@ impl Context {
         a: impl Into<CsrView<'a, T, O>>,
         options: &Options,
     ) -> Result<Matrix<T>> {
-        let a = a.into();
+        self.prepare_with_other(a.into(), options, false)
+    }
+
+    /// As [`prepare_with_transpose`](Self::prepare_with_transpose), with the conjugate transpose instead: [`Matrix::apply_adjoint`],
+    /// [`Matrix::adjoint`], [`Queue::apply_adjoint`]. A Hermitian matrix is used for both. Real matrices have one transpose, so that either
+    /// function prepares it.
+    ///
+    /// ```
+    /// use spmv::{Context, Csr, Options, c64};
+    /// let a = Csr::from_coo(1, 2, &[(0, 1, c64::new(0.0, 2.0))])?;
+    /// let context = Context::auto()?;
+    /// let a = context.prepare_with_adjoint(&a, &Options::default())?;
+    /// assert_eq!(a.adjoint()?.multiply(&[c64::new(3.0, 0.0)])?, [c64::new(0.0, 0.0), c64::new(0.0, -6.0)]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`prepare_with`](Self::prepare_with), of either.
+    pub fn prepare_with_adjoint<'a, T: Scalar, O: Offset>(
+        &self,
+        a: impl Into<CsrView<'a, T, O>>,
+        options: &Options,
+    ) -> Result<Matrix<T>> {
+        self.prepare_with_other(a.into(), options, T::DTYPE.is_complex())
+    }
+
+    fn prepare_with_other<T: Scalar, O: Offset>(
+        &self,
+        a: CsrView<'_, T, O>,
+        options: &Options,
+        is_conjugate: bool,
+    ) -> Result<Matrix<T>> {
         let mut matrix = self.prepare_with(a, options)?;
-        let (transpose, entries) = a.transpose_with_entries();
+        let (mut transpose, entries) = a.transpose_with_entries();
+        if is_conjugate {
+            transpose.vals_mut().iter_mut().for_each(|val| *val = val.conj());
+        }
         let stored = (!are_same(a, &transpose))
             .then(|| self.prepare_with(&transpose, options).map(Box::new))
             .transpose()?;
         drop(transpose);
-        matrix.set_transpose(Transpose { stored, entries: TransposedEntries::of(entries) });
+        matrix.set_transpose(Transpose { is_conjugate, stored, entries: TransposedEntries::of(entries) });
         Ok(matrix)
     }
 }
@@ -76,20 +110,36 @@ impl<T: Scalar> Matrix<T> {
     /// ```
     ///
     /// # Errors
-    /// `Unsupported` for a matrix that was prepared by itself.
+    /// `Unsupported` for a matrix that was prepared without it.
     pub fn transposed(&self) -> Result<&Self> {
-        match self.transpose() {
-            Some(Transpose { stored, .. }) => Ok(stored.as_deref().unwrap_or(self)),
-            None => Err(Error::Unsupported {
-                device: "a matrix that was prepared by itself".into(),
-                what: "products by its transpose".into(),
-                way_out: "call Context::prepare_with_transpose".into(),
-            }),
-        }
+        self.other(false)
     }
 
-    /// `y <- alpha*A^T*x + beta*y` on device vectors: `x` of `n_rows` values, `y` of `n_cols` sums. With real values that is the product
-    /// by the conjugate transpose, too. All else is as of [`apply`](Self::apply).
+    /// The conjugate transpose, of a matrix that was [prepared with it](Context::prepare_with_adjoint); of a real one the transpose.
+    ///
+    /// # Errors
+    /// As [`transposed`](Self::transposed).
+    pub fn adjoint(&self) -> Result<&Self> {
+        self.other(T::DTYPE.is_complex())
+    }
+
+    fn other(&self, is_conjugate: bool) -> Result<&Self> {
+        let (what, call) = match is_conjugate {
+            false => ("products by its transpose", "call Context::prepare_with_transpose"),
+            true => ("products by its conjugate transpose", "call Context::prepare_with_adjoint"),
+        };
+        let device = match self.transpose() {
+            Some(transpose) if transpose.is_conjugate == is_conjugate => {
+                return Ok(transpose.stored.as_deref().unwrap_or(self));
+            }
+            Some(_) => "a matrix that was prepared with another one",
+            None => "a matrix that was prepared by itself",
+        };
+        Err(Error::Unsupported { device: device.into(), what: what.into(), way_out: call.into() })
+    }
+
+    /// `y <- alpha*A^T*x + beta*y` on device vectors: `x` of `n_rows` values, `y` of `n_cols` sums. All else is as of
+    /// [`apply`](Self::apply).
     ///
     /// # Errors
     /// As [`apply`](Self::apply) and [`transposed`](Self::transposed).
@@ -101,6 +151,20 @@ impl<T: Scalar> Matrix<T> {
         y: &mut Vector<T::Accum>,
     ) -> Result<RunStats> {
         self.transposed()?.apply(alpha, x, beta, y)
+    }
+
+    /// `y <- alpha*A^H*x + beta*y`, by the conjugate transpose; else as [`apply_transpose`](Self::apply_transpose).
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply) and [`adjoint`](Self::adjoint).
+    pub fn apply_adjoint(
+        &self,
+        alpha: T::Accum,
+        x: &Vector<T>,
+        beta: T::Accum,
+        y: &mut Vector<T::Accum>,
+    ) -> Result<RunStats> {
+        self.adjoint()?.apply(alpha, x, beta, y)
     }
 }
 
@@ -118,5 +182,20 @@ impl Queue {
         y: &mut Vector<T::Accum>,
     ) -> Result<()> {
         self.apply(a.transposed()?, alpha, x, beta, y)
+    }
+
+    /// `y <- alpha*A^H*x + beta*y`, as [`Matrix::apply_adjoint`].
+    ///
+    /// # Errors
+    /// As [`Matrix::apply_adjoint`].
+    pub fn apply_adjoint<T: Scalar>(
+        &mut self,
+        a: &Matrix<T>,
+        alpha: T::Accum,
+        x: &Vector<T>,
+        beta: T::Accum,
+        y: &mut Vector<T::Accum>,
+    ) -> Result<()> {
+        self.apply(a.adjoint()?, alpha, x, beta, y)
     }
 }

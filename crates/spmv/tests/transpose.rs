@@ -1,8 +1,8 @@
 //! Products by the transpose on every device, by one and by several, next to the oracle.
 
 use spmv::hetero::Steering;
-use spmv::{BackendKind, Context, Csr, Dtype, Error, Options, Scalar, Value, by_dtype, oracle};
-use spmv_conformance::{SCALINGS, Share, compare, corpus, flushed, input, same_bits};
+use spmv::{BackendKind, Context, Csr, Dtype, Error, Options, Scalar, Value, by_dtype, c64, oracle};
+use spmv_conformance::{SCALINGS, Share, compare, corpus, flushed, input, number, same_bits};
 use spmv_hetero::Split;
 
 /// Every device, three as one, and the first with the host's cores.
@@ -25,16 +25,25 @@ fn knows(context: &Context, dtype: Dtype) -> bool {
 }
 
 /// One matrix in some scalings, twice, by the matrix and in a queue; then with other values.
-fn check<T: Scalar>(context: &Context, case: &corpus::Case, scalings: &[(f64, f64)]) -> Result<(), String>
+fn check<T: Scalar>(
+    context: &Context,
+    case: &corpus::Case,
+    scalings: &[(f64, f64)],
+    is_adjoint: bool,
+) -> Result<(), String>
 where
     T::Accum: Scalar,
 {
     let fail = |e: Error| e.to_string();
-    let number = <T::Accum as Value>::from_f64;
     // Subnormal numbers may be zeros on a device.
-    let (mut a, exact) = (case.matrix.map_values(T::from_f64).map_values(flushed), case.exact);
-    let mut both = context.prepare_with_transpose(&a, &Options::default()).map_err(fail)?;
-    let x: Vec<T> = (0..a.n_rows()).map(|i| flushed(T::from_f64(input(i, exact)))).collect();
+    let (mut a, exact) = (case.matrix.map_values(number).map_values(flushed), case.exact);
+    let other = |a: &Csr<T>| if is_adjoint { a.view().adjoint() } else { a.transpose() };
+    let both = match is_adjoint {
+        true => context.prepare_with_adjoint(&a, &Options::default()),
+        false => context.prepare_with_transpose(&a, &Options::default()),
+    };
+    let mut both = both.map_err(fail)?;
+    let x: Vec<T> = (0..a.n_rows()).map(|i| flushed(number(input(i, exact)))).collect();
     let device_x = context.upload(&x).map_err(fail)?;
     let old = |beta: f64| -> Vec<T::Accum> {
         let of = |i| if beta == 0.0 { number(f64::NAN) } else { number(input(i, exact)) };
@@ -43,34 +52,33 @@ where
     for &(alpha, beta) in scalings {
         let old = old(beta);
         let mut y = context.upload(&old).map_err(fail)?;
-        both.apply_transpose(number(alpha), &device_x, number(beta), &mut y).map_err(fail)?;
+        let (factor, old_factor) = (number(alpha), number(beta));
+        match is_adjoint {
+            true => both.apply_adjoint(factor, &device_x, old_factor, &mut y),
+            false => both.apply_transpose(factor, &device_x, old_factor, &mut y),
+        }
+        .map_err(fail)?;
         let first = y.to_vec().map_err(fail)?;
-        let reference = oracle::multiply(
-            a.transpose().view(),
-            T::Wide::from_f64(alpha),
-            &x,
-            T::Wide::from_f64(beta),
-            &old,
-        );
+        let reference = oracle::multiply(other(&a).view(), number(alpha), &x, number(beta), &old);
         compare(&reference, exact, &first)
             .map_err(|e| format!("{alpha}, {beta}: {e}\n{}", both.explain()))?;
         y.write(&old).map_err(fail)?;
         let mut queue = context.queue().map_err(fail)?;
-        queue.apply_transpose(&both, number(alpha), &device_x, number(beta), &mut y).map_err(fail)?;
+        match is_adjoint {
+            true => queue.apply_adjoint(&both, factor, &device_x, old_factor, &mut y),
+            false => queue.apply_transpose(&both, factor, &device_x, old_factor, &mut y),
+        }
+        .map_err(fail)?;
         queue.wait().map_err(fail)?;
         same_bits("in a queue", &first, &y.to_vec().map_err(fail)?)?;
     }
     // What is symmetric stays so.
     a.vals_mut().iter_mut().for_each(|v| *v = T::from_wide(v.widen() + v.widen()));
     both.set_values(a.vals()).map_err(fail)?;
-    let y = both.transposed().and_then(|a| a.multiply(&x)).map_err(fail)?;
-    let reference = oracle::multiply(
-        a.transpose().view(),
-        T::Wide::from_f64(1.0),
-        &x,
-        T::Wide::from_f64(0.0),
-        &vec![number(0.0); a.n_cols()],
-    );
+    let both = if is_adjoint { both.adjoint() } else { both.transposed() };
+    let y = both.and_then(|a| a.multiply(&x)).map_err(fail)?;
+    let (one, zero) = (T::Wide::from_f64(1.0), T::Wide::default());
+    let reference = oracle::multiply(other(&a).view(), one, &x, zero, &vec![number(0.0); a.n_cols()]);
     compare(&reference, exact, &y).map_err(|e| format!("new values: {e}"))
 }
 
@@ -86,7 +94,8 @@ fn the_corpus_is_multiplied_by_its_transposes() {
                 let cases = cases.iter().enumerate().filter(|(_, case)| !case.whole_rows && case.x.is_none());
                 for (i, case) in cases.step_by(if spmv_conformance::is_full() { 1 } else { 5 }) {
                     let scalings = share.next(i).part(&SCALINGS, 2);
-                    let checked = by_dtype!(dtype, T => check::<T>(context, case, &scalings));
+                    let is_adjoint = (at + i / 5) % 2 == 1;
+                    let checked = by_dtype!(dtype, T => check::<T>(context, case, &scalings, is_adjoint));
                     checked.unwrap_or_else(|e| {
                         panic!("{} {dtype} {group} {}: {e}", context.backend(), case.name)
                     });
@@ -121,6 +130,26 @@ fn a_symmetric_matrix_is_its_own_transpose() -> spmv::Result<()> {
                 .explain()
                 .contains("a copy with a plan of its own, 76 bytes as CSR; on the host 20 bytes")
     );
+    Ok(())
+}
+
+#[test]
+fn a_hermitian_matrix_is_its_own_conjugate_transpose() -> spmv::Result<()> {
+    let (i, one) = (c64::new(0.0, 1.0), c64::new(1.0, 0.0));
+    let a = Csr::from_coo(2, 2, &[(0, 0, one), (0, 1, i), (1, 0, -i)])?;
+    let context = Context::with(BackendKind::Cpu)?;
+    let mut both = context.prepare_with_adjoint(&a, &Options::default())?;
+    assert!(std::ptr::eq(both.adjoint()?, &both), "{}", both.explain());
+    both.set_values(&[one + one, -i, i])?;
+    assert!(both.set_values(&[i, -i, i]).is_err(), "the diagonal is real");
+    let e = both.transposed().unwrap_err().to_string();
+    assert_eq!(
+        e,
+        "a matrix that was prepared with another one has no products by its transpose; call Context::prepare_with_transpose"
+    );
+    let both = context.prepare_with_transpose(&a, &Options::default())?;
+    assert!(!std::ptr::eq(both.transposed()?, &both) && both.adjoint().is_err());
+    assert_eq!(both.transposed()?.multiply(&[one, i])?, [one + one, i]);
     Ok(())
 }
 
