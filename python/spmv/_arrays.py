@@ -8,13 +8,14 @@ import numpy as np
 def _checked(a, dtype, what):
     """An array of numbers that `dtype` can stand for."""
     a = np.asarray(a)
-    if a.dtype.kind not in "biuf":
-        raise TypeError(f"{what} has type {a.dtype}; real numbers are needed")
+    is_complex = np.dtype(dtype).kind == "c"
+    if a.dtype.kind not in ("biufc" if is_complex else "biuf"):
+        raise TypeError(f"{what} has type {a.dtype}; {'' if is_complex else 'real '}numbers are needed")
     # What NumPy would compute in a wider type would be rounded.
     if np.promote_types(a.dtype, dtype) != dtype:
         raise TypeError(
             f"{what} has type {a.dtype}, the matrix {dtype}: convert it by {what}.astype('{dtype}'), "
-            "or make the matrix with dtype='float64'"
+            f"or make the matrix with dtype='{'complex128' if is_complex else 'float64'}'"
         )
     return a
 
@@ -52,7 +53,9 @@ def as_csr_array(a):
     """The matrix as SciPy holds it."""
     from scipy.sparse import csc_array, csr_array
 
-    data, indices, indptr, is_transposed = a._arrays
+    data, indices, indptr, is_transposed, is_conjugate = a._arrays
+    if is_conjugate:
+        data = data.conj()
     if is_transposed:
         return csc_array((data, indices, indptr), shape=a.shape).tocsr()
     return csr_array((data, indices, indptr), shape=a.shape)
@@ -64,7 +67,7 @@ _CELLS = 48
 
 def _spy(a):
     """Where the entries are, as SVG: the darker a cell, the more of them."""
-    data, indices, indptr, is_transposed = a._arrays
+    data, indices, indptr, is_transposed, _ = a._arrays
     n_rows, n_cols = a.T.shape if is_transposed else a.shape
     if len(data) == 0:
         return ""

@@ -10,16 +10,18 @@ def _type_of(a, dtype):
     """The type that vectors and sums have."""
     if dtype is not None:
         dtype = np.dtype(dtype)
-        if dtype not in (np.float32, np.float64):
-            raise TypeError(f"dtype is {dtype}; use float32 or float64")
-    if a.kind == "c":
-        raise TypeError(f"the matrix has type {a}; complex matrices are not offered yet")
-    if a.kind not in "biuf":
-        raise TypeError(f"the matrix has type {a}; real numbers are needed")
-    if a.kind == "f" and a.itemsize > 8 and dtype is None:
-        raise TypeError(f"the matrix has type {a}; ask for dtype='float64' to round its values")
+        if dtype not in (np.float32, np.float64, np.complex64, np.complex128):
+            raise TypeError(f"dtype is {dtype}; use float32, float64, complex64 or complex128")
+    if a.kind not in "biufc":
+        raise TypeError(f"the matrix has type {a}; numbers are needed")
+    if a.kind == "c" and dtype is not None and dtype.kind != "c":
+        raise TypeError(f"the matrix has type {a}, which {dtype} would cut to its real part; ask for that by a.real")
+    if a in (np.longdouble, np.clongdouble) and a.itemsize > (8 if a.kind == "f" else 16) and dtype is None:
+        raise TypeError(f"the matrix has type {a}; ask for dtype='{'float64' if a.kind == 'f' else 'complex128'}' to round its values")
     if dtype is not None:
         return dtype
+    if a.kind == "c":
+        return np.dtype(np.complex64 if a.itemsize <= 8 else np.complex128)
     return np.dtype(np.float32 if a.kind == "f" and a.itemsize <= 4 else np.float64)
 
 
@@ -44,7 +46,7 @@ def matrix(a, shape=None, *, device=None, dtype=None, values=None, algorithm=Non
     values. Duplicate entries are added. A device has a copy of its own, laid out by a plan: `explain()` says which.
 
     device             what `spmv.device` gives, or a name for it: 'cpu', 'cuda:1', 'opencl', 'wgpu'. A GPU if there is one, else the CPU.
-    dtype              type of vectors and sums: float32 or float64. That of `a`, and float64 where that has integers.
+    dtype              type of vectors and sums: float32, float64, complex64 or complex128. That of `a`, and float64 where that has integers.
     values             a narrower type in which values are kept: 'float32', 'float16' or 'bfloat16'.
     algorithm          its name, such as 'merge_path' or 'sell', instead of what the plan takes.
     tune               'quick' or 'thorough': candidates are timed on the matrix. Sums may then have other bits in another run.

@@ -9,7 +9,7 @@ use spmv_cuda::Cuda;
 
 use crate::error::raise;
 use crate::matrix::{lengths, mismatch};
-use crate::stored::{Number, Role, Stored};
+use crate::stored::{By, Number, Role, Stored};
 
 /// An array on a CUDA device, as `spmv._cuda` describes it.
 pub(crate) struct Array {
@@ -90,9 +90,15 @@ pub(crate) fn product<'py, T: Number>(
     a: &Stored<T>,
     py: Python<'py>,
     x: &Array,
-    is_transposed: bool,
+    by: By,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if by.is_conjugate {
+        return Err(PyValueError::new_err(
+            "a product by a conjugate transpose takes arrays of NumPy: use (A.T @ x.conj()).conj()",
+        ));
+    }
+    let is_transposed = by.is_transposed;
     let (of_x, of_y) = lengths(a, is_transposed);
     if x.shape[0] != of_x {
         return Err(mismatch(x.shape[0], of_x));

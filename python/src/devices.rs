@@ -64,6 +64,9 @@ impl Device {
 
 /// NumPy's name of a type; of the one that it lacks, what others call it.
 pub(crate) fn name_of(dtype: Dtype) -> String {
+    if dtype.is_complex() {
+        return format!("complex{}", 8 * dtype.bytes());
+    }
     dtype.name().replacen('f', "float", 1)
 }
 

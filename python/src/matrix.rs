@@ -3,25 +3,24 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use numpy::{
-    PyArray1, PyArray2, PyArrayDescr, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray,
-    PyUntypedArrayMethods, dtype,
-};
+use numpy::{PyArray1, PyArray2, PyArrayDescr, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use spmv::plan::{Algorithm, Tune};
-use spmv::{BlockShape, Options};
+use spmv::{BlockShape, Dtype, Options, c32, c64};
 
 use crate::devices::{Device, asked, dtype_of};
 use crate::error::raise;
-use crate::stored::{Number, Offsets, Role, Source, Stored, borrowed, in_use};
+use crate::stored::{By, Number, Offsets, Role, Source, Stored, borrowed, in_use};
 
-/// A matrix of either type.
+/// A matrix of each type.
 #[derive(Debug)]
 pub(crate) enum Any {
     F32(Stored<f32>),
     F64(Stored<f64>),
+    C32(Stored<c32>),
+    C64(Stored<c64>),
 }
 
 /// Evaluates an expression for the type of a matrix.
@@ -30,6 +29,8 @@ macro_rules! by_type {
         match $any {
             Any::F32($stored) => $body,
             Any::F64($stored) => $body,
+            Any::C32($stored) => $body,
+            Any::C64($stored) => $body,
         }
     };
 }
@@ -42,7 +43,8 @@ macro_rules! by_type {
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix {
     pub(crate) any: Arc<Any>,
-    pub(crate) is_transposed: bool,
+    /// What it is of the arrays.
+    pub(crate) by: By,
     /// What was copied or converted to make it.
     notes: Arc<str>,
 }
@@ -75,7 +77,7 @@ impl Matrix {
     #[getter]
     fn shape(&self) -> (usize, usize) {
         let (n_rows, n_cols) = by_type!(&*self.any, a => (a.source.n_rows, a.source.n_cols));
-        if self.is_transposed { (n_cols, n_rows) } else { (n_rows, n_cols) }
+        if self.by.is_transposed { (n_cols, n_rows) } else { (n_rows, n_cols) }
     }
 
     #[classattr]
@@ -92,10 +94,7 @@ impl Matrix {
     /// The type of vectors and sums, and of values unless they are kept in a narrower one.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
-        match &*self.any {
-            Any::F32(_) => dtype::<f32>(py),
-            Any::F64(_) => dtype::<f64>(py),
-        }
+        by_type!(&*self.any, a => a.dtype(py))
     }
 
     /// Where it is.
@@ -107,13 +106,13 @@ impl Matrix {
     /// The transpose. It shares all arrays; its own layout is made by the first product.
     #[getter(T)]
     fn transposed(&self) -> Self {
-        Self { is_transposed: !self.is_transposed, ..self.clone() }
+        Self { by: self.by.transposed(), ..self.clone() }
     }
 
     /// The conjugate transpose: that of a real matrix is its transpose.
     #[getter(H)]
     fn conjugate_transposed(&self) -> Self {
-        self.transposed()
+        Self { by: self.adjoint(), ..self.clone() }
     }
 
     /// The transpose, as a method: what NumPy and SciPy have too.
@@ -122,19 +121,19 @@ impl Matrix {
     }
 
     fn __matmul__<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.product(py, x, self.is_transposed, None)
+        self.product(py, x, self.by, None)
     }
 
     /// `x @ A` for a vector x, and for the rows of a matrix.
     fn __rmatmul__<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let x = as_operand(py)?.call1((x, self.dtype(py)))?;
-        let y = self.product(py, &x.getattr("T")?, !self.is_transposed, None)?;
+        let y = self.product(py, &x.getattr("T")?, self.by.transposed(), None)?;
         y.getattr("T")
     }
 
     /// `A @ x`.
     fn dot<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.product(py, x, self.is_transposed, None)
+        self.product(py, x, self.by, None)
     }
 
     /// `A @ x` for a vector, into `out` if it is given: a contiguous array of the type of the matrix.
@@ -145,10 +144,10 @@ impl Matrix {
         x: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.product(py, x, self.is_transposed, out)
+        self.product(py, x, self.by, out)
     }
 
-    /// `A.T @ x` for a vector. The first such product prepares the transpose.
+    /// `A.H @ x` for a vector: by the conjugate transpose. The first such product prepares the transpose.
     #[pyo3(signature = (x, out=None))]
     fn rmatvec<'py>(
         &self,
@@ -156,7 +155,7 @@ impl Matrix {
         x: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.product(py, x, !self.is_transposed, out)
+        self.product(py, x, self.adjoint(), out)
     }
 
     /// `A @ X` for the columns of a two-dimensional array, into `out` if it is given: in row order ('C').
@@ -167,10 +166,10 @@ impl Matrix {
         x: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.product(py, x, self.is_transposed, out)
+        self.product(py, x, self.by, out)
     }
 
-    /// `A.T @ X` for the columns of a two-dimensional array.
+    /// `A.H @ X` for the columns of a two-dimensional array.
     #[pyo3(signature = (x, out=None))]
     fn rmatmat<'py>(
         &self,
@@ -178,7 +177,7 @@ impl Matrix {
         x: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.product(py, x, !self.is_transposed, out)
+        self.product(py, x, self.adjoint(), out)
     }
 
     /// Gives the entries other values, in the order of the array `data` that the matrix was made of: structure and plan stay. `data` must not
@@ -193,7 +192,7 @@ impl Matrix {
         let role = self.role();
         let plan = by_type!(&*self.any, a => a.with(py, role, |a| Ok(a.explain())))?;
         let of_transpose =
-            if self.is_transposed { "transposed: a copy with a plan of its own\n" } else { "" };
+            if self.by.is_transposed { "transposed: a copy with a plan of its own\n" } else { "" };
         Ok(format!("{}{of_transpose}{plan}", self.notes))
     }
 
@@ -214,15 +213,16 @@ impl Matrix {
         as_csr_array(slf.py())?.call1((slf,))
     }
 
-    /// Values, columns and row offsets of the arrays by rows; and whether the matrix is the transpose of what they say.
+    /// Values, columns and row offsets of the arrays by rows; and whether the matrix is the transpose of what they say, and the conjugate.
     #[getter]
-    fn _arrays<'py>(&self, py: Python<'py>) -> (Py<PyAny>, Py<PyAny>, Py<PyAny>, bool) {
+    fn _arrays<'py>(&self, py: Python<'py>) -> (Py<PyAny>, Py<PyAny>, Py<PyAny>, bool, bool) {
+        let By { is_transposed, is_conjugate } = self.by;
         by_type!(&*self.any, a => {
             let offsets = match &a.source.offsets {
                 Offsets::I32(offsets) => offsets.clone_ref(py).into_any(),
                 Offsets::I64(offsets) => offsets.clone_ref(py).into_any(),
             };
-            (a.source.vals(py).into_any(), a.source.cols.clone_ref(py).into_any(), offsets, self.is_transposed)
+            (a.source.vals(py).into_any(), a.source.cols.clone_ref(py).into_any(), offsets, is_transposed, is_conjugate)
         })
     }
 
@@ -249,17 +249,21 @@ impl Matrix {
 
 impl Matrix {
     fn role(&self) -> Role {
-        Role { is_transposed: self.is_transposed, has_blocks: false }
+        Role { is_transposed: self.by.is_transposed, has_blocks: false }
+    }
+
+    fn adjoint(&self) -> By {
+        by_type!(&*self.any, a => a.adjoint(self.by))
     }
 
     fn product<'py>(
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
-        is_transposed: bool,
+        by: By,
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        by_type!(&*self.any, a => product(a, py, x, is_transposed, out))
+        by_type!(&*self.any, a => product(a, py, x, by, out))
     }
 }
 
@@ -268,25 +272,25 @@ fn product<'py, T: Number>(
     a: &Stored<T>,
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
-    is_transposed: bool,
+    by: By,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     // What needs no conversion needs no call of Python either.
     if let Ok(x) = x.cast::<PyArray1<T>>()
         && x.is_c_contiguous()
     {
-        return vector_product(a, py, x, is_transposed, out);
+        return vector_product(a, py, x, by, out);
     }
     #[cfg(feature = "cuda")]
     if let Some(x) = crate::cuda::operand::<T>(py, x, "x")? {
-        return crate::cuda::product(a, py, &x, is_transposed, out);
+        return crate::cuda::product(a, py, &x, by, out);
     }
     let x = as_operand(py)?.call1((x, dtype::<T>(py)))?;
     if let Ok(x) = x.cast::<PyArray1<T>>() {
-        return vector_product(a, py, x, is_transposed, out);
+        return vector_product(a, py, x, by, out);
     }
     let x = x.cast::<PyArray2<T>>()?;
-    block_product(a, py, x, is_transposed, out)
+    block_product(a, py, x, by, out)
 }
 
 /// Length of what a product takes, and of what it makes.
@@ -311,10 +315,10 @@ fn vector_product<'py, T: Number>(
     a: &Stored<T>,
     py: Python<'py>,
     x: &Bound<'py, PyArray1<T>>,
-    is_transposed: bool,
+    by: By,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (of_x, of_y) = lengths(a, is_transposed);
+    let (of_x, of_y) = lengths(a, by.is_transposed);
     if x.len() != of_x {
         return Err(mismatch(x.len(), of_x));
     }
@@ -327,7 +331,7 @@ fn vector_product<'py, T: Number>(
     };
     let x = borrowed(x)?;
     let mut into = y.try_readwrite().map_err(in_use)?;
-    a.multiply(py, is_transposed, x.as_slice()?, into.as_slice_mut()?)?;
+    a.multiply(py, by, x.as_slice()?, into.as_slice_mut()?)?;
     drop(into);
     Ok(y.into_any())
 }
@@ -336,10 +340,10 @@ fn block_product<'py, T: Number>(
     a: &Stored<T>,
     py: Python<'py>,
     x: &Bound<'py, PyArray2<T>>,
-    is_transposed: bool,
+    by: By,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (of_x, of_y) = lengths(a, is_transposed);
+    let (of_x, of_y) = lengths(a, by.is_transposed);
     let &[n, columns] = x.shape() else { unreachable!("an array of two dimensions") };
     if n != of_x {
         return Err(mismatch(n, of_x));
@@ -361,8 +365,8 @@ fn block_product<'py, T: Number>(
     match columns {
         0 => {}
         // In either order a column by itself is a vector.
-        1 => a.multiply(py, is_transposed, from, to)?,
-        _ => a.multiply_block(py, is_transposed, (from, of_x), to)?,
+        1 => a.multiply(py, by, from, to)?,
+        _ => a.multiply_block(py, by, (from, of_x), to)?,
     }
     drop(into);
     Ok(y.into_any())
@@ -426,12 +430,14 @@ pub(crate) fn prepare(
     };
     let cols = indices.clone().unbind();
     let role = Role { is_transposed: is_by_columns, has_blocks: false };
-    let is_f32 = data.dtype().is_equiv_to(&dtype::<f32>(py));
-    let any = match is_f32 {
-        true => Any::F32(store(py, data, device, options, shape, offsets()?, cols, role)?),
-        false => Any::F64(store(py, data, device, options, shape, offsets()?, cols, role)?),
+    let any = match dtype_of(&data.dtype().to_string())? {
+        Dtype::F32 => Any::F32(store(py, data, device, options, shape, offsets()?, cols, role)?),
+        Dtype::C32 => Any::C32(store(py, data, device, options, shape, offsets()?, cols, role)?),
+        Dtype::C64 => Any::C64(store(py, data, device, options, shape, offsets()?, cols, role)?),
+        _ => Any::F64(store(py, data, device, options, shape, offsets()?, cols, role)?),
     };
-    Ok(Matrix { any: Arc::new(any), is_transposed: is_by_columns, notes: notes.into() })
+    let by = By { is_transposed: is_by_columns, is_conjugate: false };
+    Ok(Matrix { any: Arc::new(any), by, notes: notes.into() })
 }
 
 #[allow(clippy::too_many_arguments)] // Those of `prepare`.

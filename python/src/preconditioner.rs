@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use spmv::{Context, CsrView, DeviceScalar, Matrix as Prepared, Offset, Queue, Vector};
 use spmv_core::AnyCsr;
@@ -10,7 +11,7 @@ use spmv_solvers::{BlockJacobi, Jacobi, Preconditioner as Of};
 use crate::error::raise_solver;
 use crate::forks::On;
 use crate::matrix::{Any, Matrix};
-use crate::stored::{Number, Stored};
+use crate::stored::{Real, Stored};
 
 /// What solvers take as `M`: an approximation of the inverse of a matrix, on the device of that. `spmv.linalg.jacobi` and
 /// `spmv.linalg.block_jacobi` make it.
@@ -25,14 +26,19 @@ pub(crate) enum AnyPreconditioner {
     F64(On<Kind<f64>>),
 }
 
-pub(crate) enum Kind<T: Number> {
+pub(crate) enum Kind<T: Real> {
     Jacobi(Jacobi<T>),
     BlockJacobi(BlockJacobi<T>),
     /// A matrix that is one as it is.
     Matrix(Arc<On<Prepared<T>>>),
 }
 
-impl<T: Number> Of<T> for Kind<T> {
+/// Why a solver refuses a matrix.
+pub(crate) fn no_complex() -> PyErr {
+    PyTypeError::new_err("the matrix is complex; solvers take real ones")
+}
+
+impl<T: Real> Of<T> for Kind<T> {
     fn apply(
         &self,
         q: &mut Queue,
@@ -63,8 +69,9 @@ impl Preconditioner {
 #[pyo3(name = "_jacobi")]
 pub(crate) fn jacobi(py: Python<'_>, a: &Matrix, block: Option<usize>) -> PyResult<Preconditioner> {
     let any = match &*a.any {
-        Any::F32(stored) => AnyPreconditioner::F32(of(py, stored, a.is_transposed, block)?),
-        Any::F64(stored) => AnyPreconditioner::F64(of(py, stored, a.is_transposed, block)?),
+        Any::F32(stored) => AnyPreconditioner::F32(of(py, stored, a.by.is_transposed, block)?),
+        Any::F64(stored) => AnyPreconditioner::F64(of(py, stored, a.by.is_transposed, block)?),
+        Any::C32(_) | Any::C64(_) => return Err(no_complex()),
     };
     let what = match block {
         None => "the inverse of the diagonal".into(),
@@ -73,7 +80,7 @@ pub(crate) fn jacobi(py: Python<'_>, a: &Matrix, block: Option<usize>) -> PyResu
     Ok(Preconditioner { any, what })
 }
 
-fn of<T: Number>(
+fn of<T: Real>(
     py: Python<'_>,
     a: &Stored<T>,
     is_transposed: bool,
@@ -91,7 +98,7 @@ fn of<T: Number>(
     Ok(On::new(kind, device.birth))
 }
 
-fn made<T: Number, O: Offset>(
+fn made<T: Real, O: Offset>(
     context: &Context,
     a: CsrView<'_, T, O>,
     block: Option<usize>,

@@ -11,8 +11,8 @@ use spmv_solvers::{BiCgStab, ConjugateGradient, Gmres, Lsmr, Minres, Options, Re
 
 use crate::error::{raise, raise_solver};
 use crate::matrix::{Any, Matrix};
-use crate::preconditioner::{AnyPreconditioner, Kind, Preconditioner};
-use crate::stored::{Number, Role, Stored, borrowed};
+use crate::preconditioner::{AnyPreconditioner, Kind, Preconditioner, no_complex};
+use crate::stored::{Real, Role, Stored, borrowed};
 
 /// What a callback is told.
 #[pyclass(frozen, get_all, module = "spmv.linalg")]
@@ -73,7 +73,7 @@ struct Request<'a> {
     callback: Option<Py<PyAny>>,
 }
 
-fn run<T: Number>(
+fn run<T: Real>(
     request: &Request<'_>,
     a: &Prepared<T>,
     transposed: Option<&Prepared<T>>,
@@ -92,8 +92,8 @@ fn run<T: Number>(
     options.on_check(|progress| {
         let told = Progress {
             iteration: progress.iteration,
-            residual: progress.residual.as_f64(),
-            target: progress.target.as_f64(),
+            residual: progress.residual.widen(),
+            target: progress.target.widen(),
         };
         // Signals too are seen here, so that Ctrl-C ends a solver.
         let asked = Python::attach(|py| -> PyResult<bool> {
@@ -137,7 +137,7 @@ fn run<T: Number>(
     report.map_err(raise_solver)
 }
 
-trait TypedKind: Number {
+trait TypedKind: Real {
     /// The preconditioner, if it is of this type.
     fn of(any: &AnyPreconditioner) -> Option<&Kind<Self>>;
     /// The matrix, if it is of this type.
@@ -189,8 +189,8 @@ fn solved<T: TypedKind>(
         M::None => None,
         M::Kind(m) => Some(T::of(&m.get().any).ok_or_else(other_type)?),
         M::Matrix(m) => {
-            let Matrix { any, is_transposed, .. } = m.get();
-            of_matrix = Kind::Matrix(prepared(T::stored(any).ok_or_else(other_type)?, *is_transposed)?);
+            let Matrix { any, by, .. } = m.get();
+            of_matrix = Kind::Matrix(prepared(T::stored(any).ok_or_else(other_type)?, by.is_transposed)?);
             Some(&of_matrix)
         }
     };
@@ -223,7 +223,7 @@ fn solved<T: TypedKind>(
 }
 
 /// Solves with the interpreter released.
-fn detached<T: Number>(
+fn detached<T: Real>(
     py: Python<'_>,
     stored: &Stored<T>,
     solve: impl FnOnce() -> PyResult<Report<T>> + Send,
@@ -231,13 +231,13 @@ fn detached<T: Number>(
     py.detach(|| stored.device.birth.run(solve))?
 }
 
-fn outcome<T: Number>(report: &Report<T>, x: &Bound<'_, PyAny>) -> Outcome {
-    let history = report.history.iter().map(|(iteration, residual)| (*iteration, residual.as_f64()));
+fn outcome<T: Real>(report: &Report<T>, x: &Bound<'_, PyAny>) -> Outcome {
+    let history = report.history.iter().map(|(iteration, residual)| (*iteration, residual.widen()));
     Outcome {
         x: x.clone().unbind(),
         converged: report.stop == Stop::Converged,
         iterations: report.iterations,
-        residual: report.residual.as_f64(),
+        residual: report.residual.widen(),
         history: history.collect(),
     }
 }
@@ -271,7 +271,8 @@ pub(crate) fn solve(
         },
     };
     match &*a.any {
-        Any::F32(stored) => solved(py, stored, a.is_transposed, &m, b, x, &request),
-        Any::F64(stored) => solved(py, stored, a.is_transposed, &m, b, x, &request),
+        Any::F32(stored) => solved(py, stored, a.by.is_transposed, &m, b, x, &request),
+        Any::F64(stored) => solved(py, stored, a.by.is_transposed, &m, b, x, &request),
+        Any::C32(_) | Any::C64(_) => Err(no_complex()),
     }
 }

@@ -1,12 +1,13 @@
 //! A matrix of NumPy's arrays, with what was prepared of it so far.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use numpy::{BorrowError, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{BorrowError, PyArray1, PyArrayDescr, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use spmv::plan::{Algorithm, Tune};
-use spmv::{Block, BlockShape, Context, CsrView, Index, Matrix, Options, Real, Scalar};
+use spmv::{Block, BlockShape, Context, CsrView, Index, Matrix, Options, Scalar, c32, c64};
 use spmv_core::AnyCsr;
 
 use crate::devices::Device;
@@ -14,10 +15,17 @@ use crate::error::raise;
 use crate::forks::On;
 
 /// A type of matrices and vectors.
-pub(crate) trait Number: Scalar<Accum = Self> + Real + numpy::Element {}
+pub(crate) trait Number: Scalar<Accum = Self> + spmv::Number + numpy::Element {}
 
 impl Number for f32 {}
 impl Number for f64 {}
+impl Number for c32 {}
+impl Number for c64 {}
+
+/// A type that solvers know.
+pub(crate) trait Real: Number + spmv::Real {}
+
+impl<T: Number + spmv::Real> Real for T {}
 
 /// Arrays that may be borrowed, as far as Rust knows.
 pub(crate) fn borrowed<'py, T: numpy::Element>(
@@ -107,6 +115,37 @@ impl Role {
     }
 }
 
+/// What a product is by: the matrix or its transpose, and perhaps with conjugate values. Of real matrices those are their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct By {
+    pub(crate) is_transposed: bool,
+    pub(crate) is_conjugate: bool,
+}
+
+impl By {
+    /// The transpose of it.
+    pub(crate) fn transposed(self) -> Self {
+        Self { is_transposed: !self.is_transposed, ..self }
+    }
+
+    /// The conjugate transpose of it.
+    pub(crate) fn adjoint<T: Number>(self) -> Self {
+        Self { is_conjugate: self.is_conjugate != T::DTYPE.is_complex(), ..self.transposed() }
+    }
+
+    /// What the matrix multiplies: the conjugate of x, if the product is by a conjugate.
+    fn operand<T: Number>(self, x: &[T]) -> Cow<'_, [T]> {
+        if self.is_conjugate { x.iter().map(|x| x.conj()).collect() } else { Cow::Borrowed(x) }
+    }
+
+    /// Makes the product of what the matrix gave.
+    fn finish<T: Number>(self, y: &mut [T]) {
+        if self.is_conjugate {
+            y.iter_mut().for_each(|y| *y = y.conj());
+        }
+    }
+}
+
 /// What was prepared so far, by [`Role::at`].
 type Roles<T> = [Option<Arc<On<Matrix<T>>>>; 4];
 
@@ -123,6 +162,15 @@ pub(crate) struct Stored<T: Number> {
 impl<T: Number> Stored<T> {
     pub(crate) fn new(device: Device, options: Options, source: Source<T>) -> Self {
         Self { device, options, source, roles: RwLock::default() }
+    }
+
+    pub(crate) fn dtype<'py>(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
+        numpy::dtype::<T>(py)
+    }
+
+    /// What the conjugate transpose is of the arrays.
+    pub(crate) fn adjoint(&self, by: By) -> By {
+        by.adjoint::<T>()
     }
 
     pub(crate) fn nnz(&self, py: Python<'_>) -> usize {
@@ -180,32 +228,38 @@ impl<T: Number> Stored<T> {
         }
     }
 
-    /// `y <- A*x`, or by the transpose.
-    pub(crate) fn multiply(&self, py: Python<'_>, is_transposed: bool, x: &[T], y: &mut [T]) -> PyResult<()> {
-        let role = Role { is_transposed, has_blocks: false };
-        self.with(py, role, |a| a.apply_slices(T::one(), x, T::zero(), y).map(drop).map_err(raise))
+    /// `y <- A*x`, or by the transpose; by the conjugate too.
+    pub(crate) fn multiply(&self, py: Python<'_>, by: By, x: &[T], y: &mut [T]) -> PyResult<()> {
+        let role = Role { is_transposed: by.is_transposed, has_blocks: false };
+        let x = by.operand(x);
+        self.with(py, role, |a| a.apply_slices(T::one(), &x, T::zero(), y).map(drop).map_err(raise))?;
+        by.finish(y);
+        Ok(())
     }
 
-    /// `Y <- A*X`, or by the transpose; Y in row order.
+    /// `Y <- A*X`, or by the transpose; by the conjugate too. Y in row order.
     pub(crate) fn multiply_block(
         &self,
         py: Python<'_>,
-        is_transposed: bool,
+        by: By,
         x: (&[T], BlockShape),
         y: &mut [T],
     ) -> PyResult<()> {
-        let role = Role { is_transposed, has_blocks: true };
+        let role = Role { is_transposed: by.is_transposed, has_blocks: true };
+        let values = by.operand(x.0);
         self.with(py, role, |a| {
             let context = a.context();
             let mut run = || -> spmv::Result<()> {
-                let of_x = context.upload_block(x.0, x.1)?;
+                let of_x = context.upload_block(&values, x.1)?;
                 let mut of_y: Block<T> =
                     context.zeros_block(BlockShape::row_major(a.n_rows(), x.1.columns()))?;
                 a.apply_block(T::one(), &of_x, T::zero(), &mut of_y)?;
                 of_y.vector().read(y)
             };
             run().map_err(raise)
-        })
+        })?;
+        by.finish(y);
+        Ok(())
     }
 
     /// Gives the entries other values. What was prepared of the transpose, or for several vectors, is made anew when it is needed.

@@ -109,9 +109,49 @@ def test_operands_are_converted_only_where_nothing_is_lost():
     assert (integers @ np.ones(4)).tolist() == expected
 
 
-def test_complex_numbers_are_refused_and_never_cut():
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_complex_matrices(device, dtype, format):
+    if dtype not in device.dtypes:
+        pytest.skip(f"{device.name} lacks {dtype}")
+    rng = np.random.default_rng(1)
+    dense = (DENSE * (1 + 2j) + 1j * (DENSE != 0) * rng.integers(-3, 4, DENSE.shape)).astype(dtype)
+    a = sp.csr_array(dense).asformat(format)
+    m = spmv.matrix(a, device=device)
+    assert m.dtype == dtype
+    x = (rng.integers(-3, 4, 4) + 1j * rng.integers(-3, 4, 4)).astype(dtype)
+    y = (rng.integers(-3, 4, 3) + 1j * rng.integers(-3, 4, 3)).astype(dtype)
+    assert (m @ x).tolist() == (dense @ x).tolist()
+    assert (m.T @ y).tolist() == (dense.T @ y).tolist()
+    assert (m.H @ y).tolist() == m.rmatvec(y).tolist() == (dense.conj().T @ y).tolist()
+    assert (m.H.H @ x).tolist() == (dense @ x).tolist()
+    assert (m.H.T @ x).tolist() == (dense.conj() @ x).tolist()
+    assert (y @ m).tolist() == (y @ dense).tolist()
+    block = np.stack([y, 1j * y, y.conj()], axis=1).astype(dtype)
+    assert (m.H @ block).tolist() == m.rmatmat(block).tolist() == (dense.conj().T @ block).tolist()
+    assert (m.H.tocsr().toarray() == dense.conj().T).all() and (m.tocsr().toarray() == dense).all()
+    assert (m @ np.ones(4, np.float32)).tolist() == dense.sum(axis=1).tolist()
+    operator = m.aslinearoperator()
+    assert (operator.H @ y).tolist() == (dense.conj().T @ y).tolist()
+    m.set_values(m.tocsr().data * 1j if format != "csc" else a.data * 1j)
+    assert (m @ x).tolist() == (1j * dense @ x).tolist()
+
+
+def test_complex_matrices_are_no_systems_yet():
     with pytest.raises(TypeError, match="complex"):
-        spmv.matrix(sp.csr_array(DENSE * 1j))
+        spmv.linalg.cg(sp.csr_array(np.eye(3) * 1j), np.ones(3))
+    with pytest.raises(TypeError, match="complex"):
+        spmv.linalg.jacobi(spmv.matrix(sp.csr_array(np.eye(3) * 1j), device="cpu"))
+
+
+def test_complex_numbers_are_never_cut():
+    with pytest.raises(TypeError, match="cut to its real part"):
+        spmv.matrix(sp.csr_array(DENSE * 1j), dtype="float64")
+    narrow = spmv.matrix(sp.csr_array((DENSE * 1j).astype(np.complex64)), device="cpu")
+    with pytest.raises(TypeError, match="complex128, the matrix complex64"):
+        narrow @ (np.ones(4) * 1j)
+    real = spmv.matrix(sp.csr_array(DENSE), device="cpu", dtype="complex128")
+    assert (real @ (np.ones(4) * 1j)).tolist() == (DENSE.sum(axis=1) * 1j).tolist()
     m = spmv.matrix(sp.csr_array(DENSE), device="cpu")
     with pytest.raises(TypeError, match="complex128; real numbers"):
         m @ (np.ones(4) * 1j)
@@ -170,7 +210,7 @@ def test_set_values(device):
         (lambda: spmv.matrix(sp.csr_array(DENSE), device="cpu", algorithm="fast"), ValueError, "fast"),
         (lambda: spmv.matrix(sp.csr_array(DENSE), device="cpu", tune="no"), ValueError, "'quick'"),
         (lambda: spmv.matrix(sp.csr_array(DENSE), device="cpu", values="float64x"), TypeError, "float64x"),
-        (lambda: spmv.matrix(sp.csr_array(DENSE), dtype="int32"), TypeError, "float32 or float64"),
+        (lambda: spmv.matrix(sp.csr_array(DENSE), dtype="int32"), TypeError, "float32, float64, complex64 or complex128"),
         (lambda: spmv.matrix(([1.0], [0], [0, 1])), TypeError, "need a shape"),
         (lambda: spmv.matrix(([1.0], [7], [0, 1]), (1, 2)), ValueError, "."),
         (lambda: spmv.matrix(([1.0], [-1], [0, 1]), (1, 2)), ValueError, "."),
