@@ -26,7 +26,7 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>, at: usize) -> 
     let mut trials = Vec::new();
     // In place, and in a copy besides another layout.
     for (turn, algorithm) in [false, true].map(first).into_iter().enumerate() {
-        let plain = Share::of(at + turn).part(&Dtype::ALL, 2).into_iter().map(Types::of);
+        let plain = Share::of(at + turn).part(&Dtype::ALL, 3).into_iter().map(Types::of);
         let with_mixed = plain.chain(mixed(turn).into_iter().filter(|_| at == 0 && (turn > 0 || is_full())));
         for types in with_mixed {
             let options =

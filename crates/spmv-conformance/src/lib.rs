@@ -264,9 +264,9 @@ fn of_device<B: Backend, F>(
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
             for (i, dtype) in dtypes.into_iter().enumerate() {
-                // What is planned on the first variant runs on half of the groups, those of the next type on the other half; everything
+                // What is planned on the first variant runs on a third of the groups, those of the next types on the others; everything
                 // else on a quarter in turn.
-                let every = if (at, way) == (0, 0) { 2 } else { 4 };
+                let every = if (at, way) == (0, 0) { 3 } else { 4 };
                 let combination =
                     Combination { dtype, options, share: Share::of(at + turn + way + i), every };
                 of_combination(label, device, combination, variant, trials);

@@ -36,7 +36,7 @@ pub(crate) fn trials<B: Backend, F>(
     let mut trials = Vec::new();
     for (turn, &algorithm) in with_memory(variant, at).iter().enumerate() {
         let in_turn = algorithm.has_own_layout() || is_full();
-        let plain = if in_turn { Share::of(turn).part(&Dtype::ALL, 2) } else { vec![Dtype::F32] };
+        let plain = if in_turn { Share::of(turn).part(&Dtype::ALL, 3) } else { vec![Dtype::F32] };
         // Of values next to wider vectors one algorithm of three tries them.
         let of_mixed = mixed(turn).into_iter().filter(|_| in_turn && (turn % 3 == 0 || is_full()));
         let of_types = plain.into_iter().map(Types::of).chain(of_mixed);

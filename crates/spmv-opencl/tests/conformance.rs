@@ -51,7 +51,7 @@ fn variants() -> Vec<Variant<Open>> {
         },
         Variant {
             random: 20,
-            hides: DtypeSet::NONE.with(Dtype::F64),
+            hides: DtypeSet::NONE.with(Dtype::F64).with(Dtype::C64),
             ..Variant::new(
                 "small",
                 open(

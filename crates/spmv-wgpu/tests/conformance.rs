@@ -51,7 +51,7 @@ fn variants() -> Vec<Variant<Open>> {
         },
         Variant {
             random: 10,
-            hides: DtypeSet::NONE.with(Dtype::F64),
+            hides: DtypeSet::NONE.with(Dtype::F64).with(Dtype::C64),
             ..Variant::new(
                 "small",
                 open(None, Mask { no_subgroups: true, local_bytes: Some(2048), no_f64: true, ..all }),

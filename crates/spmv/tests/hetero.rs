@@ -101,7 +101,7 @@ fn of_device<B: Backend>(label: &str, device: spmv_backend::Result<B>, trials: &
         let groups = |kind| corpus::groups().into_iter().enumerate().map(move |group| (kind, group));
         for (kind, (turn, (group, matrices))) in (0..splits(1).len()).flat_map(groups) {
             // Kinds, types and groups take turns: every two of them meet.
-            if !is_full() && !(kind + turn + dtype as usize).is_multiple_of(3) {
+            if !is_full() && !(kind + turn + dtype as usize).is_multiple_of(4) {
                 continue;
             }
             let devices = Arc::clone(&devices);

@@ -88,6 +88,10 @@ fn the_corpus_is_multiplied_by_its_transposes() {
     for (turn, context) in contexts().iter().enumerate() {
         for dtype in Dtype::ALL.into_iter().filter(|dtype| knows(context, *dtype)) {
             for (at, (group, matrices)) in corpus::groups().into_iter().enumerate() {
+                // Half of the types for each group, in turn.
+                if !spmv_conformance::is_full() && !(turn + at + dtype as usize).is_multiple_of(2) {
+                    continue;
+                }
                 let share = Share::of(turn + at + dtype as usize);
                 let cases = matrices(&tiling, share).cases;
                 // Pieces of rows that overflow are another test's.

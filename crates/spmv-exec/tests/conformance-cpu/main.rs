@@ -38,7 +38,7 @@ fn variants() -> Vec<Variant<Open>> {
             ..Variant::new("staged", masked(Mask { no_host_pointers: true, ..Mask::default() }))
         },
         Variant {
-            hides: DtypeSet::NONE.with(Dtype::F64),
+            hides: DtypeSet::NONE.with(Dtype::F64).with(Dtype::C64),
             ..Variant::new(
                 "small",
                 masked(Mask { no_subgroups: true, local_bytes: Some(1024), no_f64: true, ..Mask::default() }),
