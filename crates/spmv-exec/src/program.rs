@@ -131,12 +131,12 @@ impl<A> DeviceScalar<A> {
         Operation { op: Op::Abs, a: self, b: self }
     }
 
-    /// The greater of two; a NaN counts as such where the device knows NaN.
+    /// The greater of two; a NaN counts as such where the device knows NaN. Complex numbers compare as their real parts.
     pub fn greater(self, other: Self) -> Operation<A> {
         Operation { op: Op::Greater, a: self, b: other }
     }
 
-    /// The lesser of two; a NaN counts as such where the device knows NaN.
+    /// The lesser of two; a NaN counts as such where the device knows NaN. Complex numbers compare as their real parts.
     pub fn lesser(self, other: Self) -> Operation<A> {
         Operation { op: Op::Lesser, a: self, b: other }
     }

@@ -176,7 +176,7 @@ impl<B: Backend> Queue<B> {
         self.update(alpha.into(), U::Vector(x), beta.into(), y, None)
     }
 
-    /// As [`axpby`](Self::axpby), and the sum of squares of the new `y`, in one pass.
+    /// As [`axpby`](Self::axpby), and the sum of squares of the new `y`, of its absolute values, in one pass.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
@@ -191,7 +191,7 @@ impl<B: Backend> Queue<B> {
         self.update(alpha.into(), U::Vector(x), beta.into(), y, Some(Dots { z: None, to: yy }))
     }
 
-    /// As [`axpby`](Self::axpby), and the sum of products of the new `y` and `z`, in one pass.
+    /// As [`axpby`](Self::axpby), and the sum of products of the new `y`, conjugate if it is complex, and `z`, in one pass.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
@@ -268,7 +268,7 @@ impl<B: Backend> Queue<B> {
         self.update(alpha.into(), U::Product(d, x), beta.into(), y, None)
     }
 
-    /// As [`hadamard`](Self::hadamard), and the sum of products of the new `y` and `z`, in one pass.
+    /// As [`hadamard`](Self::hadamard), and the sum of products of the new `y`, conjugate if it is complex, and `z`, in one pass.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
@@ -310,7 +310,7 @@ impl<B: Backend> Queue<B> {
         self.update(value.into(), U::One, A::zero().into(), y, None)
     }
 
-    /// The sum of products of `x` and `z`, with the same bits in every run.
+    /// The sum of products of `x`, conjugate if it is complex, and `z`, with the same bits in every run.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).

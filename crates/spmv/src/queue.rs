@@ -178,7 +178,7 @@ impl Queue {
         self.update(alpha.into(), Source::One(&*x.erased), beta.into(), y, None)
     }
 
-    /// As [`axpby`](Self::axpby), and the sum of squares of the new `y`, in one pass.
+    /// As [`axpby`](Self::axpby), and the sum of squares of the new `y`, of its absolute values, in one pass.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
@@ -194,7 +194,7 @@ impl Queue {
         self.update(alpha.into(), Source::One(&*x.erased), beta.into(), y, dot)
     }
 
-    /// As [`axpby`](Self::axpby), and the sum of products of the new `y` and `z`, in one pass.
+    /// As [`axpby`](Self::axpby), and the sum of products of the new `y`, conjugate if it is complex, and `z`, in one pass.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
@@ -253,7 +253,7 @@ impl Queue {
         self.update(alpha.into(), Source::Product(&*d.erased, &*x.erased), beta.into(), y, None)
     }
 
-    /// As [`hadamard`](Self::hadamard), and the sum of products of the new `y` and `z`, in one pass.
+    /// As [`hadamard`](Self::hadamard), and the sum of products of the new `y`, conjugate if it is complex, and `z`, in one pass.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
@@ -298,7 +298,7 @@ impl Queue {
         self.told(done)
     }
 
-    /// The sum of products of `x` and `z`.
+    /// The sum of products of `x`, conjugate if it is complex, and `z`.
     ///
     /// # Errors
     /// As [`axpby`](Self::axpby).
