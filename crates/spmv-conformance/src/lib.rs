@@ -13,10 +13,10 @@
 //! loudly (the name says what is needed), if one table, `EXPECTED_REFUSALS`, expects it, and fails otherwise;
 //! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
-//! By default every algorithm runs in every value type on the first variant, as planned, on half of the groups: each group in half of
-//! the types. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type on a quarter of
-//! the groups, half of the algorithms on each variant after the first, and trials take turns with types, groups, scalings and real
-//! matrices ([`Share`]). With values in a narrower type than vectors each algorithm runs in one pair of types, on an eighth of the
+//! By default every algorithm that the heuristic takes runs in every real value type and in a complex one on the first variant, as planned, and
+//! others in two. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type, half of the
+//! algorithms on each variant after the first. Each runs on a quarter of the groups, and trials take turns with types, groups, scalings and
+//! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm runs in one pair of types, on an eighth of the
 //! groups. With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
@@ -264,18 +264,19 @@ fn of_device<B: Backend, F>(
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
             for (i, dtype) in dtypes.into_iter().enumerate() {
-                // What is planned on the first variant runs on a third of the groups, those of the next types on the others; everything
-                // else on a quarter in turn.
-                let every = if (at, way) == (0, 0) { 3 } else { 4 };
-                let combination =
-                    Combination { dtype, options, share: Share::of(at + turn + way + i), every };
+                let share = Share::of(at + turn + way + i);
+                let combination = Combination { dtype, options, share, every: OF_PLAIN };
                 of_combination(label, device, combination, variant, trials);
             }
         }
     }
 }
 
-/// Every real type of values, and one of the others, in turn, or all of them in the full suite: kernels differ in nothing but the arithmetic between two real types and two complex ones.
+/// An algorithm runs in a type on one of this many groups; in types that follow each other on different ones.
+const OF_PLAIN: usize = 4;
+
+/// Every real type of values, and one of the others, in turn, or all of them in the full suite: between two real types and two complex
+/// ones kernels differ in nothing but their arithmetic.
 fn reals_and_a_complex(turn: usize) -> Vec<Dtype> {
     let (complex, reals): (Vec<Dtype>, Vec<Dtype>) =
         Dtype::ALL.into_iter().partition(|dtype| dtype.is_complex());
