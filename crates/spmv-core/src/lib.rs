@@ -43,6 +43,7 @@ pub use checks::check_row_ptr;
 pub use csr::{AnyCsr, Csr, CsrView};
 pub use error::CsrError;
 pub use hash::fnv1a;
+pub use order::conjugate;
 pub use owner::Owner;
 pub use row_blocks::RowBlocks;
 pub use shared::SharedCsr;

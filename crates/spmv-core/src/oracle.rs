@@ -2,9 +2,9 @@
 //!
 //! Slow and obvious on purpose: one loop over rows, one over entries, sums of 64 bits in place order.
 
-use crate::csr::CsrView;
 use num_traits::{Float, Zero};
 
+use crate::csr::CsrView;
 use crate::value::{Accum, Offset, Value, Wide};
 
 /// The reference product and what its rounding error is measured by.
@@ -29,8 +29,8 @@ pub struct Reference<W = f64> {
     pub roundings: Vec<usize>,
 }
 
-/// Multiplies in `f64`, or in `c64` if values are complex. `x` has `n_cols` values, `y` has `n_rows`. As in BLAS, `y` is not read if `beta == 0`, nor are the
-/// entries and `x` if `alpha == 0`.
+/// Multiplies in `f64`, or in `c64` if values are complex. `x` has `n_cols` values, `y` has `n_rows`. As in BLAS, `y` is not read if
+/// `beta == 0`, nor are the entries and `x` if `alpha == 0`.
 ///
 /// # Panics
 /// If `x` or `y` has another length.

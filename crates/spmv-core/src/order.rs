@@ -62,7 +62,7 @@ impl<T: Value, O: Offset> CsrView<'_, T, O> {
     /// ```
     pub fn adjoint(self) -> Csr<T, O> {
         let mut adjoint = self.transpose();
-        adjoint.vals_mut().iter_mut().for_each(|val| *val = val.conj());
+        conjugate(adjoint.vals_mut());
         adjoint
     }
 
@@ -126,6 +126,18 @@ impl<T: Value, O: Offset> CsrView<'_, T, O> {
         }
         Ok(())
     }
+}
+
+/// Makes each value its [conjugate](Value::conj): of the transpose, the conjugate transpose. O(len).
+///
+/// ```
+/// use spmv_core::{c32, conjugate};
+/// let mut vals = [c32::new(1.0, 2.0)];
+/// conjugate(&mut vals);
+/// assert_eq!(vals, [c32::new(1.0, -2.0)]);
+/// ```
+pub fn conjugate<T: Value>(vals: &mut [T]) {
+    vals.iter_mut().for_each(|val| *val = val.conj());
 }
 
 /// Entries of a thread at least.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use spmv_core::format::Cost;
-use spmv_core::{Csr, CsrView, Offset, RowStats, Value};
+use spmv_core::{Csr, CsrView, Offset, RowStats, Value, conjugate};
 use spmv_exec::{Options, Plan, RunStats};
 use spmv_hetero::Partition;
 
@@ -49,7 +49,7 @@ impl<T: Scalar> Transpose<T> {
     fn values(&self, vals: &[T]) -> Vec<T> {
         let mut values = self.entries.values(vals);
         if self.is_conjugate {
-            values.iter_mut().for_each(|val| *val = val.conj());
+            conjugate(&mut values);
         }
         values
     }

@@ -1,6 +1,6 @@
 //! Matrices together with their transposes.
 
-use spmv_core::{Csr, CsrView, Offset, Value};
+use spmv_core::{Csr, CsrView, Offset, Value, conjugate};
 use spmv_exec::{Options, RunStats};
 
 use crate::context::Context;
@@ -84,7 +84,7 @@ impl Context {
         let mut matrix = self.prepare_with(a, options)?;
         let (mut transpose, entries) = a.transpose_with_entries();
         if is_conjugate {
-            transpose.vals_mut().iter_mut().for_each(|val| *val = val.conj());
+            conjugate(transpose.vals_mut());
         }
         let stored = (!are_same(a, &transpose))
             .then(|| self.prepare_with(&transpose, options).map(Box::new))
