@@ -1,9 +1,9 @@
 // kernel: carry_apply
-// params: n_rows row_base n_bunches alpha bunch_rows carries y
+// params: n_rows row_base n_bunches epilogue alpha lo hi bunch_rows carries y
 // built:  T=32
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
-KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alpha,
+KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, uint epilogue, accum_t alpha, accum_t lo, accum_t hi,
                    const uint *__restrict__ bunch_rows, const accum_t *carries, accum_t *y)
 {
     const uint lane = lane_id<LANES>();
@@ -20,5 +20,9 @@ KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alpha,
     }
     // STEP 2
     sum = lane_sum<LANES>(sum);
-    if (adds && lane == 0) y[row_base + row] += scaled(alpha, sum);
+    if (adds && lane == 0)
+    {
+        const accum_t now = y[row_base + row] + scaled(alpha, sum);
+        y[row_base + row] = epilogue & EPILOGUE_CLAMP ? clamped(now, lo, hi) : now;
+    }
 }

@@ -1,5 +1,5 @@
 // kernel: coo
-// params: n_rows row_base nnz n_slots tiles alpha beta rows cols vals x carries y
+// params: n_rows row_base nnz n_slots tiles epilogue alpha beta lo hi rows cols vals x carries z y
 // built:  T=32 W=1,4,8,16
 // steps:  1 a bunch takes S*W*T slots: entries, then rows without entries; 2 gather products and notice where rows
 //         end; 3 sum and store whole rows; 4 finish the row that began before; 5 leave the last row's beginning
@@ -9,11 +9,13 @@
 #define GOES_ON 0xffffffffu
 
 // Without a number of groups, ptxas spills for some values where it need not.
-KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) == 2 || sizeof(value_t) == 16)) coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles,
-                  accum_t alpha, accum_t beta, const uint *__restrict__ rows, const uint *__restrict__ cols,
-                  const value_t *__restrict__ vals, const vector_t *__restrict__ x,
-                  accum_t *__restrict__ carries, accum_t *__restrict__ y)
+KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) == 2 || sizeof(value_t) > sizeof(part_t))) coo(uint n_rows,
+                  uint row_base, uint nnz, uint n_slots, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                  accum_t lo, accum_t hi, const uint *__restrict__ rows, const uint *__restrict__ cols,
+                  const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *__restrict__ carries,
+                  const accum_t *z, accum_t *__restrict__ y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     accum_t *products = (accum_t *)local_memory + bunch_id<LANES>() * TILE;
     uint *ends = (uint *)((accum_t *)local_memory + bunches<LANES>() * TILE) + bunch_id<LANES>() * TILE;
     const uint lane = lane_id<LANES>();
@@ -23,6 +25,9 @@ KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) == 2 || sizeof(v
     // A spare bunch of the last group takes its turns with no slots.
     const bool spare = bunch >= (n_slots + tiles * TILE - 1) / (tiles * TILE);
     uint slot = spare ? n_slots : bunch * tiles * TILE;
+    // A row that began before is whole when carry_apply has added to it.
+    uint begun = GOES_ON;
+    if (bunch > 0 && !spare && load_index(rows, slot - 1) == load_index(rows, slot)) begun = load_index(rows, slot);
     accum_t carry = 0;
     for (uint s = 0; s < tiles; s++)
     {
@@ -71,7 +76,7 @@ KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) == 2 || sizeof(v
                     first_end = ends[e];
                 }
                 else
-                    store(y + row_base + ends[e], alpha, sum, beta);
+                    finish_row(y, row_base + ends[e], sum, finish);
                 sum = 0;
                 n++;
             }
@@ -81,7 +86,7 @@ KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) == 2 || sizeof(v
         if (n > 0)
         {
             const accum_t before = scan.sum_before + (scan.n_before == 0 ? carry : 0);
-            store(y + row_base + first_end, alpha, before + head, beta);
+            finish_row(y, row_base + first_end, before + head, finish, first_end != begun);
         }
         carry = scan.sum_total + (scan.n_total == 0 ? carry : 0);
         slot += n_own;

@@ -1,12 +1,14 @@
 // kernel: csr_scalar
-// params: n_rows row_base tiles alpha beta row_ptr cols vals x y
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's products one by one; 3 store alpha*sum + beta*y
 
-KERNEL csr_scalar(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
-                  const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
-                  const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *__restrict__ y)
+KERNEL csr_scalar(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                  accum_t hi, const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
+                  const value_t *__restrict__ vals, const vector_t *__restrict__ x, const accum_t *z,
+                  accum_t *__restrict__ y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
     uint row = blockIdx.x * blockDim.x * tiles + threadIdx.x;
     for (uint s = 0; s < tiles && row < n_rows; s++, row += blockDim.x)
@@ -18,6 +20,6 @@ KERNEL csr_scalar(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t
 #pragma unroll 4
         for (uint e = row_ptr[row]; e < stop; e++) sum += load_value(vals, e) * load_value(x, load_index(cols, e));
         // STEP 3
-        store(y + row_base + row, alpha, sum, beta);
+        finish_row(y, row_base + row, sum, finish);
     }
 }

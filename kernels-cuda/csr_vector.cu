@@ -1,5 +1,5 @@
 // kernel: csr_vector
-// params: n_rows row_base tiles alpha beta row_ptr cols vals x y
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // built:  T=1,2,4,8,16,32
 // steps:  1 a bunch takes S whole rows; 2 its lanes sum every T-th product; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
@@ -10,11 +10,12 @@
 #define ROUND (AHEAD * NEXT)
 
 // Without a number of groups, the assembler saves registers and lets loads wait for each other.
-KERNEL_OF(512, 2) csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
-                             const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
-                             const value_t *__restrict__ vals, const vector_t *__restrict__ x,
+KERNEL_OF((sizeof(accum_t) == 16 ? 256 : 512), (sizeof(accum_t) == 16 ? 3 : 2)) csr_vector(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                             accum_t lo, accum_t hi, const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
+                             const value_t *__restrict__ vals, const vector_t *__restrict__ x, const accum_t *z,
                              accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lane = lane_id<LANES>();
     // Entries in chunks that the arrays hold all of.
     const uint whole = load_index(row_ptr, n_rows) / CHUNK * CHUNK;
@@ -66,6 +67,6 @@ KERNEL_OF(512, 2) csr_vector(uint n_rows, uint row_base, uint tiles, accum_t alp
         // STEP 3
         sum = lane_sum<LANES>(sum);
         // STEP 4
-        if (lane == 0 && row < n_rows) store(y + row_base + row, alpha, sum, beta);
+        if (lane == 0 && row < n_rows) finish_row(y, row_base + row, sum, finish);
     }
 }

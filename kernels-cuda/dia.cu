@@ -1,13 +1,14 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles alpha beta diags vals x y
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
-KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
-           const uint *__restrict__ diags, const value_t *__restrict__ vals, const vector_t *__restrict__ x,
-           accum_t *y)
+KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, accum_t alpha,
+           accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ diags, const value_t *__restrict__ vals,
+           const vector_t *__restrict__ x, const accum_t *z, accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     after_others();
     // STEP 1
     uint row = blockIdx.x * blockDim.x * tiles + threadIdx.x;
@@ -26,6 +27,6 @@ KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, ac
             if (val != 0) sum += val * other;
         }
         // STEP 3
-        store(y + row_base + row, alpha, sum, beta);
+        finish_row(y, row_base + row, sum, finish);
     }
 }

@@ -1,5 +1,5 @@
 // kernel: dia_csr
-// params: n_rows row_base n_cols n_diags tiles alpha beta offsets slot_vals row_ptr cols vals x y
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi offsets slot_vals row_ptr cols vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there; 3 add
 //         those of the rest of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch,
@@ -8,11 +8,13 @@
 // Entries of a row's rest up to which one lane takes it.
 #define SHORT 32
 
-KERNEL dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
-               const uint *__restrict__ offsets, const value_t *__restrict__ slot_vals,
-               const uint *__restrict__ row_ptr, const uint *__restrict__ cols, const value_t *__restrict__ vals,
-               const vector_t *__restrict__ x, accum_t *__restrict__ y)
+KERNEL dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, accum_t alpha,
+               accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ offsets,
+               const value_t *__restrict__ slot_vals, const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
+               const value_t *__restrict__ vals, const vector_t *__restrict__ x, const accum_t *z,
+               accum_t *__restrict__ y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lane = lane_id<LANES>();
     // STEP 1
     uint row = blockIdx.x * blockDim.x * tiles + threadIdx.x;
@@ -42,7 +44,7 @@ KERNEL dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles
 #pragma unroll 4
                 for (uint e = start; e < stop; e++) sum += load_value(vals, e) * load_value(x, load_index(cols, e));
                 // STEP 4
-                store(y + row_base + row, alpha, sum, beta);
+                finish_row(y, row_base + row, sum, finish);
             }
         }
         // STEP 5
@@ -56,7 +58,7 @@ KERNEL dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles
             for (uint e = lane_read<LANES>(start, from) + lane; e < long_stop; e += LANES)
                 long_sum += load_value(vals, e) * load_value(x, load_index(cols, e));
             long_sum = lane_sum<LANES>(long_sum);
-            if (lane == from) store(y + row_base + row, alpha, sum + long_sum, beta);
+            if (lane == from) finish_row(y, row_base + row, sum + long_sum, finish);
         }
     }
 }

@@ -1,5 +1,5 @@
 // kernel: ell
-// params: n_rows row_base width tiles alpha beta cols vals x y
+// params: n_rows row_base width tiles epilogue alpha beta lo hi cols vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
@@ -9,10 +9,11 @@
 // The column of a slot that holds no entry.
 #define PADDING 0xffffffffu
 
-KERNEL ell(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha, accum_t beta,
-           const uint *__restrict__ cols, const value_t *__restrict__ vals, const vector_t *__restrict__ x,
-           accum_t *__restrict__ y)
+KERNEL ell(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+           accum_t hi, const uint *__restrict__ cols, const value_t *__restrict__ vals,
+           const vector_t *__restrict__ x, const accum_t *z, accum_t *__restrict__ y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
     uint row = blockIdx.x * blockDim.x * tiles + threadIdx.x;
     for (uint s = 0; s < tiles && row < n_rows; s++, row += blockDim.x)
@@ -37,6 +38,6 @@ KERNEL ell(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha, ac
                 if (k + i < width && col[i] != PADDING) sum += val[i] * load_value(x, col[i]);
         }
         // STEP 3
-        store(y + row_base + row, alpha, sum, beta);
+        finish_row(y, row_base + row, sum, finish);
     }
 }

@@ -1,5 +1,5 @@
 // kernel: ell_csr
-// params: n_rows row_base width tiles alpha beta slot_cols slot_vals row_ptr cols vals x y
+// params: n_rows row_base width tiles epilogue alpha beta lo hi slot_cols slot_vals row_ptr cols vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding; 3 add those of the rest
 //         of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch, whose lanes take
@@ -12,11 +12,12 @@
 // Entries of a row's rest up to which one lane takes it.
 #define SHORT 32
 
-KERNEL ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha, accum_t beta,
-               const uint *__restrict__ slot_cols, const value_t *__restrict__ slot_vals,
+KERNEL ell_csr(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+               accum_t lo, accum_t hi, const uint *__restrict__ slot_cols, const value_t *__restrict__ slot_vals,
                const uint *__restrict__ row_ptr, const uint *__restrict__ cols, const value_t *__restrict__ vals,
-               const vector_t *__restrict__ x, accum_t *__restrict__ y)
+               const vector_t *__restrict__ x, const accum_t *z, accum_t *__restrict__ y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lane = lane_id<LANES>();
     // STEP 1
     uint row = blockIdx.x * blockDim.x * tiles + threadIdx.x;
@@ -54,7 +55,7 @@ KERNEL ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha
 #pragma unroll 4
                 for (uint e = start; e < stop; e++) sum += load_value(vals, e) * load_value(x, load_index(cols, e));
                 // STEP 4
-                store(y + row_base + row, alpha, sum, beta);
+                finish_row(y, row_base + row, sum, finish);
             }
         }
         // STEP 5
@@ -68,7 +69,7 @@ KERNEL ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha
             for (uint e = lane_read<LANES>(start, from) + lane; e < long_stop; e += LANES)
                 long_sum += load_value(vals, e) * load_value(x, load_index(cols, e));
             long_sum = lane_sum<LANES>(long_sum);
-            if (lane == from) store(y + row_base + row, alpha, sum + long_sum, beta);
+            if (lane == from) finish_row(y, row_base + row, sum + long_sum, finish);
         }
     }
 }

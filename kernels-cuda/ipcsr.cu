@@ -1,5 +1,5 @@
 // kernel: ipcsr
-// params: n_rows row_base alpha beta row_ptr block_rows block_entries cols vals x carries arrivals y
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr block_rows block_entries cols vals x carries arrivals z y
 // built:  T=32,128,256 W=1,2,4,8,16
 // steps:  1 a group takes a block of rows, or a piece of a long one; 2 gather its products; 3 sum each row, with as
 //         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
@@ -26,12 +26,13 @@ template <uint LANES> DEVICE accum_t group_sum(accum_t *sums, accum_t v)
     return v;
 }
 
-KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta,
-             const uint *__restrict__ row_ptr, const uint *__restrict__ block_rows,
-             const uint *__restrict__ block_entries, const uint *__restrict__ cols,
-             const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *carries, uint *arrivals,
-             accum_t *y)
+KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                                 accum_t hi, const uint *__restrict__ row_ptr, const uint *__restrict__ block_rows,
+                                 const uint *__restrict__ block_entries, const uint *__restrict__ cols,
+                                 const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *carries,
+                                 uint *arrivals, const accum_t *z, accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     accum_t *products = (accum_t *)local_memory;
     accum_t *sums = products + TILE + TILE / 32;
     uint *ends = (uint *)(sums + LANES);
@@ -66,7 +67,7 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
     }
     // A block without entries has not waited.
     after_others();
-    accum_t *out = y + row_base + first_row;
+    const uint out = row_base + first_row;
     // STEP 3
     if (n_own <= 1)
     {
@@ -97,7 +98,7 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
             if (lane == 0) arrivals[first] = 0;
         }
         // STEP 4
-        if (lane == 0 && (n_own == 1 || n_pieces > 1)) store(out, alpha, sum, beta);
+        if (lane == 0 && (n_own == 1 || n_pieces > 1)) finish_row(y, out, sum, finish);
         return;
     }
 #pragma unroll
@@ -130,7 +131,7 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
         if (is_long)
             long_rows[atomic_inc(n_long)] = row;
         else
-            store(out + row, alpha, sum, beta);
+            finish_row(y, out + row, sum, finish);
     }
     group_barrier();
     for (uint i = lane / WARP_LANES; i < *n_long; i += LANES / WARP_LANES)
@@ -141,6 +142,6 @@ KERNEL_OF((LANES), GROUPS) ipcsr(uint n_rows, uint row_base, accum_t alpha, accu
         for (uint e = (long_row == 0 ? 0 : ends[long_row - 1]) + lane % WARP_LANES; e < long_stop; e += WARP_LANES)
             sum += products[HELD_AT(e)];
         sum = lane_sum<WARP_LANES>(sum);
-        if (lane % WARP_LANES == 0) store(out + long_row, alpha, sum, beta);
+        if (lane % WARP_LANES == 0) finish_row(y, out + long_row, sum, finish);
     }
 }

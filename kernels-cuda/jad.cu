@@ -1,5 +1,5 @@
 // kernel: jad
-// params: n_rows row_base n_jags tiles alpha beta perm jag_ptr cols vals x y
+// params: n_rows row_base n_jags tiles epilogue alpha beta lo hi perm jag_ptr cols vals x z y
 // built:  T=32
 // steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the position's products, one of each jagged diagonal
 //         that is so long; 3 store alpha*sum + beta*y to the position's row
@@ -7,10 +7,12 @@
 // Loads that are on their way before the first is used.
 #define AHEAD 4
 
-KERNEL jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, accum_t beta,
-           const uint *__restrict__ perm, const uint *__restrict__ jag_ptr, const uint *__restrict__ cols,
-           const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *__restrict__ y)
+KERNEL jad(uint n_rows, uint row_base, uint n_jags, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+           accum_t lo, accum_t hi, const uint *__restrict__ perm, const uint *__restrict__ jag_ptr,
+           const uint *__restrict__ cols, const value_t *__restrict__ vals, const vector_t *__restrict__ x,
+           const accum_t *z, accum_t *__restrict__ y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
     uint position = blockIdx.x * blockDim.x * tiles + threadIdx.x;
     for (uint s = 0; s < tiles && position < n_rows; s++, position += blockDim.x)
@@ -41,6 +43,6 @@ KERNEL jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, a
             more = has[AHEAD - 1];
         }
         // STEP 3
-        store(y + row_base + load_index(perm, position), alpha, sum, beta);
+        finish_row(y, row_base + load_index(perm, position), sum, finish);
     }
 }

@@ -1,5 +1,5 @@
 // kernel: merge_path
-// params: n_rows row_base nnz tiles alpha beta row_ptr bunch_rows cols vals x carries y
+// params: n_rows row_base nnz tiles epilogue alpha beta lo hi row_ptr bunch_rows cols vals x carries z y
 // built:  T=32 W=1,4,8,16
 // steps:  1 a bunch takes S*W*T steps of the merge of row ends with entries, from bunch_rows[bunch] on;
 //         2 finish the row that began before; 3 sum and store whole rows; 4 leave the last row's
@@ -20,11 +20,13 @@ DEVICE uint merge(const uint *row_ptr, uint low, uint high, uint step)
 }
 
 // Without a number of groups, ptxas spills for some values where it need not.
-KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) < sizeof(accum_t) || sizeof(value_t) == 16)) merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t alpha, accum_t beta,
-                  const uint *__restrict__ row_ptr, const uint *__restrict__ bunch_rows,
-                  const uint *__restrict__ cols, const value_t *__restrict__ vals,
-                  const vector_t *__restrict__ x, accum_t *__restrict__ carries, accum_t *__restrict__ y)
+KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) < sizeof(accum_t) || sizeof(value_t) > sizeof(part_t))) merge_path(
+    uint n_rows, uint row_base, uint nnz, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+    accum_t lo, accum_t hi, const uint *__restrict__ row_ptr, const uint *__restrict__ bunch_rows,
+    const uint *__restrict__ cols, const value_t *__restrict__ vals, const vector_t *__restrict__ x,
+    accum_t *__restrict__ carries, const accum_t *z, accum_t *__restrict__ y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     accum_t *products = (accum_t *)local_memory + bunch_id<LANES>() * TILE;
     uint *ends = (uint *)((accum_t *)local_memory + bunches<LANES>() * TILE) + bunch_id<LANES>() * TILE;
     const uint lane = lane_id<LANES>();
@@ -37,6 +39,8 @@ KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) < sizeof(accum_t
     const bool spare = bunch >= n_bunches;
     uint step = spare ? n_steps : bunch * tiles * TILE;
     uint row = spare ? n_rows : bunch_rows[bunch];
+    // The row that began before is whole when carry_apply has added to it.
+    const uint begun = bunch == 0 ? n_rows : row;
     const uint bunch_stop_row = spare ? n_rows : bunch_rows[bunch + 1];
     accum_t carry = 0;
     for (uint s = 0; s < tiles; s++)
@@ -91,7 +95,7 @@ KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) < sizeof(accum_t
                 if (n == 0)
                     head = sum;
                 else
-                    store(y + row_base + row + first_end + n, alpha, sum, beta);
+                    finish_row(y, row_base + row + first_end + n, sum, finish);
                 sum = 0;
                 n++;
             }
@@ -106,7 +110,7 @@ KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) < sizeof(accum_t
         if (n > 0)
         {
             const accum_t before = scan.sum_before + (scan.n_before == 0 ? carry : 0);
-            store(y + row_base + row + first_end, alpha, before + head, beta);
+            finish_row(y, row_base + row + first_end, before + head, finish, row + first_end != begun);
         }
         carry = scan.sum_total + (scan.n_total == 0 ? carry : 0);
         step = stop_step;

@@ -1,13 +1,14 @@
 // kernel: pcsr_sums
-// params: n_rows row_base tiles alpha beta row_ptr products y
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr products z y
 // built:  T=32,128,256 W=1,2,4,8,16
 // steps:  1 a group takes S times as many rows as it has lanes; 2 bring their products to local memory, W*T at a time;
 //         3 a lane sums those of its row; 4 store alpha*sum + beta*y
 
-KERNEL pcsr_sums(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
+KERNEL pcsr_sums(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi,
                  const uint *__restrict__ row_ptr, const accum_t *__restrict__ products,
-                 accum_t *__restrict__ y)
+                 const accum_t *z, accum_t *__restrict__ y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     accum_t *held = (accum_t *)local_memory;
     const uint lane = threadIdx.x;
 
@@ -38,6 +39,6 @@ KERNEL pcsr_sums(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t 
             group_barrier();
         }
         // STEP 4
-        if (row < n_rows) store(y + row_base + row, alpha, sum, beta);
+        if (row < n_rows) finish_row(y, row_base + row, sum, finish);
     }
 }

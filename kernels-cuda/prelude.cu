@@ -436,6 +436,45 @@ DEVICE void store(accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
     *y = beta == 0 ? scaled(alpha, sum) : scaled(alpha, sum) + beta * *y;
 }
 
+// What becomes of a row's sum: alpha*sum + beta times what stands in y, or in z (EPILOGUE_Z), no less than lo and no more than hi
+// (EPILOGUE_CLAMP).
+#define EPILOGUE_Z 1
+#define EPILOGUE_CLAMP 2
+struct finish_t
+{
+    accum_t alpha;
+    accum_t beta;
+    accum_t lo;
+    accum_t hi;
+    bool clamps;
+    const accum_t *old;
+};
+
+DEVICE finish_t finish_of(uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi, const accum_t *z,
+                          const accum_t *y)
+{
+    return {alpha, beta, lo, hi, (epilogue & EPILOGUE_CLAMP) != 0, epilogue & EPILOGUE_Z ? z : y};
+}
+
+// What is no number stays so; complex ones have no order.
+DEVICE accum_t clamped(accum_t v, accum_t lo, accum_t hi)
+{
+#if defined(COMPLEX)
+    return v;
+#else
+    return v < lo ? lo : v > hi ? hi : v;
+#endif
+}
+
+// `is_whole`: whether nothing will be added to the row.
+DEVICE void finish_row(accum_t *y, uint at, accum_t sum, const finish_t &finish, bool is_whole = true)
+{
+    accum_t now = scaled(finish.alpha, sum);
+    if (finish.beta != 0) now = now + finish.beta * finish.old[at];
+    if (finish.clamps && is_whole) now = clamped(now, finish.lo, finish.hi);
+    y[at] = now;
+}
+
 // Index of an entry's product in local memory. A word of padding for every 32: lanes that read whole rows of equal
 // lengths then read from different banks.
 #define HELD_AT(entry) ((entry) + (entry) / 32)

@@ -1,5 +1,5 @@
 // kernel: sell
-// params: n_rows row_base n_slices n_long tiles sorted keeps alpha beta perm slices words vals x carries arrivals y
+// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue alpha beta lo hi perm slices words vals x carries arrivals z y
 // built:  T=1,2,4,8,16,32 W=1,2,3,4
 // steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
 //         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
@@ -78,12 +78,13 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
     return sum;
 }
 
-KERNEL_OF(512, 2)
-sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps,
-     accum_t alpha, accum_t beta, const uint *__restrict__ perm, const uint *__restrict__ slices, const uint *__restrict__ words,
-     const value_t *__restrict__ vals, const vector_t *__restrict__ x, accum_t *carries, uint *arrivals,
-     accum_t *y)
+KERNEL_OF((sizeof(accum_t) == 16 ? 256 : 512), (sizeof(accum_t) == 16 ? 3 : 2))
+sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps, uint epilogue,
+     accum_t alpha, accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ perm,
+     const uint *__restrict__ slices, const uint *__restrict__ words, const value_t *__restrict__ vals,
+     const vector_t *__restrict__ x, accum_t *carries, uint *arrivals, const accum_t *z, accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
     // A warp takes a slice at a time.
     const uint at = threadIdx.x % SLICE_LANES;
@@ -132,6 +133,6 @@ sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint so
             row = load_index(perm, first * SLICE_ROWS);
         }
         // STEP 4
-        if (at % n_lanes == 0 && row < n_rows) store(y + row_base + row, alpha, sum, beta);
+        if (at % n_lanes == 0 && row < n_rows) finish_row(y, row_base + row, sum, finish);
     }
 }

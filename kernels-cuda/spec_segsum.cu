@@ -44,11 +44,11 @@ DEVICE void gather(accum_t *products, uint lane, uint start, uint stop, const ui
 }
 
 // Eleven bunches of the widest tiles are what 48 KiB of local memory hold.
-KERNEL_OF((WIDTH * sizeof(accum_t) >= 96 ? 11 * WARP_LANES : 512), (WIDTH * sizeof(accum_t) == 96)) spec_segsum(uint n_rows, uint row_base, uint nnz, uint tiles, uint turn,
-                   const uint *__restrict__ row_ptr, const uint *__restrict__ tile_rows,
-                   const uint *__restrict__ cols, const value_t *__restrict__ vals,
-                   const vector_t *__restrict__ x, accum_t *y, uint *sync_rows, accum_t *sync_sums,
-                   uint *dirty_count, uint *speculator)
+KERNEL_OF((WIDTH * sizeof(accum_t) >= 96 ? 11 * WARP_LANES : 512), (WIDTH * sizeof(accum_t) == 96)) spec_segsum(
+    uint n_rows, uint row_base, uint nnz, uint tiles, uint turn, const uint *__restrict__ row_ptr,
+    const uint *__restrict__ tile_rows, const uint *__restrict__ cols, const value_t *__restrict__ vals,
+    const vector_t *__restrict__ x, accum_t *y, uint *sync_rows, accum_t *sync_sums, uint *dirty_count,
+    uint *speculator)
 {
     accum_t *group_sums = (accum_t *)local_memory;
     uint *group_starts = (uint *)(group_sums + bunches<LANES>() * (TILE + LANES));

@@ -1,5 +1,5 @@
 // kernel: stripe_sums
-// params: n_rows row_base alpha beta row_ptr sums y
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr sums z y
 // built:  T=32
 // steps:  1 a bunch takes a row; 2 its lanes sum every T-th of the sums that stripes have of it; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
@@ -7,9 +7,10 @@
 // Sums of a lane that are on their way before the first is added.
 #define AHEAD 8
 
-KERNEL stripe_sums(uint n_rows, uint row_base, accum_t alpha, accum_t beta, const uint *__restrict__ row_ptr,
-                   const accum_t *sums, accum_t *y)
+KERNEL stripe_sums(uint n_rows, uint row_base, uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi,
+                   const uint *__restrict__ row_ptr, const accum_t *sums, const accum_t *z, accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lane = lane_id<LANES>();
     // STEP 1
     const uint row = blockIdx.x * bunches<LANES>() + bunch_id<LANES>();
@@ -30,5 +31,5 @@ KERNEL stripe_sums(uint n_rows, uint row_base, accum_t alpha, accum_t beta, cons
     // STEP 3
     sum = lane_sum<LANES>(sum);
     // STEP 4
-    if (lane == 0 && row < n_rows) store(y + row_base + row, alpha, sum, beta);
+    if (lane == 0 && row < n_rows) finish_row(y, row_base + row, sum, finish);
 }

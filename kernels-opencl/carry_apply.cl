@@ -1,11 +1,11 @@
 // kernel: carry_apply
-// params: n_rows row_base n_bunches alpha bunch_rows carries y
+// params: n_rows row_base n_bunches epilogue alpha lo hi bunch_rows carries y
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
 // Carries of a lane that are read before the first is added.
 #define AHEAD 8
 
-KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alpha,
+KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, uint epilogue, accum_t alpha, accum_t lo, accum_t hi,
                         GLOBAL const uint *bunch_rows, GLOBAL const accum_t *carries, GLOBAL accum_t *y)
 {
     LANE_TALK
@@ -34,5 +34,9 @@ KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, accum_t alph
     }
     // STEP 2
     sum = lane_sum(talk, sum);
-    if (adds && lane == 0) y[row_base + row] += scaled(alpha, sum);
+    if (adds && lane == 0)
+    {
+        const accum_t now = y[row_base + row] + scaled(alpha, sum);
+        y[row_base + row] = epilogue & EPILOGUE_CLAMP ? clamped(now, lo, hi) : now;
+    }
 }

@@ -1,5 +1,5 @@
 // kernel: coo
-// params: n_rows row_base nnz n_slots tiles alpha beta rows cols vals x carries y
+// params: n_rows row_base nnz n_slots tiles epilogue alpha beta lo hi rows cols vals x carries z y
 // steps:  1 a bunch takes S*W*T slots: entries, then rows without entries; 2 gather products and notice where rows
 //         end; 3 sum and store whole rows; 4 finish the row that began before; 5 leave the last row's beginning
 //         in carries[bunch]
@@ -7,10 +7,12 @@
 // In place of a row's number where the row goes on.
 #define GOES_ON 0xffffffffu
 
-KERNEL void coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles, accum_t alpha, accum_t beta,
-                GLOBAL const uint *rows, GLOBAL const uint *cols, GLOBAL const value_t *vals,
-                GLOBAL const vector_t *x, GLOBAL accum_t *carries, GLOBAL accum_t *y)
+KERNEL void coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles, uint epilogue, accum_t alpha,
+                accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *rows, GLOBAL const uint *cols,
+                GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL accum_t *carries,
+                GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LANE_TALK
     LOCAL accum_t group_products[BUNCHES * TILE];
     LOCAL uint group_ends[BUNCHES * TILE];
@@ -24,6 +26,9 @@ KERNEL void coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles, 
     // A spare bunch of the last group takes its turns with no slots, since its barriers may be the group's.
     const bool spare = bunch >= (n_slots + tiles * TILE - 1) / (tiles * TILE);
     uint slot = spare ? n_slots : bunch * tiles * TILE;
+    // A row that began before is whole when carry_apply has added to it.
+    uint begun = GOES_ON;
+    if (bunch > 0 && !spare && rows[slot - 1] == rows[slot]) begun = rows[slot];
     accum_t carry = 0;
     for (uint s = 0; s < tiles; s++)
     {
@@ -61,7 +66,7 @@ KERNEL void coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles, 
                     first_end = ends[e];
                 }
                 else
-                    store(y + row_base + ends[e], alpha, sum, beta);
+                    finish_row(y, row_base + ends[e], sum, &finish);
                 sum = 0;
                 n++;
             }
@@ -71,7 +76,7 @@ KERNEL void coo(uint n_rows, uint row_base, uint nnz, uint n_slots, uint tiles, 
         if (n > 0)
         {
             const accum_t before = scan.sum_before + (scan.n_before == 0 ? carry : ZERO);
-            store(y + row_base + first_end, alpha, before + head, beta);
+            store_row(y, row_base + first_end, before + head, &finish, first_end != begun);
         }
         carry = scan.sum_total + (scan.n_total == 0 ? carry : ZERO);
         slot += n_own;

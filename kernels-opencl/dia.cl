@@ -1,12 +1,13 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles alpha beta diags vals x y
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
-KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
-                GLOBAL const uint *diags, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
-                GLOBAL accum_t *y)
+KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, accum_t alpha,
+                accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *diags, GLOBAL const value_t *vals,
+                GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lanes = (uint)get_local_size(0);
     // STEP 1
     uint row = (uint)get_group_id(0) * lanes * tiles + (uint)get_local_id(0);
@@ -24,6 +25,6 @@ KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tile
             if (!is_zero(val)) sum += times(val, other);
         }
         // STEP 3
-        store(y + row_base + row, alpha, sum, beta);
+        finish_row(y, row_base + row, sum, &finish);
     }
 }

@@ -1,5 +1,5 @@
 // kernel: dia_csr
-// params: n_rows row_base n_cols n_diags tiles alpha beta offsets slot_vals row_ptr cols vals x y
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi offsets slot_vals row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there; 3 add
 //         those of the rest of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch,
 //         whose lanes take the rest together
@@ -12,11 +12,12 @@
 #define SHORT 32
 #endif
 
-KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, accum_t alpha, accum_t beta,
-                    GLOBAL const uint *offsets, GLOBAL const value_t *slot_vals, GLOBAL const uint *row_ptr,
-                    GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
-                    GLOBAL accum_t *y)
+KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, accum_t alpha,
+                    accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *offsets, GLOBAL const value_t *slot_vals,
+                    GLOBAL const uint *row_ptr, GLOBAL const uint *cols, GLOBAL const value_t *vals,
+                    GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LANE_TALK
     LOCAL accum_t long_sums[GROUP];
     LOCAL uint long_rows[GROUP];
@@ -52,7 +53,7 @@ KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint 
                 for (uint e = start; e < stop; e++)
                     sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e]));
                 // STEP 4
-                store(y + row_base + row, alpha, sum, beta);
+                finish_row(y, row_base + row, sum, &finish);
             }
             else
             {
@@ -78,7 +79,7 @@ KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint 
             }
             sum = lane_sum(talk, sum);
             if (at < n_long && lane_id() == 0)
-                store(y + row_base + long_row, alpha, long_sums[at] + sum, beta);
+                finish_row(y, row_base + long_row, long_sums[at] + sum, &finish);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif

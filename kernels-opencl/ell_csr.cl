@@ -1,5 +1,5 @@
 // kernel: ell_csr
-// params: n_rows row_base width tiles alpha beta slot_cols slot_vals row_ptr cols vals x y
+// params: n_rows row_base width tiles epilogue alpha beta lo hi slot_cols slot_vals row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding; 3 add those of the rest
 //         of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch, whose lanes take
 //         the rest together
@@ -14,11 +14,12 @@
 #define SHORT 32
 #endif
 
-KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t alpha, accum_t beta,
-                    GLOBAL const uint *slot_cols, GLOBAL const value_t *slot_vals, GLOBAL const uint *row_ptr,
-                    GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
-                    GLOBAL accum_t *y)
+KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                    accum_t lo, accum_t hi, GLOBAL const uint *slot_cols, GLOBAL const value_t *slot_vals,
+                    GLOBAL const uint *row_ptr, GLOBAL const uint *cols, GLOBAL const value_t *vals,
+                    GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LANE_TALK
     LOCAL accum_t long_sums[GROUP];
     LOCAL uint long_rows[GROUP];
@@ -54,7 +55,7 @@ KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t 
                 for (uint e = start; e < stop; e++)
                     sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, cols[e]));
                 // STEP 4
-                store(y + row_base + row, alpha, sum, beta);
+                finish_row(y, row_base + row, sum, &finish);
             }
             else
             {
@@ -80,7 +81,7 @@ KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, accum_t 
             }
             sum = lane_sum(talk, sum);
             if (at < n_long && lane_id() == 0)
-                store(y + row_base + long_row, alpha, long_sums[at] + sum, beta);
+                finish_row(y, row_base + long_row, long_sums[at] + sum, &finish);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif

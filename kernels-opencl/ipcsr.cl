@@ -1,5 +1,5 @@
 // kernel: ipcsr
-// params: n_rows row_base alpha beta row_ptr block_rows block_entries cols vals x carries arrivals y
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr block_rows block_entries cols vals x carries arrivals z y
 // steps:  1 a group takes a block of rows, or a piece of a long one; 2 gather its products; 3 sum each row, with as
 //         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
 //         sum in carries[block]; where groups can join, the last to arrive adds its row's, else carry_apply
@@ -10,11 +10,12 @@
 #define STEPS 2
 #define MOST_LANES 32
 
-KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBAL const uint *row_ptr,
-                  GLOBAL const uint *block_rows, GLOBAL const uint *block_entries, GLOBAL const uint *cols,
-                  GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL accum_t *carries,
-                  GLOBAL uint *arrivals, GLOBAL accum_t *y)
+KERNEL void ipcsr(uint n_rows, uint row_base, uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi,
+                  GLOBAL const uint *row_ptr, GLOBAL const uint *block_rows, GLOBAL const uint *block_entries,
+                  GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
+                  GLOBAL accum_t *carries, GLOBAL uint *arrivals, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LOCAL accum_t products[HELD + HELD / 32];
     LOCAL accum_t sums[GROUP];
     LOCAL uint ends[GROUP];
@@ -86,13 +87,15 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
         if (lane == 0)
         {
             arrivals[first] = 0;
-            store(y + row_base + first_row, alpha, sum, beta);
+            finish_row(y, row_base + first_row, sum, &finish);
         }
         return;
     }
 #endif
     // STEP 4
-    if (row < n_own && own == 0 && !is_long) store(y + row_base + first_row + row, alpha, sums[lane], beta);
+    // A row that began before is whole when carry_apply has added to it.
+    if (row < n_own && own == 0 && !is_long)
+        store_row(y, row_base + first_row + row, sums[lane], &finish, row > 0 || row_ptr[first_row] == start);
 #if !defined(JOINS_NV)
     // STEP 5
     // Groups do not join: carry_apply adds the sums of pieces.
@@ -124,7 +127,8 @@ KERNEL void ipcsr(uint n_rows, uint row_base, accum_t alpha, accum_t beta, GLOBA
             if (sums_one && mate < d && mate + d < team_lanes) sums[lane] += sums[lane + d];
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        if (sums_one && mate == 0) store(y + row_base + first_row + long_row, alpha, sums[lane], beta);
+        if (sums_one && mate == 0) 
+            store_row(y, row_base + first_row + long_row, sums[lane], &finish, long_row > 0 || row_ptr[first_row] == start);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }

@@ -1,12 +1,13 @@
 // kernel: jad
-// params: n_rows row_base n_jags tiles alpha beta perm jag_ptr cols vals x y
+// params: n_rows row_base n_jags tiles epilogue alpha beta lo hi perm jag_ptr cols vals x z y
 // steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the position's products, one of each jagged diagonal
 //         that is so long; 3 store alpha*sum + beta*y to the position's row
 
-KERNEL void jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alpha, accum_t beta,
-                GLOBAL const uint *perm, GLOBAL const uint *jag_ptr, GLOBAL const uint *cols,
-                GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL accum_t *y)
+KERNEL void jad(uint n_rows, uint row_base, uint n_jags, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                accum_t lo, accum_t hi, GLOBAL const uint *perm, GLOBAL const uint *jag_ptr, GLOBAL const uint *cols,
+                GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lanes = (uint)get_local_size(0);
     // STEP 1
     uint position = (uint)get_group_id(0) * lanes * tiles + (uint)get_local_id(0);
@@ -22,6 +23,6 @@ KERNEL void jad(uint n_rows, uint row_base, uint n_jags, uint tiles, accum_t alp
             sum += times((accum_t)load_value(vals, at), (accum_t)load_vector(x, cols[at]));
         }
         // STEP 3
-        store(y + row_base + perm[position], alpha, sum, beta);
+        finish_row(y, row_base + perm[position], sum, &finish);
     }
 }

@@ -1,5 +1,5 @@
 // kernel: merge_path
-// params: n_rows row_base nnz tiles alpha beta row_ptr bunch_rows cols vals x carries y
+// params: n_rows row_base nnz tiles epilogue alpha beta lo hi row_ptr bunch_rows cols vals x carries z y
 // steps:  1 a bunch takes S*W*T steps of the merge of row ends with entries, from bunch_rows[bunch] on;
 //         2 finish the row that began before; 3 sum and store whole rows; 4 leave the last row's
 //         beginning in carries[bunch]
@@ -18,11 +18,12 @@ static uint merge(GLOBAL const uint *row_ptr, uint low, uint high, uint step)
     return low;
 }
 
-KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t alpha, accum_t beta,
-                       GLOBAL const uint *row_ptr, GLOBAL const uint *bunch_rows, GLOBAL const uint *cols,
-                       GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL accum_t *carries,
-                       GLOBAL accum_t *y)
+KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                       accum_t lo, accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const uint *bunch_rows,
+                       GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
+                       GLOBAL accum_t *carries, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LANE_TALK
     LOCAL accum_t group_products[BUNCHES * TILE];
     LOCAL uint group_ends[BUNCHES * TILE];
@@ -39,6 +40,8 @@ KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t
     const bool spare = bunch >= n_bunches;
     uint step = spare ? n_steps : bunch * tiles * TILE;
     uint row = spare ? n_rows : bunch_rows[bunch];
+    // The row that began before is whole when carry_apply has added to it.
+    const uint begun = bunch == 0 ? n_rows : row;
     const uint bunch_stop_row = spare ? n_rows : bunch_rows[bunch + 1];
     accum_t carry = 0;
     for (uint s = 0; s < tiles; s++)
@@ -86,7 +89,7 @@ KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t
                 if (n == 0)
                     head = sum;
                 else
-                    store(y + row_base + row + first_end + n, alpha, sum, beta);
+                    finish_row(y, row_base + row + first_end + n, sum, &finish);
                 sum = 0;
                 n++;
             }
@@ -101,7 +104,7 @@ KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, accum_t
         if (n > 0)
         {
             const accum_t before = scan.sum_before + (scan.n_before == 0 ? carry : ZERO);
-            store(y + row_base + row + first_end, alpha, before + head, beta);
+            store_row(y, row_base + row + first_end, before + head, &finish, row + first_end != begun);
         }
         carry = scan.sum_total + (scan.n_total == 0 ? carry : ZERO);
         step = stop_step;

@@ -1,14 +1,16 @@
 // kernel: pcsr_sums
-// params: n_rows row_base tiles alpha beta row_ptr products y
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr products z y
 // steps:  1 a group takes S times as many rows as it has lanes; 2 bring their products to local memory, W*T at a time;
 //         3 a lane sums those of its row; 4 store alpha*sum + beta*y
 
 #define GROUP (LANES * BUNCHES)
 #define HELD (GROUP * WIDTH)
 
-KERNEL void pcsr_sums(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta,
-                      GLOBAL const uint *row_ptr, GLOBAL const accum_t *products, GLOBAL accum_t *y)
+KERNEL void pcsr_sums(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                      accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const accum_t *products, GLOBAL const accum_t *z,
+                      GLOBAL accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LOCAL accum_t held[HELD + HELD / 32];
     LANE_KEPT(sum)
     const uint lane = (uint)get_local_id(0);
@@ -43,6 +45,6 @@ KERNEL void pcsr_sums(uint n_rows, uint row_base, uint tiles, accum_t alpha, acc
             barrier(CLK_LOCAL_MEM_FENCE);
         }
         // STEP 4
-        if (row < n_rows) store(y + row_base + row, alpha, *own_sum, beta);
+        if (row < n_rows) finish_row(y, row_base + row, *own_sum, &finish);
     }
 }

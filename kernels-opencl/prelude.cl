@@ -395,6 +395,57 @@ static void store(GLOBAL accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
     *y = is_zero(beta) ? scaled(alpha, sum) : scaled(alpha, sum) + times(beta, *y);
 }
 
+// What becomes of a row's sum: alpha*sum + beta times what stands in y, or in z (EPILOGUE_Z), no less than lo and no more than hi
+// (EPILOGUE_CLAMP).
+#define EPILOGUE_Z 1
+#define EPILOGUE_CLAMP 2
+typedef struct
+{
+    accum_t alpha;
+    accum_t beta;
+    accum_t lo;
+    accum_t hi;
+    bool clamps;
+    GLOBAL const accum_t *old;
+} finish_t;
+
+static finish_t finish_of(uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi, GLOBAL const accum_t *z,
+                          GLOBAL const accum_t *y)
+{
+    finish_t finish;
+    finish.alpha = alpha;
+    finish.beta = beta;
+    finish.lo = lo;
+    finish.hi = hi;
+    finish.clamps = (epilogue & EPILOGUE_CLAMP) != 0;
+    finish.old = epilogue & EPILOGUE_Z ? z : y;
+    return finish;
+}
+
+// What is no number stays so; complex ones have no order.
+static accum_t clamped(accum_t v, accum_t lo, accum_t hi)
+{
+#if defined(COMPLEX)
+    return v;
+#else
+    return v < lo ? lo : v > hi ? hi : v;
+#endif
+}
+
+// `is_whole`: whether nothing will be added to the row.
+static void store_row(GLOBAL accum_t *y, uint at, accum_t sum, const finish_t *finish, bool is_whole)
+{
+    accum_t now = scaled(finish->alpha, sum);
+    if (!is_zero(finish->beta)) now += times(finish->beta, finish->old[at]);
+    if (finish->clamps && is_whole) now = clamped(now, finish->lo, finish->hi);
+    y[at] = now;
+}
+
+static void finish_row(GLOBAL accum_t *y, uint at, accum_t sum, const finish_t *finish)
+{
+    store_row(y, at, sum, finish, true);
+}
+
 // Index of an entry's product in local memory. A word of padding for every 32: lanes that read whole rows of equal
 // lengths then read from different banks.
 #define HELD_AT(entry) ((entry) + (entry) / 32)

@@ -1,5 +1,5 @@
 // kernel: sell
-// params: n_rows row_base n_slices n_long tiles sorted keeps alpha beta perm slices words vals x carries arrivals y
+// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue alpha beta lo hi perm slices words vals x carries arrivals z y
 // steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
 //         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
 //         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
@@ -104,11 +104,12 @@ sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint 
 #endif
 
 KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps,
-                 accum_t alpha, accum_t beta, GLOBAL const uint *restrict perm, GLOBAL const uint *restrict slices,
-                 GLOBAL const uint *restrict words, GLOBAL const value_t *restrict vals,
-                 GLOBAL const vector_t *restrict x, GLOBAL accum_t *carries, GLOBAL uint *arrivals,
-                 GLOBAL accum_t *restrict y)
+                 uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *restrict perm,
+                 GLOBAL const uint *restrict slices, GLOBAL const uint *restrict words,
+                 GLOBAL const value_t *restrict vals, GLOBAL const vector_t *restrict x, GLOBAL accum_t *carries,
+                 GLOBAL uint *arrivals, GLOBAL const accum_t *z, GLOBAL accum_t *restrict y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
 #if GROUP == 1
     // One lane takes whole slices, and no row goes over several.
     for (uint s = 0; s < tiles; s++)
@@ -127,7 +128,7 @@ KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint ti
             accum_t sum = 0;
             for (uint lane = at; lane < at + n_lanes; lane++) sum += sum_of_runs(numbers, lane, words, vals, x);
             // STEP 4
-            store(y + row_base + row, alpha, sum, beta);
+            finish_row(y, row_base + row, sum, &finish);
         }
     }
     // STEP 5
@@ -158,6 +159,7 @@ KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint ti
         if (first < n_long) sum = wider_sum(wider_talk(), sum, n_lanes);
         // STEP 5
 #if defined(JOINS_NV)
+        const bool is_whole = true;
         if (numbers.w & PART)
         {
             const uint first_part = words[numbers.y];
@@ -186,10 +188,11 @@ KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint ti
         }
 #else
         // Groups do not join: carry_apply adds the sums of slices after a row's first.
+        const bool is_whole = (numbers.w & PART) == 0;
         if (is_there && at % n_lanes == 0 && numbers.w & PART) carries[slice] = row < n_rows ? ZERO : sum;
 #endif
         // STEP 4
-        if (is_there && at % n_lanes == 0 && row < n_rows) store(y + row_base + row, alpha, sum, beta);
+        if (is_there && at % n_lanes == 0 && row < n_rows) store_row(y, row_base + row, sum, &finish, is_whole);
     }
 #endif
 }

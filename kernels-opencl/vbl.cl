@@ -1,11 +1,12 @@
 // kernel: vbl
-// params: n_rows row_base tiles alpha beta row_ptr run_ptr runs vals x y
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr run_ptr runs vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's runs one after another; 3 store alpha*sum + beta*y
 
-KERNEL void vbl(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t beta, GLOBAL const uint *row_ptr,
-                GLOBAL const uint *run_ptr, GLOBAL const uint *runs, GLOBAL const value_t *vals,
-                GLOBAL const vector_t *x, GLOBAL accum_t *y)
+KERNEL void vbl(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const uint *run_ptr, GLOBAL const uint *runs,
+                GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
+    const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
     const uint group_lanes = LANES * BUNCHES;
     uint row = (uint)get_group_id(0) * group_lanes * tiles + (uint)get_local_id(0);
@@ -23,6 +24,6 @@ KERNEL void vbl(uint n_rows, uint row_base, uint tiles, accum_t alpha, accum_t b
                 sum += times((accum_t)load_value(vals, e), (accum_t)load_vector(x, col));
         }
         // STEP 3
-        store(y + row_base + row, alpha, sum, beta);
+        finish_row(y, row_base + row, sum, &finish);
     }
 }

@@ -1,5 +1,5 @@
 // kernel: axpby
-// params: n_rows row_base alpha beta t y
+// params: n_rows row_base epilogue alpha beta lo hi t z y
 // steps:  1 y <- alpha*t + beta*y; alpha = 0 does not read t, beta = 0 does not read y
 
 fn axpby()
@@ -10,6 +10,6 @@ fn axpby()
     {
         var sum = accum(0.0);
         if (!is_zero(p.alpha)) { sum = t[row]; }
-        store(p.row_base + row, p.alpha, sum, p.beta);
+        finish_row(p.row_base + row, sum);
     }
 }

@@ -1,5 +1,5 @@
 // kernel: coo
-// params: n_rows row_base nnz n_slots tiles alpha beta rows cols vals x carries y
+// params: n_rows row_base nnz n_slots tiles epilogue alpha beta lo hi rows cols vals x carries z y
 // steps:  1 a bunch takes S*W*T slots: entries, then rows without entries; 2 gather products and notice where rows
 //         end; 3 sum and store whole rows; 4 finish the row that began before; 5 leave the last row's beginning
 //         in carries[bunch]
@@ -19,6 +19,12 @@ fn coo()
     let spare = bunch >= (p.n_slots + p.tiles * TILE - 1u) / (p.tiles * TILE);
     var slot = p.n_slots;
     if (!spare) { slot = bunch * p.tiles * TILE; }
+    // A row that began before is whole when carry_apply has added to it.
+    var begun = GOES_ON;
+    if (bunch > 0u && !spare)
+    {
+        if (rows[slot - 1u] == rows[slot]) { begun = rows[slot]; }
+    }
     var carry = accum(0.0);
     for (var s = 0u; s < p.tiles; s++)
     {
@@ -63,7 +69,7 @@ fn coo()
                 }
                 else
                 {
-                    store(p.row_base + end, p.alpha, sum, p.beta);
+                    finish_row(p.row_base + end, sum);
                 }
                 sum = accum(0.0);
                 n++;
@@ -74,7 +80,7 @@ fn coo()
         if (n > 0u)
         {
             let before = scan.sum_before + select(accum(0.0), carry, scan.n_before == 0u);
-            store(p.row_base + first_end, p.alpha, before + head, p.beta);
+            store_row(p.row_base + first_end, before + head, first_end != begun);
         }
         carry = scan.sum_total + select(accum(0.0), carry, scan.n_total == 0u);
         slot += n_own;

@@ -1,5 +1,5 @@
 // kernel: csr_scalar
-// params: n_rows row_base tiles alpha beta row_ptr cols vals x y
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products one by one; 3 store alpha*sum + beta*y
 
 fn csr_scalar()
@@ -13,7 +13,7 @@ fn csr_scalar()
         let stop = row_ptr[row + 1u];
         for (var e = row_ptr[row]; e < stop; e++) { sum += times(load_vals(e), load_x(cols[e])); }
         // STEP 3
-        store(p.row_base + row, p.alpha, sum, p.beta);
+        finish_row(p.row_base + row, sum);
         row += GROUP;
     }
 }

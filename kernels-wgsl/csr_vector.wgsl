@@ -1,5 +1,5 @@
 // kernel: csr_vector
-// params: n_rows row_base tiles alpha beta row_ptr cols vals x y
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // steps:  1 a bunch takes S whole rows; 2 its lanes sum every T-th product; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
 
@@ -32,7 +32,7 @@ fn csr_vector()
         // STEP 3
         sum = lane_sum(sum);
         // STEP 4
-        if (lane == 0u && row < p.n_rows) { store(p.row_base + row, p.alpha, sum, p.beta); }
+        if (lane == 0u && row < p.n_rows) { finish_row(p.row_base + row, sum); }
         row += BUNCHES;
     }
 }

@@ -1,5 +1,5 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles alpha beta diags vals x y
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
@@ -28,7 +28,7 @@ fn dia()
             sum += times(val, other);
         }
         // STEP 3
-        store(p.row_base + row, p.alpha, sum, p.beta);
+        finish_row(p.row_base + row, sum);
         row += GROUP;
     }
 }

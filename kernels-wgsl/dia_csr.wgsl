@@ -1,5 +1,5 @@
 // kernel: dia_csr
-// params: n_rows row_base n_cols n_diags tiles alpha beta offsets slot_vals row_ptr cols vals x y
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi offsets slot_vals row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there; 3 add
 //         those of the rest of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch,
 //         whose lanes take the rest together
@@ -43,7 +43,7 @@ fn dia_csr()
             {
                 for (var e = start; e < stop; e++) { sum += times(load_vals(e), load_x(cols[e])); }
                 // STEP 4
-                store(p.row_base + row, p.alpha, sum, p.beta);
+                finish_row(p.row_base + row, sum);
             }
             else
             {
@@ -69,7 +69,7 @@ fn dia_csr()
                 for (var e = row_ptr[long_row] + lane; e < stop; e += LANES) { long_sum += times(load_vals(e), load_x(cols[e])); }
             }
             long_sum = lane_sum(long_sum);
-            if (at < n && lane == 0u) { store(p.row_base + long_row, p.alpha, long_sums[at] + long_sum, p.beta); }
+            if (at < n && lane == 0u) { finish_row(p.row_base + long_row, long_sums[at] + long_sum); }
         }
         row += GROUP;
     }

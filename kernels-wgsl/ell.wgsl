@@ -1,5 +1,5 @@
 // kernel: ell
-// params: n_rows row_base width tiles alpha beta cols vals x y
+// params: n_rows row_base width tiles epilogue alpha beta lo hi cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
 
@@ -23,7 +23,7 @@ fn ell()
             sum += times(load_vals(at), load_x(col));
         }
         // STEP 3
-        store(p.row_base + row, p.alpha, sum, p.beta);
+        finish_row(p.row_base + row, sum);
         row += GROUP;
     }
 }

@@ -1,5 +1,5 @@
 // kernel: ell_csr
-// params: n_rows row_base width tiles alpha beta slot_cols slot_vals row_ptr cols vals x y
+// params: n_rows row_base width tiles epilogue alpha beta lo hi slot_cols slot_vals row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding; 3 add those of the rest
 //         of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch, whose lanes take
 //         the rest together
@@ -42,7 +42,7 @@ fn ell_csr()
             {
                 for (var e = start; e < stop; e++) { sum += times(load_vals(e), load_x(cols[e])); }
                 // STEP 4
-                store(p.row_base + row, p.alpha, sum, p.beta);
+                finish_row(p.row_base + row, sum);
             }
             else
             {
@@ -68,7 +68,7 @@ fn ell_csr()
                 for (var e = row_ptr[long_row] + lane; e < stop; e += LANES) { long_sum += times(load_vals(e), load_x(cols[e])); }
             }
             long_sum = lane_sum(long_sum);
-            if (at < n && lane == 0u) { store(p.row_base + long_row, p.alpha, long_sums[at] + long_sum, p.beta); }
+            if (at < n && lane == 0u) { finish_row(p.row_base + long_row, long_sums[at] + long_sum); }
         }
         row += GROUP;
     }

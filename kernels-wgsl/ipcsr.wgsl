@@ -1,5 +1,5 @@
 // kernel: ipcsr
-// params: n_rows row_base alpha beta row_ptr block_rows block_entries cols vals x carries arrivals y
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr block_rows block_entries cols vals x carries arrivals z y
 // steps:  1 a group takes a block of rows, or a piece of a long one; 2 gather its products; 3 sum each row, with as
 //         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
 //         sum in carries[block]; where groups can join, the last to arrive adds its row's, else carry_apply
@@ -85,9 +85,10 @@ fn ipcsr()
         workgroupBarrier();
     }
     // STEP 4
+    // A row that began before is whole when carry_apply has added to it.
     if (row < n_own && own == 0u && !is_long)
     {
-        store(p.row_base + first_row + row, p.alpha, sums[local_id], p.beta);
+        store_row(p.row_base + first_row + row, sums[local_id], row > 0u || row_ptr[first_row] == start);
     }
     // STEP 5
     // Groups do not join: carry_apply adds the sums of pieces.
@@ -123,7 +124,7 @@ fn ipcsr()
         }
         if (sums_one && mate == 0u)
         {
-            store(p.row_base + first_row + long_row, p.alpha, sums[local_id], p.beta);
+            store_row(p.row_base + first_row + long_row, sums[local_id], long_row > 0u || row_ptr[first_row] == start);
         }
         workgroupBarrier();
     }

@@ -1,5 +1,5 @@
 // kernel: jad
-// params: n_rows row_base n_jags tiles alpha beta perm jag_ptr cols vals x y
+// params: n_rows row_base n_jags tiles epilogue alpha beta lo hi perm jag_ptr cols vals x z y
 // steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the position's products, one of each jagged diagonal
 //         that is so long; 3 store alpha*sum + beta*y to the position's row
 
@@ -18,7 +18,7 @@ fn jad()
             sum += times(load_vals(start + position), load_x(cols[start + position]));
         }
         // STEP 3
-        store(p.row_base + perm[position], p.alpha, sum, p.beta);
+        finish_row(p.row_base + perm[position], sum);
         position += GROUP;
     }
 }

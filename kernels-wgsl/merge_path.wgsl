@@ -1,5 +1,5 @@
 // kernel: merge_path
-// params: n_rows row_base nnz tiles alpha beta row_ptr bunch_rows cols vals x carries y
+// params: n_rows row_base nnz tiles epilogue alpha beta lo hi row_ptr bunch_rows cols vals x carries z y
 // steps:  1 a bunch takes S*W*T steps of the merge of row ends with entries, from bunch_rows[bunch] on;
 //         2 finish the row that began before; 3 sum and store whole rows; 4 leave the last row's
 //         beginning in carries[bunch]
@@ -38,6 +38,8 @@ fn merge_path()
         row = bunch_rows[bunch];
         bunch_stop_row = bunch_rows[bunch + 1u];
     }
+    // The row that began before is whole when carry_apply has added to it.
+    let begun = select(row, p.n_rows, bunch == 0u);
     var carry = accum(0.0);
     for (var s = 0u; s < p.tiles; s++)
     {
@@ -90,7 +92,7 @@ fn merge_path()
                 }
                 else
                 {
-                    store(p.row_base + row + first_end + n, p.alpha, sum, p.beta);
+                    finish_row(p.row_base + row + first_end + n, sum);
                 }
                 sum = accum(0.0);
                 n++;
@@ -106,7 +108,7 @@ fn merge_path()
         if (n > 0u)
         {
             let before = scan.sum_before + select(accum(0.0), carry, scan.n_before == 0u);
-            store(p.row_base + row + first_end, p.alpha, before + head, p.beta);
+            store_row(p.row_base + row + first_end, before + head, row + first_end != begun);
         }
         carry = scan.sum_total + select(accum(0.0), carry, scan.n_total == 0u);
         step = stop_step;

@@ -1,5 +1,5 @@
 // kernel: pcsr_sums
-// params: n_rows row_base tiles alpha beta row_ptr products y
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr products z y
 // steps:  1 a group takes S times as many rows as it has lanes; 2 bring their products to local memory, W*T at a time;
 //         3 a lane sums those of its row; 4 store alpha*sum + beta*y
 
@@ -45,6 +45,6 @@ fn pcsr_sums()
             workgroupBarrier();
         }
         // STEP 4
-        if (row < p.n_rows) { store(p.row_base + row, p.alpha, sum, p.beta); }
+        if (row < p.n_rows) { finish_row(p.row_base + row, sum); }
     }
 }

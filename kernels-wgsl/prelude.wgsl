@@ -278,11 +278,46 @@ fn held_at(entry: u32) -> u32 { return entry + entry / 32u; }
 // As in BLAS, a factor of zero does not read what it scales: a NaN in there must not spread.
 fn scaled(alpha: accum, sum: accum) -> accum { return select(times(alpha, sum), accum(0.0), is_zero(alpha)); }
 
+#if columns
 #if y
 fn store(row: u32, alpha: accum, sum: accum, beta: accum)
 {
     if (is_zero(beta)) { y[row] = scaled(alpha, sum); } else { y[row] = scaled(alpha, sum) + times(beta, y[row]); }
 }
+#end
+#end
+
+#if epilogue
+// What becomes of a row's sum: alpha*sum + beta times what stands in y, or in z (EPILOGUE_Z), no less than lo and no more than hi
+// (EPILOGUE_CLAMP).
+const EPILOGUE_Z = 1u;
+const EPILOGUE_CLAMP = 2u;
+// What is no number stays so; complex ones have no order.
+#if COMPLEX
+fn clamped(v: accum) -> accum { return v; }
+#else
+fn clamped(v: accum) -> accum
+{
+    if ((p.epilogue & EPILOGUE_CLAMP) == 0u) { return v; }
+    return select(select(v, p.hi, v > p.hi), p.lo, v < p.lo);
+}
+#end
+#end
+#if z
+#if epilogue
+// `is_whole`: whether nothing will be added to the row.
+fn store_row(row: u32, sum: accum, is_whole: bool)
+{
+    var now = scaled(p.alpha, sum);
+    if (!is_zero(p.beta))
+    {
+        if ((p.epilogue & EPILOGUE_Z) != 0u) { now += times(p.beta, z[row]); } else { now += times(p.beta, y[row]); }
+    }
+    if (is_whole) { now = clamped(now); }
+    y[row] = now;
+}
+fn finish_row(row: u32, sum: accum) { store_row(row, sum, true); }
+#end
 #end
 
 #if tile_rows

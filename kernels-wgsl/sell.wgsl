@@ -1,5 +1,5 @@
 // kernel: sell
-// params: n_rows row_base n_slices n_long tiles sorted keeps alpha beta perm slices words vals x carries arrivals y
+// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue alpha beta lo hi perm slices words vals x carries arrivals z y
 // steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
 //         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
 //         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
@@ -112,7 +112,7 @@ fn sell()
         if (is_there && at % n_lanes == 0u)
         {
             // STEP 4
-            if (row < p.n_rows) { store(p.row_base + row, p.alpha, sum, p.beta); }
+            if (row < p.n_rows) { store_row(p.row_base + row, sum, (numbers.w & PART) == 0u); }
             // STEP 5
             // Groups do not join: carry_apply adds the sums of slices after a row's first.
             if ((numbers.w & PART) != 0u) { carries[slice] = select(sum, accum(0.0), row < p.n_rows); }

@@ -1,5 +1,5 @@
 // kernel: vbl
-// params: n_rows row_base tiles alpha beta row_ptr run_ptr runs vals x y
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr run_ptr runs vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's runs one after another; 3 store alpha*sum + beta*y
 
 fn vbl()
@@ -19,7 +19,7 @@ fn vbl()
             for (var col = code / 8u; e < end; e++) { sum += times(load_vals(e), load_x(col)); col++; }
         }
         // STEP 3
-        store(p.row_base + row, p.alpha, sum, p.beta);
+        finish_row(p.row_base + row, sum);
         row += GROUP;
     }
 }

@@ -3,13 +3,12 @@
 //! What [`Backend::launch`] takes is made of these alone, so that no argument can stand in the position of another.
 //!
 //! ```
-//! use spmv_backend::arguments::{Arguments, Axpby};
-//! use spmv_backend::{Backend, KernelId, Memory, Scalar};
-//! fn sum<B: Backend>(t: &B::Buffer, y: &B::Buffer) {
-//!     let one = Scalar::F32(1.0);
-//!     let (t, y) = (Memory::Device(t), Memory::Device(y));
-//!     let args = Axpby::<B> { n_rows: 3, row_base: 0, alpha: one, beta: one, t, y }.list();
-//!     assert_eq!((args.kernel(), args.len()), (KernelId::Axpby, 6));
+//! use spmv_backend::arguments::{Arguments, VecScatterAdd};
+//! use spmv_backend::{Backend, KernelId, Memory};
+//! fn add<B: Backend>(at: &B::Buffer, x: &B::Buffer, y: &B::Buffer) {
+//!     let [at, x, y] = [at, x, y].map(Memory::Device);
+//!     let args = VecScatterAdd::<B> { n: 3, chunk: 3, at, x, y }.list();
+//!     assert_eq!((args.kernel(), args.len()), (KernelId::VecScatterAdd, 5));
 //! }
 //! ```
 // Fields are the parameters of the declaration, whose documentation explains them.

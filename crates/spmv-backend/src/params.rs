@@ -59,7 +59,7 @@ pub enum ParamKind {
 /// ```
 /// use spmv_backend::KernelId;
 /// let names: Vec<_> = KernelId::Axpby.params().iter().map(|p| p.name).collect();
-/// assert_eq!(names, ["n_rows", "row_base", "alpha", "beta", "t", "y"]);
+/// assert_eq!(names, ["n_rows", "row_base", "epilogue", "alpha", "beta", "lo", "hi", "t", "z", "y"]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Param {

@@ -30,6 +30,7 @@ mod check;
 pub mod corpus;
 mod coverage;
 pub mod device;
+mod epilogues;
 mod expected;
 mod faults;
 mod figure3;
@@ -141,6 +142,7 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.extend(figure3::trials(&label, &device, &variant));
                 trials.extend(sharing::trials(&label, &device, &variant, at));
                 trials.extend(new_values::trials(&label, &device, &variant, at));
+                trials.extend(epilogues::trials(&label, &device, &variant, at));
                 // Of operations on vectors a variant after the first tries a third in turn.
                 let of_vectors = vectors::trials(&label, &device).into_iter();
                 let of_vectors = of_vectors.chain(by_indices::trials(&label, &device));

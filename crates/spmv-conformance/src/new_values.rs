@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use libtest_mimic::Trial;
 use num_traits::{One, Zero};
-use spmv_backend::{Backend, Types};
+use spmv_backend::{Backend, DeviceCaps, Types};
 use spmv_core::{Csr, Dtype, Tiling, Value, by_dtype, oracle};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Prepared, Sums};
 
@@ -23,7 +23,7 @@ const N_ROWS: usize = 61;
 /// Enough for a part in slots besides one in coordinates, and bytes of a buffer that holds them.
 const N_ROWS_OF_BOTH: usize = 8301;
 const BYTES_OF_BOTH: u64 = 1 << 20;
-const N_COLS: usize = 67;
+pub(crate) const N_COLS: usize = 67;
 
 /// Trials of a variant: for two types, in turn, of algorithms with a layout of their own, and for one of others; or for all.
 pub(crate) fn trials<B: Backend, F>(
@@ -63,24 +63,41 @@ fn has_own_layout(algorithm: Algorithm, sums: Sums) -> bool {
     algorithm.facts().is_some_and(|facts| facts.own_layout && facts.sums == sums)
 }
 
-/// With every width of a regular part, and wherever sums are repaired.
 fn each<B: Backend, T: Value>(device: &Device<B>, planned: &Options, tiling: Option<Tiling>) -> Check {
-    let sums = planned.algorithm.facts().map(|facts| facts.sums);
-    let fixups =
-        if sums == Some(Sums::Repaired) { &[Fixup::Host, Fixup::Device][..] } else { &[Fixup::Auto] };
-    let widths = if planned.algorithm.has_own_layout() { &REGULAR_WIDTHS[..] } else { &[None] };
     let opened = Opened::new(device).map_err(|e| e.to_string())?;
-    for (fixup, regular_width) in fixups.iter().flat_map(|fixup| widths.iter().map(move |w| (*fixup, *w))) {
-        let asked = Options { tiling, fixup, regular_width, ..*planned };
-        let tiling = tiling.filter(|_| can(device, T::DTYPE, &asked).is_ok());
-        let options = Options { tiling, ..asked };
-        check::<B, T>(&opened, &options).map_err(|e| format!("{fixup:?}, width {regular_width:?}: {e}"))?;
+    for options in ways::<B, T>(device, planned, tiling) {
+        let at = |e| format!("{:?}, width {:?}: {e}", options.fixup, options.regular_width);
+        check::<B, T>(&opened, &options).map_err(at)?;
     }
     Ok(0)
 }
 
+/// With every width of a regular part, and wherever sums are repaired.
+pub(crate) fn ways<'a, B: Backend, T: Value>(
+    device: &'a Device<B>,
+    planned: &'a Options,
+    tiling: Option<Tiling>,
+) -> impl Iterator<Item = Options> + 'a {
+    let sums = planned.algorithm.facts().map(|facts| facts.sums);
+    let fixups =
+        if sums == Some(Sums::Repaired) { &[Fixup::Host, Fixup::Device][..] } else { &[Fixup::Auto] };
+    let widths = if planned.algorithm.has_own_layout() { &REGULAR_WIDTHS[..] } else { &[None] };
+    let all = fixups.iter().flat_map(move |fixup| widths.iter().map(move |w| (*fixup, *w)));
+    all.map(move |(fixup, regular_width)| {
+        let asked = Options { tiling, fixup, regular_width, ..*planned };
+        let tiling = tiling.filter(|_| can(device, T::DTYPE, &asked).is_ok());
+        Options { tiling, ..asked }
+    })
+}
+
+/// Enough for both parts of a layout that has two, if the device can hold so many.
+pub(crate) fn rows_for(algorithm: Algorithm, caps: &DeviceCaps) -> usize {
+    let is_large = has_own_layout(algorithm, Sums::Joined) && caps.max_buffer_bytes >= BYTES_OF_BOTH;
+    if is_large { N_ROWS_OF_BOTH } else { N_ROWS }
+}
+
 /// Empty rows, short ones and a long one; or diagonals that mirror each other until values are set.
-fn matrix<T: Value>(algorithm: Algorithm, n_rows: usize) -> Csr<T> {
+pub(crate) fn matrix<T: Value>(algorithm: Algorithm, n_rows: usize) -> Csr<T> {
     if algorithm.facts().is_some_and(|facts| facts.stores_one_nonzero_a_cell) {
         let entries = |row: i64| {
             let cols = [-9, -1, 0, 1, 6].map(|offset| row + offset).into_iter();
@@ -98,9 +115,7 @@ fn check<B: Backend, T: Value>(opened: &Arc<Opened<B>>, options: &Options) -> Re
     let fail = |e: Error| e.to_string();
     let watch = Watch::new(opened, Faults::default());
     let device = Device::new(Probe::new(&watch)).map_err(fail)?;
-    let holds_both = device.caps().max_buffer_bytes >= BYTES_OF_BOTH;
-    let is_large = has_own_layout(options.algorithm, Sums::Joined) && holds_both;
-    let n_rows = if is_large { N_ROWS_OF_BOTH } else { N_ROWS };
+    let n_rows = rows_for(options.algorithm, device.caps());
     let mut a = matrix::<T>(options.algorithm, n_rows);
     let x: Vec<T> = (0..N_COLS).map(|i| number(input(i, true))).collect();
     let Some(mut prepared) = refusals::prepare(&device, &a, options)? else {

@@ -238,6 +238,8 @@ pub(crate) struct PermutedRows<'a, A> {
     perm: Option<&'a [u32]>,
     y: *mut A,
     n_rows: usize,
+    /// As many rows of `z`, if a factor scales those.
+    z: Option<&'a [A]>,
     life: PhantomData<&'a mut [A]>,
 }
 
@@ -246,13 +248,13 @@ unsafe impl<A: Send> Send for PermutedRows<'_, A> {}
 
 impl<'a, A: Copy> PermutedRows<'a, A> {
     /// All rows of `y`.
-    pub(crate) fn new(perm: Permutation<'a>, y: &'a mut [A]) -> Self {
-        Self { n: perm.0.len(), perm: Some(perm.0), ..Self::in_order(y) }
+    pub(crate) fn new(perm: Permutation<'a>, y: &'a mut [A], z: Option<&'a [A]>) -> Self {
+        Self { n: perm.0.len(), perm: Some(perm.0), ..Self::in_order(y, z) }
     }
 
     /// The same in their own order.
-    pub(crate) fn in_order(y: &'a mut [A]) -> Self {
-        Self { base: 0, n: y.len(), perm: None, y: y.as_mut_ptr(), n_rows: y.len(), life: PhantomData }
+    pub(crate) fn in_order(y: &'a mut [A], z: Option<&'a [A]>) -> Self {
+        Self { base: 0, n: y.len(), perm: None, y: y.as_mut_ptr(), n_rows: y.len(), z, life: PhantomData }
     }
 
     /// The first position.
@@ -283,6 +285,15 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
     /// Whether there is a row at `position`.
     pub(crate) fn has(&self, position: usize) -> bool {
         self.row(position) != usize::MAX
+    }
+
+    /// Brings what a factor scales to `n` rows from position `first` on, before they are written.
+    pub(crate) fn bring_z(&mut self, first: usize, n: usize) {
+        let Some(z) = self.z else { return };
+        for position in first..first + n {
+            let row = self.row(position);
+            self.update(position, |_| z[row]);
+        }
     }
 
     /// Writes the rows from position `first` on, those that are there: of each what `f` makes of its value.

@@ -84,7 +84,7 @@ impl<B: Backend> Queue<B> {
             return Err(Error::Foreign { what: "the matrix", to: "device" });
         }
         let blocks = a.blocks.as_deref().ok_or_else(|| not_kept(&self.device))?;
-        let product = checked(a, blocks, Scaling { alpha, beta }, (x.len(), of_x), (y.len(), of_y))?;
+        let product = checked(a, blocks, Scaling::new(alpha, beta), (x.len(), of_x), (y.len(), of_y))?;
         let kernels = Kernels::of(&self.device, a.plan.types, &product)?;
         if of_y.is_empty() {
             return Ok(());

@@ -69,11 +69,15 @@ pub(crate) fn add<B: Backend, T: Value>(
     carries: &B::Buffer,
 ) -> Result<()> {
     let groups = n_bunches.div_ceil(kernel.spec.tiling.bunches());
+    let finish = span.finish(run);
     let args = CarryApply {
         n_rows: span.n_rows,
         row_base: span.row_base,
         n_bunches,
+        epilogue: finish.epilogue,
         alpha: run.alpha(),
+        lo: finish.lo,
+        hi: finish.hi,
         bunch_rows: Memory::Device(bunch_rows),
         carries: Memory::Device(carries),
         y: run.y,

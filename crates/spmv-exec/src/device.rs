@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use spmv_backend::{Addressed, Backend, DeviceCaps, KernelSpec};
-use spmv_core::{Dtype, Value};
+use spmv_core::{Dtype, Value, c64};
 use spmv_model::Profile;
 
 use crate::error::{Error, Result};
@@ -35,6 +35,8 @@ struct Inner<B: Backend> {
     /// For copies of vectors, as many as ever copied at a time: no run has them in use, since runs borrow them.
     copies: Mutex<Vec<B::Stream>>,
     stretches: Mutex<Stretches>,
+    /// What kernels are given that they do not read.
+    nothing: B::Buffer,
 }
 
 /// A use by a queue: in which stretch between waits, and in which recording, if it was recorded. 0 is none.
@@ -89,7 +91,8 @@ impl<B: Backend> Device<B> {
     pub fn with_profiles(backend: B, profiles: Vec<Profile>) -> Result<Self> {
         let copies = Mutex::new(vec![backend.open_stream(false)?]);
         let (kernels, stretches) = (Mutex::default(), Mutex::default());
-        let inner = Arc::new(Inner { backend, kernels, copies, stretches });
+        let nothing = backend.alloc(size_of::<c64>() as u64)?;
+        let inner = Arc::new(Inner { backend, kernels, copies, stretches, nothing });
         Ok(Self { inner, profiles: profiles.into() })
     }
 
@@ -125,6 +128,11 @@ impl<B: Backend> Device<B> {
     /// Scratch memory for `n` elements.
     pub(crate) fn scratch<E>(&self, n: usize) -> Result<B::Buffer> {
         Ok(self.backend().alloc(bytes_of::<E>(n))?)
+    }
+
+    /// What kernels are given that they do not read.
+    pub(crate) fn nothing(&self) -> &B::Buffer {
+        &self.inner.nothing
     }
 
     /// The backend.

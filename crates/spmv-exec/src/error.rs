@@ -100,6 +100,12 @@ pub enum Error {
         /// The type that was to hold it.
         dtype: Dtype,
     },
+    /// Bounds that nothing can be clamped to.
+    #[error("these bounds clamp nothing: {why}")]
+    Bounds {
+        /// What is wrong with them.
+        why: &'static str,
+    },
     /// A workspace, vector or matrix of another device or matrix.
     #[error("{what} belongs to another {to}; make it from the one it is used with")]
     Foreign {

@@ -69,7 +69,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             return Err(DeviceError::unsupported(device, what, "capture one, or repair on the device").into());
         }
         y.wait_for_forgotten()?;
-        let scaling = Scaling { alpha, beta };
+        let scaling = Scaling::new(alpha, beta);
         let on_device = self.plan.repair == Repair::Device;
         let n = if on_device && runs % 2 == 1 { 2 } else { 1 };
         let mut graphs = Vec::with_capacity(n);
@@ -80,7 +80,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
                     let turn = if on_device { k % 2 } else { 0 };
                     let (x, y) = vectors;
                     let Workspace { stream, parts, .. } = &*workspace;
-                    let run = Run { device: &self.device, stream, x, y, scaling, turn };
+                    let run = Run { device: &self.device, stream, x, y, z: None, scaling, turn };
                     parts.iter().try_for_each(|part| part.stage1(&run))?;
                     if on_device {
                         parts.iter().try_for_each(|part| part.stage2(&run))?;
@@ -128,7 +128,7 @@ impl<B: Backend, T: Value> Graph<'_, B, T> {
         let begin = workspace.timed.then(|| backend.record(stream)).transpose()?;
         let (x, y) = (Memory::Device(&self.x.buffer), Memory::Device(&self.y.buffer));
         let (device, scaling) = (&prepared.device, *scaling);
-        let run = Run::<B, T> { device, stream, x, y, scaling, turn: 0 };
+        let run = Run::<B, T> { device, stream, x, y, z: None, scaling, turn: 0 };
         run.replay(&self.graphs[self.next])?;
         let last_turn = ((self.next as u32 + 1) * self.runs - 1) % 2;
         self.next = (self.next + 1) % self.graphs.len();
@@ -154,7 +154,7 @@ impl<B: Backend, T: Value> Graph<'_, B, T> {
         if prepared.plan.repair == Repair::Host {
             let start = Instant::now();
             let mut y = Target::Device(&mut self.y.buffer);
-            prepared.repair_on_host(workspace, scaling, &mut y, &mut stats)?;
+            prepared.repair_on_host(workspace, scaling, (&mut y, None), &mut stats)?;
             stats.stage2_s = start.elapsed().as_secs_f64();
         }
         Ok(stats)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spmv_backend::arguments::Arguments;
 use spmv_backend::{Backend, KernelSpec, Memory, Scalar};
-use spmv_core::Value;
+use spmv_core::{Accum, Value};
 
 use crate::device::Device;
 use crate::error::Result;
@@ -30,16 +30,53 @@ pub(crate) struct Run<'a, B: Backend, T: Value> {
     pub(crate) stream: &'a B::Stream,
     pub(crate) x: Memory<'a, B>,
     pub(crate) y: Memory<'a, B>,
+    /// What `beta` scales, if not `y`: as long, and not written.
+    pub(crate) z: Option<Memory<'a, B>>,
     pub(crate) scaling: Scaling<T::Accum>,
     /// Which dirty counter to use.
     pub(crate) turn: u32,
 }
 
-/// The factors of a run.
+/// The factors of a run, and what its result is clamped to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scaling<A> {
     pub(crate) alpha: A,
     pub(crate) beta: A,
+    pub(crate) bounds: Option<[A; 2]>,
+}
+
+impl<A> Scaling<A> {
+    pub(crate) fn new(alpha: A, beta: A) -> Self {
+        Self { alpha, beta, bounds: None }
+    }
+}
+
+/// What becomes of a row's sum but for the factor of the product, as kernels take it.
+pub(crate) struct Finish<'a, B: Backend> {
+    pub(crate) epilogue: u32,
+    pub(crate) beta: Scalar,
+    pub(crate) lo: Scalar,
+    pub(crate) hi: Scalar,
+    pub(crate) z: Memory<'a, B>,
+}
+
+/// Bits of `epilogue`.
+const EPILOGUE_Z: u32 = 1;
+const EPILOGUE_CLAMP: u32 = 2;
+
+impl<'a, B: Backend> Finish<'a, B> {
+    /// `z` is not read unless it is there, and neither is it where a factor is zero.
+    pub(crate) fn new<A: Accum>(
+        device: &'a Device<B>,
+        beta: A,
+        z: Option<Memory<'a, B>>,
+        bounds: Option<[A; 2]>,
+    ) -> Self {
+        let z = z.filter(|_| !beta.is_zero());
+        let [lo, hi] = bounds.unwrap_or([A::zero(); 2]).map(Scalar::of);
+        let epilogue = z.map_or(0, |_| EPILOGUE_Z) + bounds.map_or(0, |_| EPILOGUE_CLAMP);
+        Self { epilogue, beta: Scalar::of(beta), lo, hi, z: z.unwrap_or(Memory::Device(device.nothing())) }
+    }
 }
 
 /// Starts a kernel, unless there is nothing for it to do.

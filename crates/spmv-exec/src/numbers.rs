@@ -171,7 +171,7 @@ fn kept<B: Backend>(
 }
 
 /// The kernel as this device takes it.
-fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -> Result<KernelSpec> {
+pub(crate) fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -> Result<KernelSpec> {
     let caps = device.caps();
     if !caps.arithmetic.contains(value) {
         let what = format!("{value} arithmetic");

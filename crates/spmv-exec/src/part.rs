@@ -14,7 +14,7 @@ use spmv_core::{Accum, CsrView, Offset, Tiling, Value};
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run, Scaling};
+use crate::launch::{Compiled, Finish, Run, Scaling};
 use crate::method::{Limits, Repair};
 use crate::values::{Order, Values};
 
@@ -34,9 +34,13 @@ impl Span {
         Tiling::n_row_groups(&tiling.scalar_rows(0, self.n_rows), self.n_rows)
     }
 
-    /// The factor of what stands in `y`.
-    pub(crate) fn beta<B: Backend, T: Value>(&self, run: &Run<'_, B, T>) -> T::Accum {
-        if self.continues { num_traits::one() } else { run.scaling.beta }
+    /// What becomes of the sums of its rows. One that continues adds to what stands in `y`.
+    pub(crate) fn finish<'r, B: Backend, T: Value>(&self, run: &Run<'r, B, T>) -> Finish<'r, B> {
+        let Run { device, z, scaling: Scaling { beta, bounds, .. }, .. } = *run;
+        match self.continues {
+            true => Finish::new(device, num_traits::one::<T::Accum>(), None, bounds),
+            false => Finish::new(device, beta, z, bounds),
+        }
     }
 }
 
@@ -178,6 +182,11 @@ pub(crate) trait Layout<B: Backend, T: Value>: Debug + Send + Sync {
     /// Tiles that a run walks, where sums of tiles are repaired.
     fn tiles(&self) -> u32 {
         0
+    }
+
+    /// Whether what writes a row last knows that, so that it can clamp it.
+    fn finishes_rows(&self) -> bool {
+        true
     }
 
     /// The arrays, where they are those of CSR.

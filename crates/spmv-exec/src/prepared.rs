@@ -43,6 +43,8 @@ pub struct Prepared<B: Backend, T: Value> {
     pub(crate) id: u64,
     /// Held by nobody else: whoever keeps something for the matrix sees by it that the matrix is gone.
     pub(crate) alive: Arc<()>,
+    /// Whether the last to write a row of `y` knows that.
+    pub(crate) finishes_rows: bool,
     /// First entry of each part, and the end.
     entries: Vec<usize>,
     /// From the first new values on, in layouts with an order of their own.
@@ -97,7 +99,10 @@ impl<B: Backend> Device<B> {
         let helpers = helpers(plan.known, &plan.kernel, plan.types, self.caps(), plan.repair);
         helpers.iter().chain([&plan.kernel]).try_for_each(|spec| self.kernel(spec).map(drop))?;
         let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
-        let parts = pieces.iter().map(|piece| self.part(a, given, piece, &plan)).collect::<Result<_>>()?;
+        let parts = pieces.iter().map(|piece| self.part(a, given, piece, &plan));
+        let parts: Vec<Box<dyn Layout<B, T>>> = parts.collect::<Result<_>>()?;
+        let finishes_rows =
+            !pieces.iter().any(|piece| piece.continues) && parts.iter().all(|part| part.finishes_rows());
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let entries = std::iter::once(0).chain(pieces.iter().map(|piece| piece.entries.end)).collect();
         let (device, alive, readers) = (self.clone(), Arc::new(()), Mutex::default());
@@ -105,6 +110,7 @@ impl<B: Backend> Device<B> {
             device,
             plan,
             parts,
+            finishes_rows,
             id,
             alive,
             entries,

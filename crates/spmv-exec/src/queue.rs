@@ -2,10 +2,9 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
-use num_traits::Zero;
 use spmv_backend::arguments::{VecAxpyAypx, VecDot, VecUpdate};
 use spmv_backend::{Backend, Memory, Scalar};
 use spmv_core::{Accum, Dtype, Value};
@@ -14,11 +13,8 @@ use crate::blocks::PanelScratch;
 use crate::device::{Device, DeviceVec, Use};
 use crate::error::{Error, Result};
 use crate::factor::{DeviceScalar, Factor};
-use crate::launch::{Scaling, launch};
-use crate::method::Repair;
+use crate::launch::launch;
 use crate::numbers::{ByIndices, Cut, Numbers};
-use crate::prepared::Prepared;
-use crate::workspace::Workspace;
 
 /// What `vec_update` takes for u, what it multiplies the new y by, and what reductions do.
 const SOURCE_X: u32 = 0;
@@ -67,7 +63,7 @@ pub struct Queue<B: Backend> {
     pub(crate) by_indices: ByIndices<B>,
     pub(crate) panels: PanelScratch<B>,
     /// One for each matrix that was multiplied, and whether that is still there: a workspace keeps the matrix's arrays.
-    workspaces: HashMap<u64, (Weak<()>, Box<dyn Any + Send>)>,
+    pub(crate) workspaces: HashMap<u64, (Weak<()>, Box<dyn Any + Send>)>,
     id: u64,
     /// The number of what is on its way since the last wait, and whether there is something.
     pub(crate) stretch: u64,
@@ -111,55 +107,6 @@ impl<B: Backend> Queue<B> {
             Some(numbers) => Ok(numbers),
             none => Ok(none.insert(Numbers::new::<A>(device)?)),
         }
-    }
-
-    /// `y <- alpha*A*x + beta*y`, as [`Prepared::apply`].
-    ///
-    /// # Errors
-    /// As [`Prepared::enqueue`].
-    pub fn apply<T: Value>(
-        &mut self,
-        a: &Prepared<B, T>,
-        alpha: T::Accum,
-        x: &DeviceVec<B, T>,
-        beta: T::Accum,
-        y: &mut DeviceVec<B, T::Accum>,
-    ) -> Result<()> {
-        if !a.device().is(&self.device) {
-            return Err(Error::Foreign { what: "the matrix", to: "device" });
-        }
-        a.check_lengths(x.len(), y.len())?;
-        if !self.workspaces.contains_key(&a.id) {
-            let own = a.workspace()?;
-            // What it zeroes, it zeroes on a stream of its own.
-            self.device.backend().finish(&own.stream)?;
-            self.workspaces.retain(|_, (matrix, _)| matrix.strong_count() > 0);
-            self.workspaces.insert(a.id, (Arc::downgrade(&a.alive), Box::new(own)));
-        }
-        let on_host = a.plan().repair == Repair::Host;
-        if on_host {
-            self.release()?;
-        }
-        self.reads("x", x)?;
-        self.writes("y", y, !beta.is_zero())?;
-        a.read_by(self.use_now());
-        let (alive, own) = self.workspaces.remove(&a.id).expect("inserted above");
-        let mut own = own.downcast::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
-        // Runs of this workspace are on the queue's stream alone.
-        std::mem::swap(&mut own.stream, &mut self.stream);
-        let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer));
-        let mut ran = a.launch_on_queue(&mut own, Scaling { alpha, beta }, vectors);
-        if ran.is_ok() && on_host {
-            ran = a.repair_on_queue(&mut own, Scaling { alpha, beta }, y);
-        }
-        std::mem::swap(&mut own.stream, &mut self.stream);
-        self.workspaces.insert(a.id, (alive, own));
-        if ran.is_err() {
-            y.unrepaired = true;
-            let _ = self.release();
-            self.device.settle(&self.stream);
-        }
-        ran
     }
 
     /// `y <- alpha*x + beta*y`. As in BLAS, a factor of zero does not read what it scales.

@@ -169,7 +169,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         y.wait_for_forgotten()?;
         y.unrepaired = true;
         let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer));
-        let started = Some(self.start(workspace, Scaling { alpha, beta }, vectors)?);
+        let started = Some(self.start(workspace, Scaling::new(alpha, beta), vectors)?);
         x.in_use.fetch_add(1, Ordering::Relaxed);
         Ok(Pending { prepared: self, workspace, x, y, started })
     }
@@ -207,7 +207,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         if self.device.caps().host_pointers {
             let in_use = HostSlice::of_mut(bytemuck::cast_slice_mut(y));
             let vectors = (Memory::Host(HostSlice::of(bytemuck::cast_slice(x))), Memory::Host(in_use));
-            let started = self.start(workspace, Scaling { alpha, beta }, vectors)?;
+            let started = self.start(workspace, Scaling::new(alpha, beta), vectors)?;
             return self.finish(workspace, started, Target::Host(y));
         }
         let mut staged = match workspace.staged.take() {
@@ -290,7 +290,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let since = Instant::now();
         self.begin(workspace)?;
         let Workspace { stream, timed, parts, turn, .. } = &*workspace;
-        let run = Run { device: &self.device, stream, x, y, scaling, turn: *turn };
+        let run = Run { device: &self.device, stream, x, y, z: None, scaling, turn: *turn };
         // No event that nobody reads: events take time of the host and of the device.
         let record_if = |is_read: bool| is_read.then(|| backend.record(stream)).transpose();
         let repairs = self.plan.repair == Repair::Device;
@@ -311,11 +311,11 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         &self,
         workspace: &mut Workspace<B, T>,
         scaling: Scaling<T::Accum>,
-        (x, y): (Memory<'_, B>, Memory<'_, B>),
+        (x, y, z): (Memory<'_, B>, Memory<'_, B>, Option<Memory<'_, B>>),
     ) -> Result<()> {
         self.begin(workspace)?;
         let Workspace { stream, parts, turn, .. } = &*workspace;
-        let run = Run { device: &self.device, stream, x, y, scaling, turn: *turn };
+        let run = Run { device: &self.device, stream, x, y, z, scaling, turn: *turn };
         parts.iter().try_for_each(|part| part.stage1(&run))?;
         if self.plan.repair == Repair::Device {
             parts.iter().try_for_each(|part| part.stage2(&run))?;
@@ -330,11 +330,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         workspace: &mut Workspace<B, T>,
         scaling: Scaling<T::Accum>,
         y: &mut DeviceVec<B, T::Accum>,
+        z: Option<Memory<'_, B>>,
     ) -> Result<()> {
         let backend = self.device.backend();
         backend.finish(&workspace.stream)?;
         let mut target = Target::Device(&mut y.buffer);
-        self.repair_on_host(workspace, scaling, &mut target, &mut RunStats::default())?;
+        self.repair_on_host(workspace, scaling, (&mut target, z), &mut RunStats::default())?;
         workspace.in_use = false;
         Ok(())
     }
@@ -385,7 +386,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         }
         if self.plan.repair == Repair::Host {
             let start = Instant::now();
-            self.repair_on_host(workspace, scaling, &mut y, &mut stats)?;
+            self.repair_on_host(workspace, scaling, (&mut y, None), &mut stats)?;
             stats.stage2_s = start.elapsed().as_secs_f64();
         }
         workspace.in_use = false;
@@ -396,7 +397,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         &self,
         workspace: &mut Workspace<B, T>,
         scaling: Scaling<T::Accum>,
-        y: &mut Target<'_, B, T::Accum>,
+        (y, z): (&mut Target<'_, B, T::Accum>, Option<Memory<'_, B>>),
         stats: &mut RunStats,
     ) -> Result<()> {
         let backend = self.device.backend();
@@ -409,7 +410,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             stats.y_bytes_copied += repaired.y_bytes_copied;
             let y = y.memory();
             // Stage 2 does not read x.
-            let run = Run { device: &self.device, stream, x: y, y, scaling, turn: 0 };
+            let run = Run { device: &self.device, stream, x: y, y, z, scaling, turn: 0 };
             unfinished |= repaired.unfinished | part.combine(&run)?;
         }
         if unfinished {

@@ -136,8 +136,7 @@ impl<A: Real> Method<A> for BiCgStab<A> {
         let System { a, b, .. } = *system;
         let Self { queue, r, shadow, p, scalars, .. } = self;
         queue.dot(b, b, scalars.bb)?;
-        queue.copy(b, r)?;
-        a.apply(queue, -A::one(), x, A::one(), r)?;
+        a.residual(queue, x, b, r)?;
         queue.copy(r, shadow)?;
         queue.copy(r, p)?;
         queue.dot(r, r, scalars.rr)?;

@@ -105,8 +105,7 @@ impl<A: Real> Method<A> for ConjugateGradient<A> {
         let System { a, m, b, .. } = *system;
         let Self { queue, r, p, z, rz, rr, p_ap, bb, .. } = self;
         queue.dot(b, b, *bb)?;
-        queue.copy(b, r)?;
-        a.apply(queue, -A::one(), x, A::one(), r)?;
+        a.residual(queue, x, b, r)?;
         queue.dot(r, r, *rr)?;
         // Of no direction yet.
         queue.write_scalar(A::one(), *p_ap)?;

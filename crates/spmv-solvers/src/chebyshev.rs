@@ -49,8 +49,7 @@ pub fn chebyshev<A: Real>(
     let [rr, bb] = [queue.scalar()?, queue.scalar()?];
     let (mut r, mut d) = (context.zeros(n)?, context.zeros(n)?);
     queue.dot(b, b, bb)?;
-    queue.copy(b, &mut r)?;
-    a.apply(&mut queue, -one, x, one, &mut r)?;
+    a.residual(&mut queue, x, b, &mut r)?;
     queue.axpby(theta.recip(), &r, A::zero(), &mut d)?;
     // With one eigenvalue the first step is the solution.
     let (of_r, of_d) = if delta.is_zero() { (theta.recip(), A::zero()) } else { (A::zero(), A::zero()) };

@@ -138,9 +138,8 @@ impl<A: Real> Gmres<A> {
     /// Begins a cycle: the first direction is the residual, over its norm.
     fn begin_cycle(&mut self, system: &System<'_, A>, x: &Vector<A>) -> Result<()> {
         let Self { queue, basis, scalars: Scalars { rr, norm, unit, .. }, start, .. } = self;
-        let (first, one) = (&mut basis[0], A::one());
-        queue.copy(system.b, first)?;
-        system.a.apply(queue, -one, x, one, first)?;
+        let first = &mut basis[0];
+        system.a.residual(queue, x, system.b, first)?;
         queue.dot(first, first, *rr)?;
         queue.compute(*start)?;
         queue.scale(unit.over(*norm), first)?;

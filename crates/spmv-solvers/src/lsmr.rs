@@ -235,8 +235,7 @@ impl<A: Real> Lsmr<A> {
         queue.write_scalar(zero, scalars.sin_bar)?;
         transpose.apply(queue, one, b, zero, back)?;
         queue.dot(back, back, of_b)?;
-        queue.copy(b, u)?;
-        a.apply(queue, -one, x, one, u)?;
+        a.residual(queue, x, b, u)?;
         queue.dot(u, u, beta_squared)?;
         queue.compute(*root)?;
         transpose.apply(queue, one, u, zero, back)?;

@@ -240,8 +240,7 @@ impl<A: Real> Method<A> for Minres<A> {
         let Self { queue, last, preconditioned, scalars, start, .. } = self;
         let (one, zero) = (A::one(), A::zero());
         queue.dot(b, b, scalars.bb)?;
-        queue.copy(b, last)?;
-        a.apply(queue, -one, x, one, last)?;
+        a.residual(queue, x, b, last)?;
         queue.dot(last, last, scalars.rr)?;
         match (m, preconditioned) {
             (Some(m), Some(Preconditioned { last: image, residual, .. })) => {

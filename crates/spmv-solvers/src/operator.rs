@@ -1,6 +1,6 @@
 //! What is solved with.
 
-use spmv::{Context, Matrix, Queue, Real, Scalar, Vector};
+use spmv::{Context, Epilogue, Matrix, Queue, Real, Scalar, Vector};
 
 use crate::error::{Result, expect};
 
@@ -52,6 +52,21 @@ pub trait LinearOperator<A: Real> {
         beta: A,
         y: &mut Vector<A>,
     ) -> spmv::Result<()>;
+
+    /// Queues `r <- b - A*x`: by default a copy and [`apply`](Self::apply), by a matrix in one pass.
+    ///
+    /// # Errors
+    /// Whatever the queue says.
+    fn residual(
+        &self,
+        queue: &mut Queue,
+        x: &Vector<A>,
+        b: &Vector<A>,
+        r: &mut Vector<A>,
+    ) -> spmv::Result<()> {
+        queue.copy(b, r)?;
+        self.apply(queue, -A::one(), x, A::one(), r)
+    }
 }
 
 impl<A: Real + Scalar<Accum = A>> LinearOperator<A> for Matrix<A> {
@@ -76,6 +91,16 @@ impl<A: Real + Scalar<Accum = A>> LinearOperator<A> for Matrix<A> {
         y: &mut Vector<A>,
     ) -> spmv::Result<()> {
         queue.apply(self, alpha, x, beta, y)
+    }
+
+    fn residual(
+        &self,
+        queue: &mut Queue,
+        x: &Vector<A>,
+        b: &Vector<A>,
+        r: &mut Vector<A>,
+    ) -> spmv::Result<()> {
+        queue.apply_with(self, -A::one(), x, A::one(), r, Epilogue::new().plus(b))
     }
 }
 

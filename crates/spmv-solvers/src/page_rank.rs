@@ -1,6 +1,6 @@
 //! PageRank.
 
-use spmv::{Context, CsrView, Matrix, Offset, Real, Scalar, Vector};
+use spmv::{Context, CsrView, Epilogue, Matrix, Offset, Real, Scalar, Vector};
 
 use crate::error::{Error, Result, expect};
 use crate::options::{Found, Options, Report};
@@ -118,8 +118,8 @@ pub fn page_rank<A: Real + Scalar<Accum = A>>(
             queue.record(|queue| {
                 queue.dot(dangling, x, lost)?;
                 queue.copy(x, y)?;
-                queue.apply(transition, damping, y, zero, x)?;
-                queue.axpby((one - damping) * share, ones, one, x)?;
+                let jumps = Epilogue::new().plus(ones);
+                queue.apply_with(transition, damping, y, (one - damping) * share, x, jumps)?;
                 let of_lost: spmv::Factor<A> = lost.into();
                 queue.axpby(of_lost.times(damping * share), ones, one, x)?;
                 Ok(())

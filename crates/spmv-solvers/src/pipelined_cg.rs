@@ -158,8 +158,7 @@ impl<A: Real> Method<A> for PipelinedConjugateGradient<A> {
         let Scalars { gamma, gamma_old, delta, alpha, p_ap, rr, bb, .. } = *scalars;
         let (one, zero) = (A::one(), A::zero());
         queue.dot(b, b, bb)?;
-        queue.copy(b, r)?;
-        a.apply(queue, -one, x, one, r)?;
+        a.residual(queue, x, b, r)?;
         queue.write_scalar(zero, gamma_old)?;
         queue.write_scalar(zero, alpha)?;
         // Of no direction yet.

@@ -103,9 +103,10 @@ impl Wgpu {
             let kernel = Kernel::new(&self.shared, &spec, &text)?;
             let bytes = 8 * u64::from(lanes);
             let (stream, t, y) = (self.open_stream(false)?, self.alloc(bytes)?, self.alloc(bytes)?);
-            let (alpha, beta) = (Scalar::F32(0.0), Scalar::F32(0.0));
+            let [alpha, beta, lo, hi] = [Scalar::F32(0.0); 4];
             let [t, out] = [&t, &y].map(Argument::Device);
-            let args = Axpby { n_rows: 0, row_base: 0, alpha, beta, t, y: out }.list();
+            let args =
+                Axpby { n_rows: 0, row_base: 0, epilogue: 0, alpha, beta, lo, hi, t, z: t, y: out }.list();
             // SAFETY: arguments are those of `axpby`, and each lane writes the word of `y` that it has.
             unsafe { self.launch(&stream, &kernel, 1, &args)? };
             let mut words = vec![0; 8 * lanes as usize];

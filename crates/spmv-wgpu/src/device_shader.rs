@@ -15,7 +15,7 @@ use crate::text::GRID;
 
 /// Bytes of all scalars of a kernel at most. Every device allows 64; what takes more has numbers of 64 bits, which Vulkan alone has, and
 /// that allows 128.
-pub(crate) const MAX_SCALARS: usize = 96;
+pub(crate) const MAX_SCALARS: usize = 128;
 
 /// A compiled kernel.
 #[derive(Debug)]

@@ -4,11 +4,32 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use spmv_backend::Backend;
-use spmv_core::{RowStats, Value};
+use spmv_core::{Accum, RowStats, Value};
 use spmv_exec::{
-    BlockShape, DeviceVec, Graph, Indices, Pending, Plan, Prepared, Queue, Result, RunStats, Workspace,
+    BlockShape, DeviceVec, Epilogue, Graph, Indices, Pending, Plan, Prepared, Queue, Result, RunStats,
+    Workspace,
 };
 use spmv_hetero::Partition;
+
+/// What else becomes of a product.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyEpilogue<'a, A> {
+    pub z: Option<&'a dyn AnyVector<A>>,
+    pub bounds: Option<[A; 2]>,
+}
+
+impl<A> AnyEpilogue<'_, A> {
+    pub(crate) const NONE: Self = Self { z: None, bounds: None };
+}
+
+impl<'a, A: Accum> AnyEpilogue<'a, A> {
+    /// Of vectors of a backend.
+    fn of<B: Backend>(self) -> Result<Epilogue<'a, B, A>, Mismatch> {
+        let z = self.z.map(|z| own::<DeviceVec<B, A>>(z, "z")).transpose()?;
+        let with_z = z.map_or(Epilogue::new(), |z| Epilogue::new().plus(z));
+        Ok(self.bounds.map_or(with_z, |[lo, hi]| with_z.clamp(lo, hi)))
+    }
+}
 
 /// A prepared matrix of any backend.
 pub trait AnyMatrix<T: Value>: Any + Debug + Send + Sync {
@@ -47,6 +68,7 @@ pub trait AnyMatrix<T: Value>: Any + Debug + Send + Sync {
         _x: &dyn AnyVector<T>,
         _beta: T::Accum,
         _y: &mut dyn AnyVector<T::Accum>,
+        _epilogue: AnyEpilogue<'_, T::Accum>,
     ) -> Result<(), Mismatch> {
         Err(Mismatch::Other("the matrix"))
     }
@@ -204,9 +226,10 @@ impl<B: Backend, T: Value> AnyMatrix<T> for Prepared<B, T> {
         x: &dyn AnyVector<T>,
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
+        epilogue: AnyEpilogue<'_, T::Accum>,
     ) -> Result<(), Mismatch> {
         let queue = own_mut::<Queue<B>>(queue, "the matrix")?;
-        Ok(queue.apply(self, alpha, own(x, "x")?, beta, own_mut(y, "y")?)?)
+        Ok(queue.apply_with(self, alpha, own(x, "x")?, beta, own_mut(y, "y")?, epilogue.of()?)?)
     }
 
     fn apply_block_in(

@@ -11,7 +11,7 @@ use spmv_exec::{
     Result,
 };
 
-use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector, Mismatch, own, own_mut};
+use crate::erased_matrix::{AnyEpilogue, AnyIndices, AnyMatrix, AnyVector, Mismatch, own, own_mut};
 
 /// A queue of any backend, for every type.
 pub trait AnyQueue:
@@ -59,6 +59,7 @@ pub trait ProductsOf<T: Value> {
         x: &dyn AnyVector<T>,
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
+        epilogue: AnyEpilogue<'_, T::Accum>,
     ) -> Result<(), Mismatch>;
     /// With several right-hand sides.
     fn apply_block(
@@ -143,6 +144,7 @@ pub trait VectorsOf<A: Accum> {
     }
     fn scale(&mut self, beta: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
     fn fill(&mut self, value: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
+    fn clamp(&mut self, bounds: [A; 2], y: &mut dyn AnyVector<A>) -> Result<(), Mismatch>;
     fn dot(
         &mut self,
         x: &dyn AnyVector<A>,
@@ -199,8 +201,9 @@ impl<B: Backend, T: Value> ProductsOf<T> for Queue<B> {
         x: &dyn AnyVector<T>,
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
+        epilogue: AnyEpilogue<'_, T::Accum>,
     ) -> Result<(), Mismatch> {
-        a.apply_in(self, alpha, x, beta, y)
+        a.apply_in(self, alpha, x, beta, y, epilogue)
     }
 
     fn apply_block(
@@ -322,6 +325,10 @@ impl<B: Backend, A: Accum> VectorsOf<A> for Queue<B> {
 
     fn fill(&mut self, value: Factor<A>, y: &mut dyn AnyVector<A>) -> Result<(), Mismatch> {
         Ok(Queue::fill(self, value, own_mut::<DeviceVec<B, A>>(y, "y")?)?)
+    }
+
+    fn clamp(&mut self, [lo, hi]: [A; 2], y: &mut dyn AnyVector<A>) -> Result<(), Mismatch> {
+        Ok(Queue::clamp(self, lo, hi, own_mut(y, "y")?)?)
     }
 
     fn dot(

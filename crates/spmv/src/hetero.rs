@@ -19,16 +19,17 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use num_traits::Zero;
 use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{AnyCsr, Dtype, RowStats, Value};
 use spmv_cpu::Cpu;
-use spmv_exec::{Device, DeviceVec, Error, Options, Plan, Profile, Queue, Result, RunStats};
+use spmv_exec::{Device, DeviceVec, Error, Options, Plan, Profile, Queue, Result, RunStats, check_bounds};
 pub use spmv_hetero::{By, Choice, Models, Partition, Pattern, Regular, Regularity, Split, Steering, Step};
 use spmv_hetero::{CoDevices, CoMatrix, CoWorkspace};
 
 use crate::erased::{AnyDevice, DeviceOf, Opened};
 use crate::erased_matrix::{
-    AnyGraph, AnyMatrix, AnyPending, AnyVector, AnyWorkspace, Mismatch, own, own_mut,
+    AnyEpilogue, AnyGraph, AnyMatrix, AnyPending, AnyVector, AnyWorkspace, Mismatch, own, own_mut,
 };
 use crate::erased_queue::AnyQueue;
 use crate::profiles::{cores, problem};
@@ -219,17 +220,32 @@ impl<B: Backend, T: Value> AnyMatrix<T> for OfBoth<B, T> {
         x: &dyn AnyVector<T>,
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
+        epilogue: AnyEpilogue<'_, T::Accum>,
     ) -> Result<(), Mismatch> {
         let queue = own_mut::<Queue<Cpu>>(queue, "the matrix")?;
         if !queue.device().is(&self.cores) {
             return Err(Error::Foreign { what: "the matrix", to: "device" }.into());
+        }
+        check_bounds(epilogue.bounds)?;
+        // Device and cores add to the same rows: what else becomes of them takes passes of its own.
+        if let Some(z) = epilogue.z.filter(|_| !beta.is_zero()) {
+            let z = own::<DeviceVec<Cpu, T::Accum>>(z, "z")?;
+            let y = own_mut::<DeviceVec<Cpu, T::Accum>>(y, "y")?;
+            if z.len() != y.len() {
+                return Err(Error::Length { what: "z", found: z.len(), expected: y.len() }.into());
+            }
+            queue.copy(z, y)?;
         }
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = idle().pop();
         let mut workspace = taken.map_or_else(|| self.matrix.workspace(), Ok)?;
         let done = self.multiply_in_place(&mut workspace, alpha, x, beta, y);
         idle().push(workspace);
-        done.map(drop)
+        done?;
+        if let Some([lo, hi]) = epilogue.bounds {
+            queue.clamp(lo, hi, own_mut(y, "y")?)?;
+        }
+        Ok(())
     }
 
     fn apply_slices(

@@ -7,7 +7,7 @@ use spmv_exec::{Assignment, DeviceScalar, Factor, Program};
 use crate::backend::BackendKind;
 use crate::context::Context;
 use crate::erased::{Number, Scalar};
-use crate::erased_matrix::Mismatch;
+use crate::erased_matrix::{AnyEpilogue, Mismatch};
 use crate::erased_queue::{AnyQueue, DotInto, Source};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -160,7 +160,8 @@ impl Queue {
         beta: T::Accum,
         y: &mut Vector<T::Accum>,
     ) -> Result<()> {
-        let done = T::products(&mut *self.erased).apply(a.erased(), alpha, &*x.erased, beta, &mut *y.erased);
+        let (x, y) = (&*x.erased, &mut *y.erased);
+        let done = T::products(&mut *self.erased).apply(a.erased(), alpha, x, beta, y, AnyEpilogue::NONE);
         self.told(done)
     }
 

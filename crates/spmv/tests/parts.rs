@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
 use spmv::plan::Tiling;
-use spmv::{BackendKind, Context, Csr, Dtype, Error, Real, Scalar, Value, by_dtype, oracle};
+use spmv::{BackendKind, Context, Csr, Dtype, Epilogue, Error, Real, Scalar, Value, by_dtype, oracle};
 use spmv_conformance::{Share, absent, compare, corpus, flushed, input, is_full, same_bits};
 
 /// How many parts are tried, in turn where not all are.
@@ -72,6 +72,11 @@ fn check<T: Scalar>(
         let mut y = old.clone();
         prepared.apply_slices(number(alpha), &x, number(beta), &mut y).map_err(fail)?;
         same_bits("the run on slices", &first, &y).map_err(case)?;
+        let mut y = context.upload(&vec![number(f64::NAN); old.len()]).map_err(fail)?;
+        let (z, mut queue) = (context.upload(&old).map_err(fail)?, context.queue().map_err(fail)?);
+        let of_z = Epilogue::new().plus(&z);
+        queue.apply_with(&prepared, number(alpha), &device_x, number(beta), &mut y, of_z).map_err(fail)?;
+        same_bits("beta*z", &first, &y.to_vec().map_err(fail)?).map_err(case)?;
     }
     a.vals_mut()
         .iter_mut()

@@ -1,5 +1,5 @@
 // kernel: coo
-// params: n_rows row_base nnz n_slots tiles alpha beta rows cols vals x carries y
+// params: n_rows row_base nnz n_slots tiles epilogue alpha beta lo hi rows cols vals x carries z y
 // steps:  1 a bunch takes S*W*T slots: entries, then rows without entries; 2 gather products and notice where rows
 //         end; 3 sum and store whole rows; 4 finish the row that began before; 5 leave the last row's beginning
 //         in carries[bunch]
@@ -9,7 +9,7 @@ use std::ops::Range;
 use num_traits::Zero;
 use spmv_core::Tiling;
 
-use super::prelude::{Rows, for_carriers, rows_of, store};
+use super::prelude::{Epilogue, Rows, for_carriers, store};
 use crate::device_args::view;
 use crate::launch::Launch;
 use crate::simd::{Isa, Operand, SimdValue};
@@ -29,11 +29,28 @@ struct Coo<'a, T: SimdValue> {
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::Coo<'_, T>) {
     let view::Coo {
-        n_rows, row_base, nnz, n_slots, tiles, alpha, beta, rows, cols, vals, x, carries, y, ..
+        n_rows,
+        row_base,
+        nnz,
+        n_slots,
+        tiles,
+        epilogue: bits,
+        alpha,
+        beta,
+        lo,
+        hi,
+        rows,
+        cols,
+        vals,
+        x,
+        carries,
+        z,
+        y,
+        ..
     } = args;
     let (tiling, nnz) = (launch.tiling.with_tiles(tiles), nnz as usize);
     let a = Operand::<T>::new(cols.first(nnz), &vals[..nnz], x);
-    let (isa, rows, y) = (launch.isa, &rows[..nnz], rows_of(y, row_base, n_rows));
+    let (isa, rows, y) = (launch.isa, &rows[..nnz], Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows));
     let coo = Coo { isa, tiling, alpha, beta, n_rows: n_rows as usize, n_slots, rows, a };
     let carries = &mut carries[..tiling.n_bunches(n_slots) as usize];
     let bunches = tiling.bunches() as usize;
@@ -71,7 +88,10 @@ impl<T: SimdValue> Coo<'_, T> {
         let has_empty = self.n_slots as usize > rows.len();
         let fill = |y: &mut Rows<'_, T::Accum>, empty: Range<usize>| {
             if has_empty {
-                y.range(empty).iter_mut().for_each(|y| *y = store(*alpha, T::Accum::zero(), *beta, *y));
+                y.range(empty.clone())
+                    .iter_mut()
+                    .for_each(|y| *y = store(*alpha, T::Accum::zero(), *beta, *y));
+                y.clamp(empty);
             }
         };
         let (mut entry, mut next_row) = (entries.start, self.first_row(bunch));
@@ -90,6 +110,11 @@ impl<T: SimdValue> Coo<'_, T> {
             fill(y, next_row..row);
             let out = &mut y.range(row..row + 1)[0];
             *out = store(*alpha, sum, *beta, *out);
+            // A row that began before is whole when carry_apply has added to it.
+            let has_begun = entry == entries.start && entry > 0 && rows[entry - 1] as usize == row;
+            if !has_begun {
+                y.clamp(row..row + 1);
+            }
             (entry, next_row) = (stop, row + 1);
         }
         fill(y, next_row..stop_row);

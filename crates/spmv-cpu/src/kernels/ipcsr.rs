@@ -1,10 +1,10 @@
 // kernel: ipcsr
-// params: n_rows row_base alpha beta row_ptr block_rows block_entries cols vals x carries arrivals y
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr block_rows block_entries cols vals x carries arrivals z y
 // steps:  1 a group takes a block of rows, or a piece of a long one; 2 gather its products; 3 sum each row, with as
 //         many lanes as there are for it, then rows too long for those; 4 store alpha*sum + beta*y; 5 leave a piece's
 //         sum in carries[block]; where groups can join, the last to arrive adds its row's, else carry_apply
 
-use super::prelude::{RowSums, for_carriers, operand, rows_of};
+use super::prelude::{Epilogue, RowSums, for_carriers, operand};
 use crate::device_args::view::Ipcsr;
 use crate::launch::Launch;
 use crate::simd::SimdValue;
@@ -14,8 +14,11 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ipcsr<'_, T>) {
     let Ipcsr {
         n_rows,
         row_base,
+        epilogue: bits,
         alpha,
         beta,
+        lo,
+        hi,
         row_ptr,
         block_rows,
         block_entries,
@@ -23,12 +26,13 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ipcsr<'_, T>) {
         vals,
         x,
         carries,
+        z,
         y,
         ..
     } = args;
     let n_blocks = launch.groups.n as usize;
     let (block_rows, block_entries) = (&block_rows[..=n_blocks], &block_entries[..=n_blocks]);
-    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], rows_of(y, row_base, n_rows));
+    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows));
     let sums = RowSums { isa: launch.isa, alpha, beta, row_ptr, a: operand::<T>(row_ptr, cols, vals, x) };
     let first_row = |block: usize| block_rows[block] as usize;
     for_carriers(launch.groups, 1, &first_row, y, &mut carries[..n_blocks], &|block, y| {

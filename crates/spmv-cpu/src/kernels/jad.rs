@@ -1,21 +1,40 @@
 // kernel: jad
-// params: n_rows row_base n_jags tiles alpha beta perm jag_ptr cols vals x y
+// params: n_rows row_base n_jags tiles epilogue alpha beta lo hi perm jag_ptr cols vals x z y
 // steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the position's products, one of each jagged diagonal
 //         that is so long; 3 store alpha*sum + beta*y to the position's row
 
 use num_traits::Zero;
 
-use super::prelude::{SIDE_BY_SIDE, for_groups, rows_of, store};
+use super::prelude::{Epilogue, Rows, SIDE_BY_SIDE, finish_rows, for_groups};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Jad;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
 pub(crate) fn run<T: Numbers>(launch: Launch, args: Jad<'_, T>) {
-    let Jad { n_rows, row_base, n_jags, tiles, alpha, beta, perm, jag_ptr, cols, vals, x, y, .. } = args;
+    let Jad {
+        n_rows,
+        row_base,
+        n_jags,
+        tiles,
+        epilogue: bits,
+        alpha,
+        beta,
+        lo,
+        hi,
+        perm,
+        jag_ptr,
+        cols,
+        vals,
+        x,
+        z,
+        y,
+        ..
+    } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (groups, jag_ptr) = (launch.groups, &jag_ptr[..=n_jags as usize]);
-    let y = PermutedRows::new(perm.first(n_rows as usize), rows_of(y, row_base, n_rows));
+    let Rows { rows: y, z, bounds, .. } = Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows);
+    let y = PermutedRows::new(perm.first(n_rows as usize), y, z);
     for_groups(
         groups,
         y,
@@ -41,7 +60,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: Jad<'_, T>) {
                     }
                 }
                 // STEP 3
-                out.write(first, &sums[..n], |sum, y| store(alpha, sum, beta, y));
+                finish_rows(&mut out, first, &mut sums[..n], (alpha, beta), bounds);
             }
         },
     );

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use spmv_core::{Accum, Tiling};
 
+use crate::device_args::PermutedRows;
 use crate::device_team::{Part, Team};
 use crate::launch::Groups;
 use crate::numbers::Numbers;
@@ -47,6 +48,42 @@ pub(crate) fn products<A: Accum>(x: &[A], z: &[A]) -> A {
 /// The greatest number, of which a NaN is one; at least 0.
 pub(crate) fn greatest<A: Accum>(all: impl Iterator<Item = A>) -> A {
     all.fold(A::zero(), |most, x| if x.exceeds(most) { x } else { most })
+}
+
+/// No less than `lo` and no more than `hi`. What is no number stays so.
+#[inline(always)]
+pub(crate) fn clamped<A: Accum>(v: A, [lo, hi]: [A; 2]) -> A {
+    match v.re() {
+        re if re < lo.re() => lo,
+        re if re > hi.re() => hi,
+        _ => v,
+    }
+}
+
+/// Bits of `epilogue`.
+const EPILOGUE_Z: u32 = 1;
+const EPILOGUE_CLAMP: u32 = 2;
+
+/// What becomes of a row's sum besides factors: `beta` scales what stands in `z`, and the row is clamped, where `bits` say so.
+pub(crate) struct Epilogue<'a, A> {
+    pub(crate) bits: u32,
+    pub(crate) z: &'a [A],
+    pub(crate) lo: A,
+    pub(crate) hi: A,
+}
+
+impl<'a, A: Copy> Epilogue<'a, A> {
+    /// The rows of `y` that a kernel writes.
+    pub(crate) fn rows(&self, y: &'a mut [A], row_base: u32, n_rows: u32) -> Rows<'a, A> {
+        let rows = row_base as usize..row_base as usize + n_rows as usize;
+        let z = (self.bits & EPILOGUE_Z != 0).then(|| &self.z[rows.clone()]);
+        Rows { base: 0, rows: &mut y[rows], z, bounds: bounds(self.bits, self.lo, self.hi) }
+    }
+}
+
+/// What rows are clamped to, if they are.
+pub(crate) fn bounds<A>(epilogue: u32, lo: A, hi: A) -> Option<[A; 2]> {
+    (epilogue & EPILOGUE_CLAMP != 0).then_some([lo, hi])
 }
 
 /// The rows of `y` that a kernel writes.
@@ -112,13 +149,28 @@ pub(crate) fn for_groups<S: Send>(
 pub(crate) struct Rows<'a, A> {
     pub(crate) base: usize,
     pub(crate) rows: &'a mut [A],
+    /// As many rows of `z`, if `beta` scales those.
+    pub(crate) z: Option<&'a [A]>,
+    pub(crate) bounds: Option<[A; 2]>,
 }
 
-impl<'a, A> Rows<'a, A> {
+impl<'a, A> From<&'a mut [A]> for Rows<'a, A> {
+    fn from(rows: &'a mut [A]) -> Self {
+        Self { base: 0, rows, z: None, bounds: None }
+    }
+}
+
+impl<'a, A: Copy> Rows<'a, A> {
     /// The rows before `row`, and the rest.
     pub(crate) fn split_before(self, row: usize) -> (Self, Self) {
-        let (left, right) = self.rows.split_at_mut(row - self.base);
-        (Self { base: self.base, rows: left }, Self { base: row, rows: right })
+        let n = row - self.base;
+        let (left, right) = self.rows.split_at_mut(n);
+        let (z_left, z_right) = self.z.map(|z| z.split_at(n)).unzip();
+        let bounds = self.bounds;
+        (
+            Self { base: self.base, rows: left, z: z_left, bounds },
+            Self { base: row, rows: right, z: z_right, bounds: self.bounds },
+        )
     }
 
     /// The rows given by kernel row numbers.
@@ -127,32 +179,59 @@ impl<'a, A> Rows<'a, A> {
     }
 }
 
+impl<A: Accum> Rows<'_, A> {
+    /// Brings what `beta` scales to where the sums go, before the first of them: a part of `y` that a group writes stays in a cache.
+    fn bring_z(&mut self) {
+        if let Some(z) = self.z {
+            self.rows.copy_from_slice(z);
+        }
+    }
+
+    /// Clamps the rows from kernel row `first` on, up to `end`, when nothing will be added to them.
+    pub(crate) fn clamp(&mut self, rows: Range<usize>) {
+        if let Some(bounds) = self.bounds {
+            self.range(rows).iter_mut().for_each(|y| *y = clamped(*y, bounds));
+        }
+    }
+}
+
 /// Runs `leaf` for the rows of every group, in parallel over groups; those of a group begin at `first_row` of it.
-pub(crate) fn for_rows<A: Send>(
+pub(crate) fn for_rows<A: Copy + Send + Sync>(
     groups: Groups<'_>,
     y: &mut [A],
     first_row: &(impl Fn(u32) -> usize + Sync),
     leaf: &(impl Fn(Rows<'_, A>) + Sync),
 ) {
-    for_groups(
-        groups,
-        Rows { base: 0, rows: y },
-        &|rows, group| rows.split_before(first_row(group)),
-        &|out, _| leaf(out),
-    );
+    for_groups(groups, Rows::from(y), &|rows, group| rows.split_before(first_row(group)), &|out, _| {
+        leaf(out)
+    });
+}
+
+/// As [`for_rows`], for rows of sums, with what becomes of them.
+pub(crate) fn for_sums<A: Accum>(
+    groups: Groups<'_>,
+    y: Rows<'_, A>,
+    first_row: &(impl Fn(u32) -> usize + Sync),
+    leaf: &(impl Fn(Rows<'_, A>) + Sync),
+) {
+    for_groups(groups, y, &|rows, group| rows.split_before(first_row(group)), &|mut out, _| {
+        out.bring_z();
+        leaf(Rows { base: out.base, ..Rows::from(&mut *out.rows) });
+        out.clamp(out.base..out.base + out.rows.len());
+    });
 }
 
 /// As [`for_rows`], for the rows of two outputs.
-pub(crate) fn for_both_rows<A: Send>(
+pub(crate) fn for_both_rows<'a, A: Copy + Send + Sync>(
     groups: Groups<'_>,
-    y: &mut [A],
-    z: &mut [A],
+    y: impl Into<Rows<'a, A>>,
+    z: &'a mut [A],
     first_rows: &(impl Fn(u32) -> [usize; 2] + Sync),
     leaf: &(impl Fn([Rows<'_, A>; 2], u32) + Sync),
 ) {
     for_groups(
         groups,
-        [y, z].map(|rows| Rows { base: 0, rows }),
+        [y.into(), z.into()],
         &|[y, z]: [Rows<'_, A>; 2], group| {
             let [of_y, of_z] = first_rows(group);
             let ((y_left, y_right), (z_left, z_right)) = (y.split_before(of_y), z.split_before(of_z));
@@ -168,10 +247,10 @@ pub(crate) fn for_row_sums<A: Accum>(
     first_row: &(impl Fn(u32) -> u32 + Sync),
     (alpha, beta): (A, A),
     row_ptr: &[u32],
-    y: &mut [A],
+    y: Rows<'_, A>,
     sum: &(impl Fn(Range<usize>) -> A + Sync),
 ) {
-    for_rows(groups, y, &|group| first_row(group) as usize, &|out| {
+    for_sums(groups, y, &|group| first_row(group) as usize, &|out| {
         let pairs = row_ptr[out.base..].windows(2);
         for (y, pair) in out.rows.iter_mut().zip(pairs) {
             *y = store(alpha, sum(pair[0] as usize..pair[1] as usize), beta, *y);
@@ -179,8 +258,30 @@ pub(crate) fn for_row_sums<A: Accum>(
     });
 }
 
+/// Stores alpha times `sums` plus beta times what stands there, in the rows from position `first` on, and clamps them.
+// A sum is scaled before its row is looked up: together they take longer where rows are short.
+#[inline(always)]
+pub(crate) fn finish_rows<A: Accum>(
+    out: &mut PermutedRows<'_, A>,
+    first: usize,
+    sums: &mut [A],
+    (alpha, beta): (A, A),
+    bounds: Option<[A; 2]>,
+) {
+    sums.iter_mut().for_each(|sum| *sum = scaled(alpha, *sum));
+    if beta.is_zero() {
+        out.write(first, sums, |sum, _| sum);
+    } else {
+        out.bring_z(first, sums.len());
+        out.write(first, sums, |sum, y| sum + beta * y);
+    }
+    if let Some(bounds) = bounds {
+        out.write(first, sums, |_, y| clamped(y, bounds));
+    }
+}
+
 /// Runs `leaf` for `chunk` rows at a time, in parallel. The kernel's groups do not matter: no lane needs another.
-pub(crate) fn for_chunks<A: Send>(
+pub(crate) fn for_chunks<A: Copy + Send + Sync>(
     team: Team<'_>,
     chunk: usize,
     y: &mut [A],
@@ -199,11 +300,11 @@ pub(crate) fn for_sums_side_by_side<A: Accum>(
     groups: Groups<'_>,
     tiling: Tiling,
     (alpha, beta): (A, A),
-    y: &mut [A],
+    y: Rows<'_, A>,
     add: &(impl Fn(usize, &mut [A]) + Sync),
 ) {
-    let n_rows = y.len() as u32;
-    for_rows(groups, y, &|group| tiling.scalar_rows(group, n_rows).start as usize, &|out| {
+    let n_rows = y.rows.len() as u32;
+    for_sums(groups, y, &|group| tiling.scalar_rows(group, n_rows).start as usize, &|out| {
         for (chunk, y) in out.rows.chunks_mut(SIDE_BY_SIDE).enumerate() {
             let mut sums = [A::zero(); SIDE_BY_SIDE];
             let sums = &mut sums[..y.len()];
@@ -235,7 +336,7 @@ pub(crate) fn for_carriers<A: Accum>(
     groups: Groups<'_>,
     bunches: usize,
     first_row: &(impl Fn(usize) -> usize + Sync),
-    y: &mut [A],
+    y: Rows<'_, A>,
     carries: &mut [A],
     part: &(impl Fn(usize, &mut Rows<'_, A>) -> A + Sync),
 ) {
@@ -244,6 +345,7 @@ pub(crate) fn for_carriers<A: Accum>(
         [first_row(bunch), bunch]
     };
     for_both_rows(groups, y, carries, &first_rows, &|[mut y, carries], _| {
+        y.bring_z();
         for (bunch, carry) in (carries.base..).zip(carries.rows) {
             *carry = part(bunch, &mut y);
         }
@@ -272,9 +374,12 @@ impl<T: SimdValue> RowSums<'_, T> {
             return T::dot(*isa, a, entries);
         }
         let first = T::dot(*isa, a, entries.start..row_ptr[rows.start + 1] as usize);
-        let y = y.range(rows.clone());
-        y[0] = store(*alpha, first, *beta, y[0]);
-        T::rows(*isa, a, &row_ptr[rows.start + 1..=rows.end], *alpha, *beta, &mut y[1..]);
+        let out = y.range(rows.clone());
+        out[0] = store(*alpha, first, *beta, out[0]);
+        T::rows(*isa, a, &row_ptr[rows.start + 1..=rows.end], *alpha, *beta, &mut out[1..]);
+        // A row that began before is whole when carry_apply has added to it.
+        let has_begun = entries.start > row_ptr[rows.start] as usize;
+        y.clamp(rows.start + usize::from(has_begun)..rows.end);
         T::dot(*isa, a, row_ptr[rows.end] as usize..entries.end)
     }
 }

@@ -1,12 +1,12 @@
 // kernel: sell
-// params: n_rows row_base n_slices n_long tiles sorted keeps alpha beta perm slices words vals x carries arrivals y
+// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue alpha beta lo hi perm slices words vals x carries arrivals z y
 // steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
 //         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
 //         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
 
 use num_traits::Zero;
 
-use super::prelude::{for_groups, rows_of, scaled};
+use super::prelude::{Epilogue, Rows, finish_rows, for_groups};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Sell;
 use crate::launch::Launch;
@@ -14,16 +14,17 @@ use crate::simd::{self, BLOCK_LANES, SimdValue, Slices};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     let Sell {
-        n_rows, row_base, n_slices, n_long, tiles, sorted, alpha, beta, perm, slices, words, vals, x, carries, y, ..
+        n_rows, row_base, n_slices, n_long, tiles, sorted, epilogue: bits, alpha, beta, lo, hi, ..
     } = args;
+    let Sell { perm, slices, words, vals, x, carries, z, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (lanes, row_lanes) = (tiling.slice_lanes() as usize, tiling.lanes() as usize);
     let slice_rows = lanes / row_lanes;
     let slices = Slices::<T>::new(slices, [lanes, tiling.width() as usize], words, vals, x);
-    let y = rows_of(y, row_base, n_rows);
+    let Rows { rows: y, z, bounds, .. } = Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows);
     let rows = match sorted {
-        0 => PermutedRows::in_order(y),
-        _ => PermutedRows::new(perm.first(n_slices as usize * slice_rows), y),
+        0 => PermutedRows::in_order(y, z),
+        _ => PermutedRows::new(perm.first(n_slices as usize * slice_rows), y, z),
     };
     let n_positions = rows.len();
     let n_carries = carries.len().min(n_long as usize);
@@ -63,12 +64,8 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
                 // What is carried is scaled later.
                 let carried = sums[0];
                 // STEP 4
-                sums.iter_mut().for_each(|sum| *sum = scaled(alpha, *sum));
-                if beta.is_zero() {
-                    out.write(positions.start, sums, |sum, _| sum);
-                } else {
-                    out.write(positions.start, sums, |sum, y| sum + beta * y);
-                }
+                let bounds = bounds.filter(|_| !header.is_part);
+                finish_rows(&mut out, positions.start, sums, (alpha, beta), bounds);
                 // STEP 5: `carry_apply` adds the sums of slices after a row's first.
                 if header.is_part {
                     let is_first = out.has(positions.start);

@@ -54,9 +54,9 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::SpecSegsum<'_, T>) {
     let (n_tiles, n_bunches) = (tiling.n_tiles(nnz) as usize, tiling.n_bunches(nnz) as usize);
     let row_ptr = &args.row_ptr[..=n_rows as usize];
     let out = Out {
-        y: Rows { base: 0, rows: rows_of(args.y, row_base, n_rows) },
-        sync_rows: Rows { base: 0, rows: &mut args.sync_rows[..n_bunches] },
-        sync_sums: Rows { base: 0, rows: &mut args.sync_sums[..n_bunches] },
+        y: rows_of(args.y, row_base, n_rows).into(),
+        sync_rows: (&mut args.sync_rows[..n_bunches]).into(),
+        sync_sums: (&mut args.sync_sums[..n_bunches]).into(),
     };
     let sums = SpecSegsum {
         tiling,

@@ -20,11 +20,14 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Spmm<'_, T>) {
     let width = launch.tiling.bunches() as usize * COLUMNS_OF_A_BUNCH;
     let (y_stride, y_at) = (y_stride as usize, y_at as usize);
     let (block_rows, block_entries) = (&block_rows[..=n_blocks], &block_entries[..=n_blocks]);
-    let a = PanelRows { cols, vals, x: &x[(x_at as usize).min(x.len())..], x_stride: x_stride as usize, columns };
+    let a =
+        PanelRows { cols, vals, x: &x[(x_at as usize).min(x.len())..], x_stride: x_stride as usize, columns };
     let y = &mut y[row_base as usize * y_stride..];
     let n_carries = carries.len();
     // Without pieces there are no carries.
-    let first = |group: u32| [block_rows[group as usize] as usize * y_stride, (group as usize * width).min(n_carries)];
+    let first = |group: u32| {
+        [block_rows[group as usize] as usize * y_stride, (group as usize * width).min(n_carries)]
+    };
     for_both_rows(launch.groups, y, carries, &first, &|[y, carries], group| {
         // STEP 1
         let block = group as usize;

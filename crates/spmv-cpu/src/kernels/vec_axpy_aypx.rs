@@ -34,5 +34,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecAxpyAypx<'_, T>) {
     let (n, chunk) = (n as usize, chunk as usize);
     // STEP 1
     let first = |group: u32| [(group as usize * chunk).min(n); 2];
-    for_both_rows(launch.groups, &mut x[..n], &mut d[..n], &first, &|[x, d], _| part(&z[x.base..], x.rows, d.rows));
+    for_both_rows(launch.groups, &mut x[..n], &mut d[..n], &first, &|[x, d], _| {
+        part(&z[x.base..], x.rows, d.rows)
+    });
 }

@@ -26,5 +26,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecDot<'_, T>) {
         };
     };
     let partials = &mut partials[..launch.groups.n as usize];
-    for_rows(launch.groups, partials, &|group| group as usize, &|partials| part(partials.base, &mut partials.rows[0]));
+    for_rows(launch.groups, partials, &|group| group as usize, &|partials| {
+        part(partials.base, &mut partials.rows[0])
+    });
 }

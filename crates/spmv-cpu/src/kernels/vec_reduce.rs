@@ -3,7 +3,6 @@
 // steps:  1 a lane takes each partial result that many lanes further; 2 add them, or take the greatest; 3 join what the lanes
 //         have by halves; 4 store the scalar
 
-
 use super::prelude::greatest;
 use crate::device_args::view::VecReduce;
 use crate::launch::Launch;

@@ -2,7 +2,6 @@
 // params: n chunk at x y
 // steps:  1 a group takes `chunk` entries; 2 y[at[i]] <- y[at[i]] + x[i]
 
-
 use super::prelude::for_groups;
 use crate::device_args::PermutedRows;
 use crate::device_args::view::VecScatterAdd;
@@ -15,7 +14,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecScatterAdd<'_, T>) {
     let x = &x[..n];
     for_groups(
         launch.groups,
-        PermutedRows::new(at.first(n), y),
+        PermutedRows::new(at.first(n), y, None),
         // STEP 1
         &|y: PermutedRows<'_, T::Accum>, group| y.split_before(group as usize * chunk),
         &|mut y, _| {

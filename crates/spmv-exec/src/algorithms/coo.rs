@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::Coo as Arguments;
-use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory, Scalar};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
 use spmv_core::format::{Coo as Format, Cost};
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
 
 use crate::carries;
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Run};
+use crate::launch::{Compiled, Finish, Run};
 use crate::method::{
     Effort, Facts, Launch, Method, Repair, Storage, Sums, bits, entries_of_a_group, rows_of_bunch_steps,
 };
@@ -157,12 +157,12 @@ impl<B: Backend> Slots<B> {
         self.kernel.spec.tiling.n_bunches(self.n_slots)
     }
 
-    /// Stores the rows that have slots; `beta` scales what stands there.
+    /// Stores the rows that have slots.
     pub(super) fn launch<T: Value>(
         &self,
         run: &Run<'_, B, T>,
         span: &Span,
-        beta: T::Accum,
+        finish: &Finish<'_, B>,
         carries: &B::Buffer,
     ) -> Result<()> {
         let tiling = &self.kernel.spec.tiling;
@@ -173,13 +173,17 @@ impl<B: Backend> Slots<B> {
             nnz: self.nnz,
             n_slots: self.n_slots,
             tiles: tiling.tiles(),
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(beta),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             rows: Memory::Device(&self.rows),
             cols: Memory::Device(&self.cols),
             vals: Memory::Device(&*vals),
             x: run.x,
             carries: Memory::Device(carries),
+            z: finish.z,
             y: run.y,
         };
         run.start(&self.kernel, tiling.n_groups(self.n_slots), args)?;
@@ -227,7 +231,7 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
 impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
         let State { span, slots } = &*self.state;
-        slots.launch(run, span, span.beta(run), &self.carries)
+        slots.launch(run, span, &span.finish(run), &self.carries)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use spmv_backend::arguments::Dia as Arguments;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, Memory, Types, Scalar};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, Memory, Types};
 use spmv_core::format::{Cost, Dia as Format};
 use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Tiling, Value};
 
@@ -164,17 +164,22 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
         let (table, vals) = (table.read().unwrap_or_else(PoisonError::into_inner), vals.get());
+        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             n_cols: *n_cols,
             n_diags: *n_diags,
             tiles: tiling.tiles(),
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             diags: Memory::Device(&table.buffer),
             vals: Memory::Device(&*vals),
             x: run.x,
+            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

@@ -1,7 +1,7 @@
 //! A band about the diagonal in DIA form and the rest of the rows in CSR form, in one launch.
 
 use spmv_backend::arguments::DiaCsr as Arguments;
-use spmv_backend::{Backend, KernelId, Memory, Scalar};
+use spmv_backend::{Backend, KernelId, Memory};
 use spmv_core::format::{Cost, Dia};
 use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, regular};
 
@@ -112,20 +112,25 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let groups = span.row_groups(tiling);
         let slot_vals = slot_vals.get();
         let vals = rest.vals.get();
+        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             n_cols: *n_cols,
             n_diags: *n_diags,
             tiles: tiling.tiles(),
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             offsets: Memory::Device(offsets),
             slot_vals: Memory::Device(&*slot_vals),
             row_ptr: Memory::Device(&rest.row_ptr),
             cols: Memory::Device(&rest.cols),
             vals: Memory::Device(&*vals),
             x: run.x,
+            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

@@ -1,7 +1,7 @@
 //! One lane a row of the ELLPACK layout.
 
 use spmv_backend::arguments::Ell as Arguments;
-use spmv_backend::{Backend, KernelId, Memory, Scalar};
+use spmv_backend::{Backend, KernelId, Memory};
 use spmv_core::format::{BySlot, Cost, Ell as Format};
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
 
@@ -85,16 +85,21 @@ impl<B: Backend, T: Value> Direct<B, T> for Slots<B> {
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
         let vals = vals.get();
+        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             width: *width,
             tiles: tiling.tiles(),
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             cols: Memory::Device(cols),
             vals: Memory::Device(&*vals),
             x: run.x,
+            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

@@ -1,7 +1,7 @@
 //! Blocks of whole rows, as Gao et al. published them: `ipcsr` without what was improved since.
 
 use spmv_backend::arguments::IpcsrPublished as Arguments;
-use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory, Scalar};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
 use spmv_core::RowBlocks;
 use spmv_core::{CsrView, MatrixStats, Tiling, Value};
 
@@ -113,16 +113,21 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
     fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
         let Self { span, kernel, a, block_rows, n_blocks } = self;
         let vals = a.vals.get();
+        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             row_ptr: Memory::Device(&a.row_ptr),
             block_rows: Memory::Device(block_rows),
             cols: Memory::Device(&a.cols),
             vals: Memory::Device(&*vals),
             x: run.x,
+            z: finish.z,
             y: run.y,
         };
         run.start(kernel, *n_blocks, args)

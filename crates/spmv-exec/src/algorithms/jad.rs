@@ -1,7 +1,7 @@
 //! One lane a row of jagged diagonals.
 
 use spmv_backend::arguments::Jad as Arguments;
-use spmv_backend::{Backend, KernelId, Memory, Scalar};
+use spmv_backend::{Backend, KernelId, Memory};
 use spmv_core::format::{BySlot, Cost};
 use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
 
@@ -70,18 +70,23 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
         let vals = vals.get();
+        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             n_jags: *n_jags,
             tiles: tiling.tiles(),
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             perm: Memory::Device(perm),
             jag_ptr: Memory::Device(jag_ptr),
             cols: Memory::Device(cols),
             vals: Memory::Device(&*vals),
             x: run.x,
+            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::{PcsrProducts, PcsrSums};
-use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory, Scalar};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
 use spmv_core::{CsrView, Tiling, Value};
 
 use super::ipcsr;
@@ -113,14 +113,19 @@ impl<B: Backend, T: Value> Runner<B, T> for Products<B> {
             products: Memory::Device(&self.products),
         };
         run.start(first, tiling.n_groups(span.nnz), products)?;
+        let finish = span.finish(run);
         let sums = PcsrSums {
             n_rows: span.n_rows,
             row_base: span.row_base,
             tiles: tiling.tiles(),
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             row_ptr: Memory::Device(&a.row_ptr),
             products: Memory::Device(&self.products),
+            z: finish.z,
             y: run.y,
         };
         run.start(second, span.row_groups(tiling), sums)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::Sell as Arguments;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, Types, Scalar};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
 
@@ -264,6 +264,7 @@ impl<B: Backend> Held<B> {
         let tiling = &kernel.spec.tiling;
         let groups = Tiling::n_row_groups(&tiling.slices(0, self.n_slices), self.n_slices);
         let vals = vals.get();
+        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -272,8 +273,11 @@ impl<B: Backend> Held<B> {
             tiles: tiling.tiles(),
             sorted: u32::from(self.is_sorted),
             keeps: u32::from(self.is_kept),
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             perm: Memory::Device(perm),
             slices: Memory::Device(slices),
             words: Memory::Device(words),
@@ -281,6 +285,7 @@ impl<B: Backend> Held<B> {
             x: run.x,
             carries: Memory::Device(carries),
             arrivals: Memory::Device(arrivals),
+            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)?;

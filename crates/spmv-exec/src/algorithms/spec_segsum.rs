@@ -327,13 +327,18 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
             return Ok(false);
         }
         let groups = span.n_rows.div_ceil(axpby.spec.tiling.group_lanes());
+        let finish = span.finish(run);
         let args = Axpby {
             n_rows: span.n_rows,
             row_base: span.row_base,
+            epilogue: finish.epilogue,
             alpha: Scalar::of(run.scaling.alpha),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             // Of a part without entries they are the zeros of `reset`.
             t: Memory::Device(&self.sums),
+            z: finish.z,
             y: run.y,
         };
         run.start(axpby, groups, args)?;
@@ -361,7 +366,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
 impl<B: Backend, A: Accum> Speculative<B, A> {
     /// Whether sums go to `y` at once: they are not scaled, and nothing in it must be kept.
     fn writes_y_directly(&self, scaling: Scaling<A>) -> bool {
-        scaling.alpha == num_traits::one() && scaling.beta.is_zero() && !self.state.span.continues
+        scaling.alpha == num_traits::one() && scaling.beta.is_zero() && scaling.bounds.is_none() && !self.state.span.continues
     }
 
     /// Where sums go, and the part's first row there: rows of `y`, or the workspace.

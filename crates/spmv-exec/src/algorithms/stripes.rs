@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use num_traits::{One, Zero};
 use spmv_backend::arguments::StripeSums;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory, Types, Scalar};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
 
@@ -189,16 +189,21 @@ impl<B: Backend, V: Value> Layout<B, V> for Arc<State<B>> {
 impl<B: Backend, V: Value> Runner<B, V> for OfParts<B> {
     fn stage1(&self, run: &Run<'_, B, V>) -> Result<()> {
         let State { span, parts, add, rows, .. } = &*self.state;
-        let (y, scaling) = (Memory::Device(&self.sums), Scaling { alpha: V::Accum::one(), beta: V::Accum::zero() });
-        parts.launch(&Run { y, scaling, ..*run }, &self.pieces)?;
+        let (y, scaling) = (Memory::Device(&self.sums), Scaling::new(V::Accum::one(), V::Accum::zero()));
+        parts.launch(&Run { y, z: None, scaling, ..*run }, &self.pieces)?;
         let groups = span.n_rows.div_ceil(add.spec.tiling.bunches());
+        let finish = span.finish(run);
         let args = StripeSums {
             n_rows: span.n_rows,
             row_base: span.row_base,
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             row_ptr: Memory::Device(rows),
             sums: Memory::Device(&self.sums),
+            z: finish.z,
             y: run.y,
         };
         run.start(add, groups, args)

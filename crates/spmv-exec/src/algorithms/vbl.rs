@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use spmv_backend::arguments::Vbl as Arguments;
-use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, Memory, Types, Scalar};
+use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, Memory, Types};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value, parts};
 
@@ -137,17 +137,22 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
         let vals = vals.get();
+        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             tiles: tiling.tiles(),
+            epilogue: finish.epilogue,
             alpha: run.alpha(),
-            beta: Scalar::of(span.beta(run)),
+            beta: finish.beta,
+            lo: finish.lo,
+            hi: finish.hi,
             row_ptr: Memory::Device(row_ptr),
             run_ptr: Memory::Device(run_ptr),
             runs: Memory::Device(runs),
             vals: Memory::Device(&*vals),
             x: run.x,
+            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

@@ -10,7 +10,7 @@ use spmv_partition::Ranges;
 
 use crate::erased::{Element, Scalar};
 use crate::erased_matrix::{
-    AnyGraph, AnyMatrix, AnyPending, AnyVector, AnyWorkspace, Mismatch, own, own_mut,
+    AnyEpilogue, AnyGraph, AnyMatrix, AnyPending, AnyVector, AnyWorkspace, Mismatch, own, own_mut,
 };
 use crate::erased_queue::AnyQueue;
 use crate::parts::group::{Parts, unsupported};
@@ -103,7 +103,7 @@ impl<T: Scalar> AnyMatrix<T> for PartsMatrix<T> {
         let queue = &mut own_mut::<PartsWorkspace<T>>(workspace, "the workspace")?.queue;
         let (x, y) = (own::<PartsVec<T>>(x, "x")?, own_mut::<PartsVec<T::Accum>>(y, "y")?);
         let start = Instant::now();
-        queue.product(self, alpha, x, beta, y)?;
+        queue.product(self, alpha, x, beta, y, AnyEpilogue::NONE)?;
         queue.wait()?;
         let mut stats = RunStats::default();
         stats.stage1_s = start.elapsed().as_secs_f64();
@@ -132,7 +132,7 @@ impl<T: Scalar> AnyMatrix<T> for PartsMatrix<T> {
             of_y.write(y)?;
         }
         let start = Instant::now();
-        own.queue.product(self, alpha, of_x, beta, of_y)?;
+        own.queue.product(self, alpha, of_x, beta, of_y, AnyEpilogue::NONE)?;
         own.queue.wait()?;
         let mut stats = RunStats::default();
         stats.stage1_s = start.elapsed().as_secs_f64();

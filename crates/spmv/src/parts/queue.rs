@@ -4,10 +4,10 @@ use std::sync::PoisonError;
 
 use num_traits::Zero;
 use spmv_backend::DeviceKind;
-use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Lane, Program, Repair, Result};
+use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Lane, Program, Repair, Result, check_bounds};
 
 use crate::erased::{Number, Partial, Scalar};
-use crate::erased_matrix::{AnyMatrix, AnyVector, Mismatch, own, own_mut};
+use crate::erased_matrix::{AnyEpilogue, AnyMatrix, AnyVector, Mismatch, own, own_mut};
 use crate::erased_queue::{AnyMark, AnyQueue, DotInto, ProductsOf, Source, VectorsOf};
 use crate::parts::group::Parts;
 use crate::parts::link::{Copy, Link, Staged, failed};
@@ -42,14 +42,19 @@ impl PartsQueue {
         x: &PartsVec<T>,
         beta: T::Accum,
         y: &mut PartsVec<T::Accum>,
+        epilogue: AnyEpilogue<'_, T::Accum>,
     ) -> Result<(), Mismatch> {
+        let AnyEpilogue { z, bounds } = epilogue;
+        let z = z.map(|z| self.reads("z", z)).transpose()?;
         if !a.parts.is(&self.home) {
             return Err(Error::Foreign { what: "the matrix", to: "device" }.into());
         }
         x.check("x", &self.home, true)?;
-        y.check("y", &self.home, !beta.is_zero())?;
+        y.check("y", &self.home, z.is_none() && !beta.is_zero())?;
         x.is_cut_as("x", &a.cols)?;
         y.is_cut_as("y", &a.rows)?;
+        z.map_or(Ok(()), |z| z.is_cut_as("z", &a.rows))?;
+        check_bounds(bounds)?;
         let mut edges = a.edges.lock().unwrap_or_else(PoisonError::into_inner);
         let Edges { sent, ghosts, link } = &mut *edges;
         for ((queue, sent), x) in self.queues.iter_mut().zip(&mut *sent).zip(&x.parts) {
@@ -58,12 +63,16 @@ impl PartsQueue {
                 queue.submit()?;
             }
         }
+        let has_ghosts: Vec<bool> = ghosts.iter().map(Option::is_some).collect();
         let queues = &mut self.queues[..];
         let PartsVec { parts: of_y, unrepaired, .. } = y;
         let mut multiply = |queues: &mut [Box<dyn AnyQueue>]| -> Result<(), Mismatch> {
-            let parts = x.parts.iter().zip(&mut *of_y);
-            for ((queue, local), (x, y)) in queues.iter_mut().zip(&a.locals).zip(parts) {
-                T::products(&mut **queue).apply(&**local, alpha, &**x, beta, &mut **y)?;
+            let parts = x.parts.iter().zip(&mut *of_y).enumerate();
+            for ((queue, local), (part, (x, y))) in queues.iter_mut().zip(&a.locals).zip(parts) {
+                let z = z.map(|z| &*z.parts[part]);
+                // Rows with ghosts are whole later.
+                let epilogue = AnyEpilogue { z, bounds: bounds.filter(|_| !has_ghosts[part]) };
+                T::products(&mut **queue).apply(&**local, alpha, &**x, beta, &mut **y, epilogue)?;
                 *unrepaired = true;
                 queue.submit()?;
             }
@@ -85,8 +94,16 @@ impl PartsQueue {
         for ((queue, ghosts), y) in queues.iter_mut().zip(ghosts).zip(of_y) {
             if let Some(Ghosts { values, matrix, sums, rows }) = ghosts {
                 let zero = T::Accum::zero();
-                T::products(&mut **queue).apply(&**matrix, alpha, &**values, zero, &mut **sums)?;
+                T::products(&mut **queue).apply(
+                    &**matrix,
+                    alpha,
+                    &**values,
+                    zero,
+                    &mut **sums,
+                    AnyEpilogue::NONE,
+                )?;
                 T::Accum::vectors(&mut **queue).scatter_add(&**sums, &**rows, &mut **y)?;
+                bounds.map_or(Ok(()), |bounds| T::Accum::vectors(&mut **queue).clamp(bounds, &mut **y))?;
                 queue.submit()?;
             }
         }
@@ -301,10 +318,11 @@ impl<T: Scalar> ProductsOf<T> for PartsQueue {
         x: &dyn AnyVector<T>,
         beta: T::Accum,
         y: &mut dyn AnyVector<T::Accum>,
+        epilogue: AnyEpilogue<'_, T::Accum>,
     ) -> Result<(), Mismatch> {
         let a = own::<PartsMatrix<T>>(a, "the matrix")?;
         let (x, y) = (own::<PartsVec<T>>(x, "x")?, own_mut::<PartsVec<T::Accum>>(y, "y")?);
-        self.product(a, alpha, x, beta, y)
+        self.product(a, alpha, x, beta, y, epilogue)
     }
 }
 
@@ -409,6 +427,16 @@ impl<A: Number> VectorsOf<A> for PartsQueue {
         self.each(|i, queue, own| {
             y.unrepaired |= i > 0;
             queue.fill(own.factor(value), &mut *y.parts[i])
+        })?;
+        y.unrepaired = false;
+        Ok(())
+    }
+
+    fn clamp(&mut self, bounds: [A; 2], y: &mut dyn AnyVector<A>) -> Result<(), Mismatch> {
+        let y = self.writes("y", y, true)?;
+        self.each(|i, queue, _| {
+            y.unrepaired |= i > 0;
+            queue.clamp(bounds, &mut *y.parts[i])
         })?;
         y.unrepaired = false;
         Ok(())

@@ -1,7 +1,7 @@
 //! Vectors and queues of every backend that opens, through the facade.
 
 use spmv::hetero::{Split, Steering};
-use spmv::{BackendKind, Context, Csr, Error, Real, Scalar, Value};
+use spmv::{BackendKind, Context, Csr, Epilogue, Error, Options, Real, Scalar, Value, Vector, c32};
 
 fn contexts() -> Vec<Context> {
     Context::every(&BackendKind::ALL).0
@@ -133,5 +133,68 @@ fn a_queue_goes_to_another_thread() {
             queue.read_scalar(s).unwrap()
         });
         assert_eq!(sum.join().unwrap(), 400.0);
+    }
+}
+
+/// Each context by itself, with the host's cores and twice, as one.
+fn every_kind_of_context() -> Vec<Context> {
+    let split = Split::by_rows(40);
+    let mut all = contexts();
+    for context in contexts() {
+        let steering = Steering { split: Some(split), ..Steering::default() };
+        all.extend(context.with_host_cores().map(|context| context.steered(steering)));
+        all.push(Context::devices(&[context.clone(), context]).unwrap());
+    }
+    all
+}
+
+#[test]
+fn epilogues_give_what_passes_over_vectors_give() {
+    const N: usize = 97;
+    for context in every_kind_of_context() {
+        let a = context.prepare_with_transpose(&poisson::<f32>(N), &Options::default()).unwrap();
+        let small = |i: usize| (i * 7 % 9) as f32 - 4.0;
+        let x = context.upload(&(0..N).map(small).collect::<Vec<_>>()).unwrap();
+        let z = context.upload(&(0..N).map(|i| small(i + 2)).collect::<Vec<_>>()).unwrap();
+        let (mut y, mut expected) = (context.upload(&[f32::NAN; N]).unwrap(), z.try_clone().unwrap());
+        let mut queue = context.queue().unwrap();
+        queue.apply(&a, -2.0, &x, 3.0, &mut expected).unwrap();
+        queue.apply_with(&a, -2.0, &x, 3.0, &mut y, Epilogue::new().plus(&z)).unwrap();
+        let unbounded = expected.to_vec().unwrap();
+        assert_eq!(y.to_vec().unwrap(), unbounded, "{}", a.explain());
+
+        let clamped: Vec<f32> = unbounded.iter().map(|v| v.clamp(-5.0, 9.0)).collect();
+        assert!(clamped != unbounded && clamped.iter().any(|v| (-5.0..9.0).contains(v)));
+        let both = Epilogue::new().plus(&z).clamp(-5.0, 9.0);
+        let transposed = a.transposed().unwrap();
+        queue.apply_with(transposed, -2.0, &x, 3.0, &mut y, both).unwrap();
+        assert_eq!(y.to_vec().unwrap(), clamped, "{}", a.explain());
+        queue.clamp(-5.0, 9.0, &mut expected).unwrap();
+        assert_eq!(expected.to_vec().unwrap(), clamped, "{}", a.explain());
+
+        let short = context.upload(&[1.0f32]).unwrap();
+        let refused = |queue: &mut spmv::Queue, y: &mut Vector<f32>, epilogue| {
+            queue.apply_with(&a, 1.0, &x, 1.0, y, epilogue).unwrap_err().to_string()
+        };
+        let e = refused(&mut queue, &mut y, Epilogue::new().plus(&short));
+        assert!(e.contains('z'), "{e}");
+        for [lo, hi] in [[1.0, 0.0], [f32::NAN, 0.0], [0.0, f32::NAN]] {
+            let e = refused(&mut queue, &mut y, Epilogue::new().clamp(lo, hi));
+            assert!(e.contains("the lower one must be less"), "{e}");
+        }
+        assert_eq!(y.to_vec().unwrap(), clamped, "what is refused writes nothing");
+    }
+}
+
+#[test]
+fn complex_numbers_have_no_bounds() {
+    for context in contexts().into_iter().filter(has::<c32>) {
+        let a = context.prepare(&poisson::<c32>(3)).unwrap();
+        let (x, mut y) = (a.zeros_x().unwrap(), a.zeros_y().unwrap());
+        let (lo, hi) = (c32::new(0.0, 0.0), c32::new(1.0, 0.0));
+        let mut queue = context.queue().unwrap();
+        let e = queue.apply_with(&a, hi, &x, lo, &mut y, Epilogue::new().clamp(lo, hi)).unwrap_err();
+        assert!(e.to_string().contains("complex numbers have no order"), "{e}");
+        assert!(queue.clamp(lo, hi, &mut y).is_err());
     }
 }

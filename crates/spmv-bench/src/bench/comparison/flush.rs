@@ -120,16 +120,22 @@ impl<B: Backend> Flush<B> {
 
     /// Arguments for `y <- A*x`.
     pub(super) fn args(&self) -> Args<'_, B> {
+        let [zero, one] = [0.0, 1.0].map(Scalar::F64);
+        let x = Memory::Device(&self.x);
         CsrVector {
             n_rows: self.n_rows,
             row_base: 0,
             tiles: self.tiling.tiles(),
-            alpha: Scalar::F64(1.0),
-            beta: Scalar::F64(0.0),
+            epilogue: 0,
+            alpha: one,
+            beta: zero,
+            lo: zero,
+            hi: zero,
             row_ptr: Memory::Device(&self.row_ptr),
             cols: Memory::Device(&self.cols),
             vals: Memory::Device(&self.vals),
-            x: Memory::Device(&self.x),
+            x,
+            z: x,
             y: Memory::Device(&self.y),
         }
         .list()
