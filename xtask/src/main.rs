@@ -1,4 +1,4 @@
-//! Commands of the workspace: `cargo xtask bench | blocks | fit | mixed | partition | predict | reproduce | scale | solve | train | test | ci | fuzz | tidy | kernels | python | weight`.
+//! Commands of the workspace: `cargo xtask bench | blocks | epilogues | fit | mixed | partition | predict | reproduce | scale | solve | train | test | ci | fuzz | tidy | kernels | python | weight`.
 // Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
@@ -51,6 +51,9 @@ enum Command {
     /// Times products with several right-hand sides on every device found.
     #[command(disable_help_flag = true)]
     Blocks(workshop::Args),
+    /// Times products that do more in the same pass on every device found.
+    #[command(disable_help_flag = true)]
+    Epilogues(workshop::Args),
     /// Times products with values in narrower types than vectors on every device found.
     #[command(disable_help_flag = true)]
     Mixed(workshop::Args),
@@ -87,6 +90,7 @@ fn main() -> anyhow::Result<()> {
         Command::Exchange(args) => workshop::run("exchange", &args),
         Command::Prepare(args) => workshop::run("prepare", &args),
         Command::Blocks(args) => workshop::run("blocks", &args),
+        Command::Epilogues(args) => workshop::run("epilogues", &args),
         Command::Mixed(args) => workshop::run("mixed", &args),
         Command::Solve(args) => workshop::run("solve", &args),
         Command::Train(args) => workshop::run("train", &args),

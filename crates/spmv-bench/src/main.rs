@@ -1,4 +1,4 @@
-//! Measures the library: `cargo xtask bench | blocks | exchange | fit | mixed | partition | predict | reproduce | scale | solve | train`.
+//! Measures the library: `cargo xtask bench | blocks | epilogues | exchange | fit | mixed | partition | predict | reproduce | scale | solve | train`.
 // Not `forbid`: the vendors' libraries that are compared with are called by their C interfaces.
 #![deny(unsafe_code)]
 
@@ -35,6 +35,8 @@ enum Command {
     Prepare(bench::prepare::Args),
     /// Times products with several right-hand sides on every device found.
     Blocks(bench::blocks::Args),
+    /// Times products that do more in the same pass on every device found.
+    Epilogues(bench::epilogues::Args),
     /// Times products with values in narrower types than vectors on every device found.
     Mixed(bench::mixed::Args),
     /// Times conjugate gradients on every device found.
@@ -55,6 +57,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Exchange(args) => bench::exchange::run(&args)?,
         Command::Prepare(args) => bench::prepare::run(&args)?,
         Command::Blocks(args) => bench::blocks::run(&args)?,
+        Command::Epilogues(args) => bench::epilogues::run(&args)?,
         Command::Mixed(args) => bench::mixed::run(&args)?,
         Command::Solve(args) => bench::solve::run(&args)?,
         #[cfg(feature = "train")]

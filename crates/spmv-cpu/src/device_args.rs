@@ -287,6 +287,20 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
         self.row(position) != usize::MAX
     }
 
+    /// The sum of products of `w` and the rows.
+    pub(crate) fn dot(&self, w: &[A]) -> A
+    where
+        A: Accum,
+    {
+        let positions = self.base..self.base + self.n;
+        positions.filter(|position| self.has(*position)).fold(A::zero(), |sum, position| {
+            let row = self.row(position);
+            assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
+            // SAFETY: as in `update`.
+            sum + w[row].conj() * unsafe { *self.y.add(row) }
+        })
+    }
+
     /// Brings what a factor scales to `n` rows from position `first` on, before they are written.
     pub(crate) fn bring_z(&mut self, first: usize, n: usize) {
         let Some(z) = self.z else { return };

@@ -239,19 +239,19 @@ impl<A: Real> Method<A> for Gmres<A> {
         }
         let Self { queue, basis, preconditioned, columns, norms, scalars, n, .. } = self;
         let Scalars { squared, unit, unused, .. } = *scalars;
-        let (one, zero) = (A::one(), A::zero());
+        let one = A::one();
         let column = &columns[*n % columns.len()];
         let (known, new) = basis.split_at_mut(*n + 1);
         let new = &mut new[0];
         queue.record(|queue| {
-            match (system.m, preconditioned) {
+            let direction = match (system.m, preconditioned) {
                 (Some(m), Some(preconditioned)) => {
                     m.apply(queue, &known[*n], preconditioned, unused)?;
-                    system.a.apply(queue, one, preconditioned, zero, new)?;
+                    &*preconditioned
                 }
-                _ => system.a.apply(queue, one, &known[*n], zero, new)?,
-            }
-            queue.dot(&known[0], new, column[0])?;
+                _ => &known[*n],
+            };
+            system.a.apply_dot(queue, direction, new, &known[0], column[0])?;
             for i in 0..*n {
                 queue.axpby_dot_with(
                     -spmv::Factor::from(column[i]),

@@ -236,7 +236,8 @@ impl Backend for Wgpu {
     ) -> Result<()> {
         let args = args.expect(kernel.of);
         let mut buffers = Vec::with_capacity(args.len());
-        for arg in args {
+        // Parameters that the kernel leaves out are the last ones.
+        for (arg, _) in args.iter().zip(&kernel.params) {
             match arg {
                 Arg::Memory(Argument::Device(buffer)) => buffers.push(*buffer),
                 Arg::Memory(Argument::Host(_)) => panic!("host memory, which `caps` deny"),

@@ -8,6 +8,7 @@ mod compare;
 pub(crate) mod comparison;
 pub(crate) mod devices;
 pub(crate) mod entrant;
+pub(crate) mod epilogues;
 pub(crate) mod exchange;
 pub(crate) mod files;
 pub(crate) mod hetero;

@@ -35,6 +35,7 @@ pub(super) struct Flush<B: Backend> {
     vals: B::Buffer,
     x: B::Buffer,
     y: B::Buffer,
+    nothing: B::Buffer,
 }
 
 /// Entries of a row.
@@ -99,6 +100,7 @@ impl<B: Backend> Flush<B> {
             vals: backend.alloc(nnz * 8)?,
             x: backend.alloc(8)?,
             y: backend.alloc(u64::from(n_rows) * 8)?,
+            nothing: backend.alloc(0)?,
         };
         let stream = backend.open_stream(false)?;
         backend.write(&stream, &mut this.row_ptr, 0, &row_ptr)?;
@@ -127,6 +129,7 @@ impl<B: Backend> Flush<B> {
             row_base: 0,
             tiles: self.tiling.tiles(),
             epilogue: 0,
+            first_partial: 0,
             alpha: one,
             beta: zero,
             lo: zero,
@@ -137,6 +140,8 @@ impl<B: Backend> Flush<B> {
             x,
             z: x,
             y: Memory::Device(&self.y),
+            w: x,
+            partials: Memory::Device(&self.nothing),
         }
         .list()
     }
