@@ -1,11 +1,10 @@
 // kernel: carry_apply
-// params: n_rows row_base n_bunches epilogue first_partial alpha lo hi bunch_rows carries y w partials
+// params: n_rows row_base n_bunches epilogue alpha lo hi bunch_rows carries y
 // built:  T=32
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
-KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, uint epilogue, uint first_partial, accum_t alpha,
-                   accum_t lo, accum_t hi, const uint *__restrict__ bunch_rows, const accum_t *carries, accum_t *y,
-                   const accum_t *w, accum_t *partials)
+KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, uint epilogue, accum_t alpha, accum_t lo, accum_t hi,
+                   const uint *__restrict__ bunch_rows, const accum_t *carries, accum_t *y)
 {
     const uint lane = lane_id<LANES>();
     // STEP 1
@@ -21,13 +20,9 @@ KERNEL carry_apply(uint n_rows, uint row_base, uint n_bunches, uint epilogue, ui
     }
     // STEP 2
     sum = lane_sum<LANES>(sum);
-    accum_t own = 0;
     if (adds && lane == 0)
     {
-        const accum_t whole = y[row_base + row] + scaled(alpha, sum);
-        const accum_t now = epilogue & EPILOGUE_CLAMP ? clamped(whole, lo, hi) : whole;
-        y[row_base + row] = now;
-        if (epilogue & EPILOGUE_DOT) own = conjugate(w[row_base + row]) * now;
+        const accum_t now = y[row_base + row] + scaled(alpha, sum);
+        y[row_base + row] = epilogue & EPILOGUE_CLAMP ? clamped(now, lo, hi) : now;
     }
-    if (epilogue & EPILOGUE_DOT) leave_dot(own, partials + first_partial + blockIdx.x);
 }

@@ -1,12 +1,12 @@
 // kernel: csr_scalar
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr cols vals x z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's products one by one; 3 store alpha*sum + beta*y
 
-KERNEL csr_scalar(uint n_rows, uint row_base, uint tiles, uint epilogue, uint first_partial, accum_t alpha,
-                  accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ row_ptr,
-                  const uint *__restrict__ cols, const value_t *__restrict__ vals, const vector_t *__restrict__ x,
-                  const accum_t *z, accum_t *__restrict__ y, const accum_t *w, accum_t *partials)
+KERNEL csr_scalar(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                  accum_t hi, const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
+                  const value_t *__restrict__ vals, const vector_t *__restrict__ x, const accum_t *z,
+                  accum_t *__restrict__ y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
@@ -22,7 +22,4 @@ KERNEL csr_scalar(uint n_rows, uint row_base, uint tiles, uint epilogue, uint fi
         // STEP 3
         finish_row(y, row_base + row, sum, finish);
     }
-    const uint first_row = least(blockIdx.x * blockDim.x * tiles, n_rows);
-    const uint stop_row = least(first_row + blockDim.x * tiles, n_rows);
-    dot_rows(epilogue, w, y, row_base + first_row, row_base + stop_row, partials + first_partial + blockIdx.x);
 }

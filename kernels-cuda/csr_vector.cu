@@ -1,5 +1,5 @@
 // kernel: csr_vector
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr cols vals x z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // built:  T=1,2,4,8,16,32
 // steps:  1 a bunch takes S whole rows; 2 its lanes sum every T-th product; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
@@ -10,11 +10,10 @@
 #define ROUND (AHEAD * NEXT)
 
 // Without a number of groups, the assembler saves registers and lets loads wait for each other.
-KERNEL_OF((sizeof(accum_t) == 16 ? 256 : 512), (sizeof(accum_t) == 16 ? 3 : 2)) csr_vector(
-    uint n_rows, uint row_base, uint tiles, uint epilogue, uint first_partial, accum_t alpha, accum_t beta,
-    accum_t lo, accum_t hi, const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
-    const value_t *__restrict__ vals, const vector_t *__restrict__ x, const accum_t *z, accum_t *y, const accum_t *w,
-    accum_t *partials)
+KERNEL_OF(512, (sizeof(accum_t) == 16 ? 1 : 2)) csr_vector(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                             accum_t lo, accum_t hi, const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
+                             const value_t *__restrict__ vals, const vector_t *__restrict__ x, const accum_t *z,
+                             accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lane = lane_id<LANES>();
@@ -70,7 +69,4 @@ KERNEL_OF((sizeof(accum_t) == 16 ? 256 : 512), (sizeof(accum_t) == 16 ? 3 : 2)) 
         // STEP 4
         if (lane == 0 && row < n_rows) finish_row(y, row_base + row, sum, finish);
     }
-    const uint n_own = bunches<LANES>() * tiles;
-    const uint first_row = least(blockIdx.x * n_own, n_rows);
-    dot_rows(epilogue, w, y, row_base + first_row, row_base + least(first_row + n_own, n_rows), partials + first_partial + blockIdx.x);
 }

@@ -1,13 +1,12 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles epilogue first_partial alpha beta lo hi diags vals x z y w partials
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
-KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, uint first_partial,
-           accum_t alpha, accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ diags,
-           const value_t *__restrict__ vals, const vector_t *__restrict__ x, const accum_t *z, accum_t *y,
-           const accum_t *w, accum_t *partials)
+KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, accum_t alpha,
+           accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ diags, const value_t *__restrict__ vals,
+           const vector_t *__restrict__ x, const accum_t *z, accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     after_others();
@@ -30,7 +29,4 @@ KERNEL dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, ui
         // STEP 3
         finish_row(y, row_base + row, sum, finish);
     }
-    const uint first_row = least(blockIdx.x * blockDim.x * tiles, n_rows);
-    const uint stop_row = least(first_row + blockDim.x * tiles, n_rows);
-    dot_rows(epilogue, w, y, row_base + first_row, row_base + stop_row, partials + first_partial + blockIdx.x);
 }

@@ -1,5 +1,5 @@
 // kernel: dia_csr
-// params: n_rows row_base n_cols n_diags tiles epilogue first_partial alpha beta lo hi offsets slot_vals row_ptr cols vals x z y w partials
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi offsets slot_vals row_ptr cols vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there; 3 add
 //         those of the rest of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch,
@@ -8,11 +8,11 @@
 // Entries of a row's rest up to which one lane takes it.
 #define SHORT 32
 
-KERNEL dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, uint first_partial,
-               accum_t alpha, accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ offsets,
+KERNEL dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, accum_t alpha,
+               accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ offsets,
                const value_t *__restrict__ slot_vals, const uint *__restrict__ row_ptr, const uint *__restrict__ cols,
                const value_t *__restrict__ vals, const vector_t *__restrict__ x, const accum_t *z,
-               accum_t *__restrict__ y, const accum_t *w, accum_t *partials)
+               accum_t *__restrict__ y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lane = lane_id<LANES>();
@@ -61,7 +61,4 @@ KERNEL dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles
             if (lane == from) finish_row(y, row_base + row, sum + long_sum, finish);
         }
     }
-    const uint first_row = least(blockIdx.x * blockDim.x * tiles, n_rows);
-    const uint stop_row = least(first_row + blockDim.x * tiles, n_rows);
-    dot_rows(epilogue, w, y, row_base + first_row, row_base + stop_row, partials + first_partial + blockIdx.x);
 }

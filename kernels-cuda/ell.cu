@@ -1,5 +1,5 @@
 // kernel: ell
-// params: n_rows row_base width tiles epilogue first_partial alpha beta lo hi cols vals x z y w partials
+// params: n_rows row_base width tiles epilogue alpha beta lo hi cols vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
@@ -9,10 +9,9 @@
 // The column of a slot that holds no entry.
 #define PADDING 0xffffffffu
 
-KERNEL ell(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, uint first_partial, accum_t alpha,
-           accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ cols, const value_t *__restrict__ vals,
-           const vector_t *__restrict__ x, const accum_t *z, accum_t *__restrict__ y, const accum_t *w,
-           accum_t *partials)
+KERNEL ell(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+           accum_t hi, const uint *__restrict__ cols, const value_t *__restrict__ vals,
+           const vector_t *__restrict__ x, const accum_t *z, accum_t *__restrict__ y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
@@ -41,7 +40,4 @@ KERNEL ell(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, ui
         // STEP 3
         finish_row(y, row_base + row, sum, finish);
     }
-    const uint first_row = least(blockIdx.x * blockDim.x * tiles, n_rows);
-    const uint stop_row = least(first_row + blockDim.x * tiles, n_rows);
-    dot_rows(epilogue, w, y, row_base + first_row, row_base + stop_row, partials + first_partial + blockIdx.x);
 }

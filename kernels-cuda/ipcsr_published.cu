@@ -1,5 +1,5 @@
 // kernel: ipcsr_published
-// params: n_rows row_base epilogue first_partial alpha beta lo hi row_ptr block_rows cols vals x z y w partials
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr block_rows cols vals x z y
 // built:  T=32,128,256 W=1,2,4,8,16
 // steps:  1 a group takes a block of whole rows; 2 bring the products of several rows to local memory; 3 each lane sums
 //         its share of a row: of a single row, however long, every T-th product, else of as many lanes as rows leave,
@@ -19,11 +19,11 @@ template <uint LANES> DEVICE uint lanes_of_a_row(uint n_rows)
     return n_lanes;
 }
 
-KERNEL_UP_TO(LANES) ipcsr_published(uint n_rows, uint row_base, uint epilogue, uint first_partial, accum_t alpha,
-                                    accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ row_ptr,
+KERNEL_UP_TO(LANES) ipcsr_published(uint n_rows, uint row_base, uint epilogue, accum_t alpha, accum_t beta,
+                                    accum_t lo, accum_t hi, const uint *__restrict__ row_ptr,
                                     const uint *__restrict__ block_rows, const uint *__restrict__ cols,
                                     const value_t *__restrict__ vals, const vector_t *__restrict__ x,
-                                    const accum_t *z, accum_t *__restrict__ y, const accum_t *w, accum_t *partials)
+                                    const accum_t *z, accum_t *__restrict__ y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // SHARED_SIZE products, and a partial sum for each lane.
@@ -79,5 +79,4 @@ KERNEL_UP_TO(LANES) ipcsr_published(uint n_rows, uint row_base, uint epilogue, u
     }
     // STEP 5
     if (has && own == 0) finish_row(y, row_base + first_row + row, sum, finish);
-    dot_rows(epilogue, w, y, row_base + first_row, row_base + first_row + n_own, partials + first_partial + blockIdx.x);
 }

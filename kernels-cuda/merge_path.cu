@@ -1,5 +1,5 @@
 // kernel: merge_path
-// params: n_rows row_base nnz tiles epilogue first_partial alpha beta lo hi row_ptr bunch_rows cols vals x carries z y w partials
+// params: n_rows row_base nnz tiles epilogue alpha beta lo hi row_ptr bunch_rows cols vals x carries z y
 // built:  T=32 W=1,4,8,16
 // steps:  1 a bunch takes S*W*T steps of the merge of row ends with entries, from bunch_rows[bunch] on;
 //         2 finish the row that began before; 3 sum and store whole rows; 4 leave the last row's
@@ -21,10 +21,10 @@ DEVICE uint merge(const uint *row_ptr, uint low, uint high, uint step)
 
 // Without a number of groups, ptxas spills for some values where it need not.
 KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) < sizeof(accum_t) || sizeof(value_t) > sizeof(part_t))) merge_path(
-    uint n_rows, uint row_base, uint nnz, uint tiles, uint epilogue, uint first_partial, accum_t alpha, accum_t beta,
+    uint n_rows, uint row_base, uint nnz, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
     accum_t lo, accum_t hi, const uint *__restrict__ row_ptr, const uint *__restrict__ bunch_rows,
     const uint *__restrict__ cols, const value_t *__restrict__ vals, const vector_t *__restrict__ x,
-    accum_t *__restrict__ carries, const accum_t *z, accum_t *__restrict__ y, const accum_t *w, accum_t *partials)
+    accum_t *__restrict__ carries, const accum_t *z, accum_t *__restrict__ y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     accum_t *products = (accum_t *)local_memory + bunch_id<LANES>() * TILE;
@@ -119,11 +119,4 @@ KERNEL_OF((sizeof(value_t) == 16 ? 256 : 512), (sizeof(value_t) < sizeof(accum_t
     }
     // STEP 4
     if (lane == 0 && !spare) carries[bunch] = carry;
-    if (!(epilogue & EPILOGUE_DOT)) return;
-    // The row that began before is left to carry_apply.
-    group_barrier();
-    accum_t own = 0;
-    for (uint r = spare ? n_rows : bunch_rows[bunch] + (bunch > 0) + lane; r < bunch_stop_row; r += LANES)
-        own += conjugate(w[row_base + r]) * y[row_base + r];
-    leave_dot(own, partials + first_partial + blockIdx.x);
 }

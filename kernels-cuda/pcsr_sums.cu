@@ -1,13 +1,12 @@
 // kernel: pcsr_sums
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr products z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr products z y
 // built:  T=32,128,256 W=1,2,4,8,16
 // steps:  1 a group takes S times as many rows as it has lanes; 2 bring their products to local memory, W*T at a time;
 //         3 a lane sums those of its row; 4 store alpha*sum + beta*y
 
-KERNEL pcsr_sums(uint n_rows, uint row_base, uint tiles, uint epilogue, uint first_partial, accum_t alpha,
-                 accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ row_ptr,
-                 const accum_t *__restrict__ products, const accum_t *z, accum_t *__restrict__ y, const accum_t *w,
-                 accum_t *partials)
+KERNEL pcsr_sums(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi,
+                 const uint *__restrict__ row_ptr, const accum_t *__restrict__ products,
+                 const accum_t *z, accum_t *__restrict__ y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     accum_t *held = (accum_t *)local_memory;
@@ -42,6 +41,4 @@ KERNEL pcsr_sums(uint n_rows, uint row_base, uint tiles, uint epilogue, uint fir
         // STEP 4
         if (row < n_rows) finish_row(y, row_base + row, sum, finish);
     }
-    const uint own_row = least(blockIdx.x * LANES * tiles, n_rows);
-    dot_rows(epilogue, w, y, row_base + own_row, row_base + least(own_row + LANES * tiles, n_rows), partials + first_partial + blockIdx.x);
 }

@@ -437,10 +437,9 @@ DEVICE void store(accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
 }
 
 // What becomes of a row's sum: alpha*sum + beta times what stands in y, or in z (EPILOGUE_Z), no less than lo and no more than hi
-// (EPILOGUE_CLAMP). Of the rows that a group stores a partial sum of their products with w is left (EPILOGUE_DOT).
+// (EPILOGUE_CLAMP).
 #define EPILOGUE_Z 1
 #define EPILOGUE_CLAMP 2
-#define EPILOGUE_DOT 4
 struct finish_t
 {
     accum_t alpha;
@@ -523,37 +522,4 @@ DEVICE accum_t group_total(accum_t *own, accum_t v, uint op)
     }
     group_barrier();
     return own[0];
-}
-
-// The products that the lanes have, added and left at `partial`. All lanes must come here.
-DEVICE void leave_dot(accum_t own, accum_t *partial)
-{
-    const accum_t sum = group_total((accum_t *)local_memory, own, OP_SUM);
-    if (threadIdx.x == 0) *partial = sum;
-}
-
-// Leaves the sum of products of w, conjugate if it is complex, and y, in the rows from `first` up to `stop`, which the group has just
-// stored: a cache still holds them. All lanes must come here.
-DEVICE void dot_rows(uint epilogue, const accum_t *w, const accum_t *y, uint first, uint stop, accum_t *partial)
-{
-    if (!(epilogue & EPILOGUE_DOT)) return;
-    group_barrier();
-    accum_t own = 0;
-    for (uint row = first + threadIdx.x; row < stop; row += blockDim.x) own += conjugate(w[row]) * y[row];
-    leave_dot(own, partial);
-}
-
-// The same of rows by their positions; what is no less than `n_rows` is none.
-DEVICE void dot_positions(uint epilogue, const accum_t *w, const accum_t *y, const uint *perm, uint n_rows, uint first,
-                          uint stop, accum_t *partial)
-{
-    if (!(epilogue & EPILOGUE_DOT)) return;
-    group_barrier();
-    accum_t own = 0;
-    for (uint position = first + threadIdx.x; position < stop; position += blockDim.x)
-    {
-        const uint row = load_index(perm, position);
-        if (row < n_rows) own += conjugate(w[row]) * y[row];
-    }
-    leave_dot(own, partial);
 }

@@ -1,5 +1,5 @@
 // kernel: sell
-// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue first_partial alpha beta lo hi perm slices words vals x carries arrivals z y w partials
+// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue alpha beta lo hi perm slices words vals x carries arrivals z y
 // built:  T=1,2,4,8,16,32 W=1,2,3,4
 // steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
 //         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
@@ -9,7 +9,7 @@
 #define SLICE_LANES 32
 #define SLICE_ROWS (SLICE_LANES / LANES)
 // Steps whose loads are on their way before the first is used.
-#define AHEAD (WIDTH == 1 ? (sizeof(accum_t) == 16 ? 4 : 8) : WIDTH == 2 ? 4 : 2)
+#define AHEAD (WIDTH == 1 ? (sizeof(accum_t) == 16 ? 4 : 8) : WIDTH == 2 && sizeof(accum_t) < 16 ? 4 : 2)
 // Sums of a row's slices that a lane reads before it adds them.
 #define JOINED 8
 // The column of a run that is not there.
@@ -78,12 +78,11 @@ DEVICE accum_t sum_of_runs(const uint4 slice, uint at, const uint *__restrict__ 
     return sum;
 }
 
-KERNEL_OF((sizeof(accum_t) == 16 ? 256 : 512), (sizeof(accum_t) == 16 ? 3 : 2))
+KERNEL_OF(512, 2)
 sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps, uint epilogue,
-     uint first_partial, accum_t alpha, accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ perm,
+     accum_t alpha, accum_t beta, accum_t lo, accum_t hi, const uint *__restrict__ perm,
      const uint *__restrict__ slices, const uint *__restrict__ words, const value_t *__restrict__ vals,
-     const vector_t *__restrict__ x, accum_t *carries, uint *arrivals, const accum_t *z, accum_t *y, const accum_t *w,
-     accum_t *partials)
+     const vector_t *__restrict__ x, accum_t *carries, uint *arrivals, const accum_t *z, accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
@@ -136,12 +135,4 @@ sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint so
         // STEP 4
         if (at % n_lanes == 0 && row < n_rows) finish_row(y, row_base + row, sum, finish);
     }
-    // No row goes over several slices where products are asked for.
-    const uint first_slice = least(blockIdx.x * side_by_side * tiles, n_slices);
-    const uint first = first_slice * SLICE_ROWS;
-    const uint stop = least(first_slice + side_by_side * tiles, n_slices) * SLICE_ROWS;
-    if (sorted)
-        dot_positions(epilogue, w + row_base, y + row_base, perm, n_rows, first, stop, partials + first_partial + blockIdx.x);
-    else
-        dot_rows(epilogue, w, y, row_base + least(first, n_rows), row_base + least(stop, n_rows), partials + first_partial + blockIdx.x);
 }

@@ -1,5 +1,5 @@
 // kernel: stripe_sums
-// params: n_rows row_base epilogue first_partial alpha beta lo hi row_ptr sums z y w partials
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr sums z y
 // built:  T=32
 // steps:  1 a bunch takes a row; 2 its lanes sum every T-th of the sums that stripes have of it; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
@@ -7,9 +7,8 @@
 // Sums of a lane that are on their way before the first is added.
 #define AHEAD 8
 
-KERNEL stripe_sums(uint n_rows, uint row_base, uint epilogue, uint first_partial, accum_t alpha, accum_t beta,
-                   accum_t lo, accum_t hi, const uint *__restrict__ row_ptr, const accum_t *sums, const accum_t *z,
-                   accum_t *y, const accum_t *w, accum_t *partials)
+KERNEL stripe_sums(uint n_rows, uint row_base, uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi,
+                   const uint *__restrict__ row_ptr, const accum_t *sums, const accum_t *z, accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lane = lane_id<LANES>();
@@ -33,6 +32,4 @@ KERNEL stripe_sums(uint n_rows, uint row_base, uint epilogue, uint first_partial
     sum = lane_sum<LANES>(sum);
     // STEP 4
     if (lane == 0 && row < n_rows) finish_row(y, row_base + row, sum, finish);
-    const uint first_row = blockIdx.x * bunches<LANES>();
-    dot_rows(epilogue, w, y, row_base + first_row, row_base + least(first_row + bunches<LANES>(), n_rows), partials + first_partial + blockIdx.x);
 }

@@ -1,12 +1,12 @@
 // kernel: vbl
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr run_ptr runs vals x z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr run_ptr runs vals x z y
 // built:  T=32
 // steps:  1 a lane takes S whole rows; 2 sum the row's runs one after another; 3 store alpha*sum + beta*y
 
-KERNEL vbl(uint n_rows, uint row_base, uint tiles, uint epilogue, uint first_partial, accum_t alpha, accum_t beta,
-           accum_t lo, accum_t hi, const uint *__restrict__ row_ptr, const uint *__restrict__ run_ptr,
-           const uint *__restrict__ runs, const value_t *__restrict__ vals, const vector_t *__restrict__ x,
-           const accum_t *z, accum_t *__restrict__ y, const accum_t *w, accum_t *partials)
+KERNEL vbl(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi,
+           const uint *__restrict__ row_ptr, const uint *__restrict__ run_ptr, const uint *__restrict__ runs,
+           const value_t *__restrict__ vals, const vector_t *__restrict__ x, const accum_t *z,
+           accum_t *__restrict__ y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
@@ -26,7 +26,4 @@ KERNEL vbl(uint n_rows, uint row_base, uint tiles, uint epilogue, uint first_par
         // STEP 3
         finish_row(y, row_base + row, sum, finish);
     }
-    const uint first_row = least(blockIdx.x * blockDim.x * tiles, n_rows);
-    const uint stop_row = least(first_row + blockDim.x * tiles, n_rows);
-    dot_rows(epilogue, w, y, row_base + first_row, row_base + stop_row, partials + first_partial + blockIdx.x);
 }

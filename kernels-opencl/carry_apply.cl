@@ -1,13 +1,12 @@
 // kernel: carry_apply
-// params: n_rows row_base n_bunches epilogue first_partial alpha lo hi bunch_rows carries y w partials
+// params: n_rows row_base n_bunches epilogue alpha lo hi bunch_rows carries y
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
 // Carries of a lane that are read before the first is added.
 #define AHEAD 8
 
-KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, uint epilogue, uint first_partial, accum_t alpha,
-                        accum_t lo, accum_t hi, GLOBAL const uint *bunch_rows, GLOBAL const accum_t *carries,
-                        GLOBAL accum_t *y, GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, uint epilogue, accum_t alpha, accum_t lo, accum_t hi,
+                        GLOBAL const uint *bunch_rows, GLOBAL const accum_t *carries, GLOBAL accum_t *y)
 {
     LANE_TALK
     const talk_t talk = lane_talk();
@@ -35,14 +34,9 @@ KERNEL void carry_apply(uint n_rows, uint row_base, uint n_bunches, uint epilogu
     }
     // STEP 2
     sum = lane_sum(talk, sum);
-    accum_t now = 0;
     if (adds && lane == 0)
     {
-        now = y[row_base + row] + scaled(alpha, sum);
-        if (epilogue & EPILOGUE_CLAMP) now = clamped(now, lo, hi);
-        y[row_base + row] = now;
+        const accum_t now = y[row_base + row] + scaled(alpha, sum);
+        y[row_base + row] = epilogue & EPILOGUE_CLAMP ? clamped(now, lo, hi) : now;
     }
-#if defined(DOTS)
-    LEAVE_DOT(adds && lane == 0 ? times(conjugate(w[row_base + row]), now) : ZERO)
-#endif
 }

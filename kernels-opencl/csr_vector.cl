@@ -1,12 +1,11 @@
 // kernel: csr_vector
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr cols vals x z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // steps:  1 a bunch takes S whole rows; 2 its lanes sum every T-th product; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
 
-KERNEL void csr_vector(uint n_rows, uint row_base, uint tiles, uint epilogue, uint first_partial, accum_t alpha,
-                       accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const uint *cols,
-                       GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL const accum_t *z,
-                       GLOBAL accum_t *y, GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void csr_vector(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                       accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const uint *cols, GLOBAL const value_t *vals,
+                       GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LANE_TALK
@@ -30,5 +29,4 @@ KERNEL void csr_vector(uint n_rows, uint row_base, uint tiles, uint epilogue, ui
         // STEP 4
         if (lane == 0 && row < n_rows) finish_row(y, row_base + row, sum, &finish);
     }
-    DOT_ROWS((uint)get_group_id(0) * BUNCHES * tiles, ((uint)get_group_id(0) + 1) * BUNCHES * tiles)
 }

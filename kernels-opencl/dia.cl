@@ -1,12 +1,11 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles epilogue first_partial alpha beta lo hi diags vals x z y w partials
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
-KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, uint first_partial,
-                accum_t alpha, accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *diags,
-                GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y,
-                GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, accum_t alpha,
+                accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *diags, GLOBAL const value_t *vals,
+                GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lanes = (uint)get_local_size(0);
@@ -28,5 +27,4 @@ KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tile
         // STEP 3
         finish_row(y, row_base + row, sum, &finish);
     }
-    DOT_ROWS((uint)get_group_id(0) * LANES * BUNCHES * tiles, ((uint)get_group_id(0) + 1) * LANES * BUNCHES * tiles)
 }

@@ -1,5 +1,5 @@
 // kernel: dia_csr
-// params: n_rows row_base n_cols n_diags tiles epilogue first_partial alpha beta lo hi offsets slot_vals row_ptr cols vals x z y w partials
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi offsets slot_vals row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there; 3 add
 //         those of the rest of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch,
 //         whose lanes take the rest together
@@ -12,11 +12,10 @@
 #define SHORT 32
 #endif
 
-KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue,
-                    uint first_partial, accum_t alpha, accum_t beta, accum_t lo, accum_t hi,
-                    GLOBAL const uint *offsets, GLOBAL const value_t *slot_vals, GLOBAL const uint *row_ptr,
-                    GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
-                    GLOBAL const accum_t *z, GLOBAL accum_t *y, GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, accum_t alpha,
+                    accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *offsets, GLOBAL const value_t *slot_vals,
+                    GLOBAL const uint *row_ptr, GLOBAL const uint *cols, GLOBAL const value_t *vals,
+                    GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LANE_TALK
@@ -85,5 +84,4 @@ KERNEL void dia_csr(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint 
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
     }
-    DOT_ROWS((uint)get_group_id(0) * LANES * BUNCHES * tiles, ((uint)get_group_id(0) + 1) * LANES * BUNCHES * tiles)
 }

@@ -1,15 +1,14 @@
 // kernel: ell
-// params: n_rows row_base width tiles epilogue first_partial alpha beta lo hi cols vals x z y w partials
+// params: n_rows row_base width tiles epilogue alpha beta lo hi cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
 
 // The column of a slot that holds no entry.
 #define PADDING 0xffffffffu
 
-KERNEL void ell(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, uint first_partial, accum_t alpha,
-                accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *cols, GLOBAL const value_t *vals,
-                GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y, GLOBAL const accum_t *w,
-                GLOBAL accum_t *partials)
+KERNEL void ell(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                accum_t lo, accum_t hi, GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
+                GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lanes = (uint)get_local_size(0);
@@ -30,5 +29,4 @@ KERNEL void ell(uint n_rows, uint row_base, uint width, uint tiles, uint epilogu
         // STEP 3
         finish_row(y, row_base + row, sum, &finish);
     }
-    DOT_ROWS((uint)get_group_id(0) * LANES * BUNCHES * tiles, ((uint)get_group_id(0) + 1) * LANES * BUNCHES * tiles)
 }

@@ -1,5 +1,5 @@
 // kernel: ell_csr
-// params: n_rows row_base width tiles epilogue first_partial alpha beta lo hi slot_cols slot_vals row_ptr cols vals x z y w partials
+// params: n_rows row_base width tiles epilogue alpha beta lo hi slot_cols slot_vals row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding; 3 add those of the rest
 //         of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch, whose lanes take
 //         the rest together
@@ -14,11 +14,10 @@
 #define SHORT 32
 #endif
 
-KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, uint first_partial,
-                    accum_t alpha, accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *slot_cols,
-                    GLOBAL const value_t *slot_vals, GLOBAL const uint *row_ptr, GLOBAL const uint *cols,
-                    GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y,
-                    GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                    accum_t lo, accum_t hi, GLOBAL const uint *slot_cols, GLOBAL const value_t *slot_vals,
+                    GLOBAL const uint *row_ptr, GLOBAL const uint *cols, GLOBAL const value_t *vals,
+                    GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LANE_TALK
@@ -87,5 +86,4 @@ KERNEL void ell_csr(uint n_rows, uint row_base, uint width, uint tiles, uint epi
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
     }
-    DOT_ROWS((uint)get_group_id(0) * LANES * BUNCHES * tiles, ((uint)get_group_id(0) + 1) * LANES * BUNCHES * tiles)
 }

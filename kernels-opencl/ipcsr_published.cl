@@ -1,5 +1,5 @@
 // kernel: ipcsr_published
-// params: n_rows row_base epilogue first_partial alpha beta lo hi row_ptr block_rows cols vals x z y w partials
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr block_rows cols vals x z y
 // steps:  1 a group takes a block of whole rows; 2 bring the products of several rows to local memory; 3 each lane sums
 //         its share of a row: of a single row, however long, every T-th product, else of as many lanes as rows leave,
 //         one where rows are at least half of the lanes; 4 add the shares of a row by halves; 5 store
@@ -20,11 +20,10 @@ static uint lanes_of_a_row(uint n_rows)
     return n_lanes;
 }
 
-KERNEL void ipcsr_published(uint n_rows, uint row_base, uint epilogue, uint first_partial, accum_t alpha,
-                            accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *row_ptr,
-                            GLOBAL const uint *block_rows, GLOBAL const uint *cols, GLOBAL const value_t *vals,
-                            GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y,
-                            GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void ipcsr_published(uint n_rows, uint row_base, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                            accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const uint *block_rows,
+                            GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
+                            GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // SHARED_SIZE products, and a partial sum for each lane.
@@ -78,5 +77,4 @@ KERNEL void ipcsr_published(uint n_rows, uint row_base, uint epilogue, uint firs
     }
     // STEP 5
     if (has && own == 0) finish_row(y, row_base + first_row + row, sums[lane], &finish);
-    DOT_ROWS(first_row, first_row + n_own)
 }

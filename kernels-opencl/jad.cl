@@ -1,12 +1,11 @@
 // kernel: jad
-// params: n_rows row_base n_jags tiles epilogue first_partial alpha beta lo hi perm jag_ptr cols vals x z y w partials
+// params: n_rows row_base n_jags tiles epilogue alpha beta lo hi perm jag_ptr cols vals x z y
 // steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the position's products, one of each jagged diagonal
 //         that is so long; 3 store alpha*sum + beta*y to the position's row
 
-KERNEL void jad(uint n_rows, uint row_base, uint n_jags, uint tiles, uint epilogue, uint first_partial, accum_t alpha,
-                accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *perm, GLOBAL const uint *jag_ptr,
-                GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
-                GLOBAL const accum_t *z, GLOBAL accum_t *y, GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void jad(uint n_rows, uint row_base, uint n_jags, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                accum_t lo, accum_t hi, GLOBAL const uint *perm, GLOBAL const uint *jag_ptr, GLOBAL const uint *cols,
+                GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lanes = (uint)get_local_size(0);
@@ -26,9 +25,4 @@ KERNEL void jad(uint n_rows, uint row_base, uint n_jags, uint tiles, uint epilog
         // STEP 3
         finish_row(y, row_base + perm[position], sum, &finish);
     }
-#if defined(DOTS)
-    const uint n_own = LANES * BUNCHES * tiles;
-    const uint first = min((uint)get_group_id(0) * n_own, n_rows);
-    LEAVE_DOT(dot_of_positions(w + row_base, y + row_base, perm, n_rows, first, min(first + n_own, n_rows)))
-#endif
 }

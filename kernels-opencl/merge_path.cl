@@ -1,5 +1,5 @@
 // kernel: merge_path
-// params: n_rows row_base nnz tiles epilogue first_partial alpha beta lo hi row_ptr bunch_rows cols vals x carries z y w partials
+// params: n_rows row_base nnz tiles epilogue alpha beta lo hi row_ptr bunch_rows cols vals x carries z y
 // steps:  1 a bunch takes S*W*T steps of the merge of row ends with entries, from bunch_rows[bunch] on;
 //         2 finish the row that began before; 3 sum and store whole rows; 4 leave the last row's
 //         beginning in carries[bunch]
@@ -18,11 +18,10 @@ static uint merge(GLOBAL const uint *row_ptr, uint low, uint high, uint step)
     return low;
 }
 
-KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, uint epilogue, uint first_partial,
-                       accum_t alpha, accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *row_ptr,
-                       GLOBAL const uint *bunch_rows, GLOBAL const uint *cols, GLOBAL const value_t *vals,
-                       GLOBAL const vector_t *x, GLOBAL accum_t *carries, GLOBAL const accum_t *z, GLOBAL accum_t *y,
-                       GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, uint epilogue, accum_t alpha, accum_t beta,
+                       accum_t lo, accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const uint *bunch_rows,
+                       GLOBAL const uint *cols, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
+                       GLOBAL accum_t *carries, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LANE_TALK
@@ -114,12 +113,4 @@ KERNEL void merge_path(uint n_rows, uint row_base, uint nnz, uint tiles, uint ep
     }
     // STEP 4
     if (lane == 0 && !spare) carries[bunch] = carry;
-#if defined(DOTS)
-    // The row that began before is left to carry_apply.
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    accum_t own = 0;
-    for (uint r = spare ? n_rows : bunch_rows[bunch] + (bunch > 0) + lane; r < bunch_stop_row; r += LANES)
-        own += times(conjugate(w[row_base + r]), y[row_base + r]);
-    LEAVE_DOT(own)
-#endif
 }

@@ -1,15 +1,14 @@
 // kernel: pcsr_sums
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr products z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr products z y
 // steps:  1 a group takes S times as many rows as it has lanes; 2 bring their products to local memory, W*T at a time;
 //         3 a lane sums those of its row; 4 store alpha*sum + beta*y
 
 #define GROUP (LANES * BUNCHES)
 #define HELD (GROUP * WIDTH)
 
-KERNEL void pcsr_sums(uint n_rows, uint row_base, uint tiles, uint epilogue, uint first_partial, accum_t alpha,
-                      accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *row_ptr,
-                      GLOBAL const accum_t *products, GLOBAL const accum_t *z, GLOBAL accum_t *y,
-                      GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void pcsr_sums(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                      accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const accum_t *products, GLOBAL const accum_t *z,
+                      GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LOCAL accum_t held[HELD + HELD / 32];
@@ -48,5 +47,4 @@ KERNEL void pcsr_sums(uint n_rows, uint row_base, uint tiles, uint epilogue, uin
         // STEP 4
         if (row < n_rows) finish_row(y, row_base + row, *own_sum, &finish);
     }
-    DOT_ROWS((uint)get_group_id(0) * LANES * BUNCHES * tiles, ((uint)get_group_id(0) + 1) * LANES * BUNCHES * tiles)
 }

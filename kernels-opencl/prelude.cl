@@ -396,7 +396,7 @@ static void store(GLOBAL accum_t *y, accum_t alpha, accum_t sum, accum_t beta)
 }
 
 // What becomes of a row's sum: alpha*sum + beta times what stands in y, or in z (EPILOGUE_Z), no less than lo and no more than hi
-// (EPILOGUE_CLAMP). Of the rows that a group stores a partial sum of their products with w is left, if DOTS is defined.
+// (EPILOGUE_CLAMP).
 #define EPILOGUE_Z 1
 #define EPILOGUE_CLAMP 2
 typedef struct
@@ -495,38 +495,3 @@ static accum_t group_total(LOCAL accum_t *own, accum_t v, uint op)
     barrier(CLK_LOCAL_MEM_FENCE);
     return own[0];
 }
-
-#if defined(DOTS)
-// Leaves what the lanes have, added, as the group's partial sum. At the end of a kernel, outside of all blocks; all lanes must come here.
-#define LEAVE_DOT(own)                                                                                         \
-    LOCAL accum_t own_dots[LANES * BUNCHES];                                                                   \
-    const accum_t dot_sum = group_total(own_dots, own, OP_SUM);                                                \
-    if (get_local_id(0) == 0) partials[first_partial + (uint)get_group_id(0)] = dot_sum;
-
-// Products of w, conjugate if it is complex, and y, in the rows from `first` up to `stop`, which the group has just stored: those of
-// the lane, added. All lanes must come here.
-static accum_t dot_of_rows(GLOBAL const accum_t *w, GLOBAL const accum_t *y, uint first, uint stop)
-{
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    accum_t own = 0;
-    for (uint row = first + (uint)get_local_id(0); row < stop; row += LANES * BUNCHES) own += times(conjugate(w[row]), y[row]);
-    return own;
-}
-
-// The same of rows by their positions; what is no less than `n_rows` is none.
-static accum_t dot_of_positions(GLOBAL const accum_t *w, GLOBAL const accum_t *y, GLOBAL const uint *perm, uint n_rows,
-                                uint first, uint stop)
-{
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    accum_t own = 0;
-    for (uint position = first + (uint)get_local_id(0); position < stop; position += LANES * BUNCHES)
-    {
-        const uint row = perm[position];
-        if (row < n_rows) own += times(conjugate(w[row]), y[row]);
-    }
-    return own;
-}
-#define DOT_ROWS(first, stop) LEAVE_DOT(dot_of_rows(w + row_base, y + row_base, min(first, n_rows), min(stop, n_rows)))
-#else
-#define DOT_ROWS(first, stop)
-#endif

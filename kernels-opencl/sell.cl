@@ -1,5 +1,5 @@
 // kernel: sell
-// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue first_partial alpha beta lo hi perm slices words vals x carries arrivals z y w partials
+// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue alpha beta lo hi perm slices words vals x carries arrivals z y
 // steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
 //         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
 //         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
@@ -104,12 +104,10 @@ sum_of_runs(const bool is_narrow, const uint4 slice, uint at, GLOBAL const uint 
 #endif
 
 KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint tiles, uint sorted, uint keeps,
-                 uint epilogue, uint first_partial, accum_t alpha, accum_t beta, accum_t lo, accum_t hi,
-                 GLOBAL const uint *restrict perm, GLOBAL const uint *restrict slices,
-                 GLOBAL const uint *restrict words, GLOBAL const value_t *restrict vals,
-                 GLOBAL const vector_t *restrict x, GLOBAL accum_t *carries, GLOBAL uint *arrivals,
-                 GLOBAL const accum_t *z, GLOBAL accum_t *restrict y, GLOBAL const accum_t *w,
-                 GLOBAL accum_t *partials)
+                 uint epilogue, accum_t alpha, accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *restrict perm,
+                 GLOBAL const uint *restrict slices, GLOBAL const uint *restrict words,
+                 GLOBAL const value_t *restrict vals, GLOBAL const vector_t *restrict x, GLOBAL accum_t *carries,
+                 GLOBAL uint *arrivals, GLOBAL const accum_t *z, GLOBAL accum_t *restrict y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
 #if GROUP == 1
@@ -196,14 +194,5 @@ KERNEL void sell(uint n_rows, uint row_base, uint n_slices, uint n_long, uint ti
         // STEP 4
         if (is_there && at % n_lanes == 0 && row < n_rows) store_row(y, row_base + row, sum, &finish, is_whole);
     }
-#endif
-#if defined(DOTS)
-    // No row goes over several slices where products are asked for.
-    const uint n_own = (GROUP == 1 ? 1 : GROUP / SLICE_LANES) * tiles;
-    const uint own_slice = min((uint)get_group_id(0) * n_own, n_slices);
-    const uint first_position = own_slice * SLICE_ROWS;
-    const uint stop_position = min(own_slice + n_own, n_slices) * SLICE_ROWS;
-    LEAVE_DOT(sorted ? dot_of_positions(w + row_base, y + row_base, perm, n_rows, first_position, stop_position)
-                     : dot_of_rows(w + row_base, y + row_base, min(first_position, n_rows), min(stop_position, n_rows)))
 #endif
 }

@@ -1,14 +1,14 @@
 // kernel: stripe_sums
-// params: n_rows row_base epilogue first_partial alpha beta lo hi row_ptr sums z y w partials
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr sums z y
 // steps:  1 a bunch takes a row; 2 its lanes sum every T-th of the sums that stripes have of it; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
 
 // Sums of a lane that are read before the first is added.
 #define AHEAD 8
 
-KERNEL void stripe_sums(uint n_rows, uint row_base, uint epilogue, uint first_partial, accum_t alpha, accum_t beta,
-                        accum_t lo, accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const accum_t *sums,
-                        GLOBAL const accum_t *z, GLOBAL accum_t *y, GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void stripe_sums(uint n_rows, uint row_base, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                        accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const accum_t *sums, GLOBAL const accum_t *z,
+                        GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     LANE_TALK
@@ -34,5 +34,4 @@ KERNEL void stripe_sums(uint n_rows, uint row_base, uint epilogue, uint first_pa
     sum = lane_sum(talk, sum);
     // STEP 4
     if (lane == 0 && row < n_rows) finish_row(y, row_base + row, sum, &finish);
-    DOT_ROWS((uint)get_group_id(0) * BUNCHES, ((uint)get_group_id(0) + 1) * BUNCHES)
 }

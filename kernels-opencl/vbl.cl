@@ -1,11 +1,10 @@
 // kernel: vbl
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr run_ptr runs vals x z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr run_ptr runs vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's runs one after another; 3 store alpha*sum + beta*y
 
-KERNEL void vbl(uint n_rows, uint row_base, uint tiles, uint epilogue, uint first_partial, accum_t alpha,
-                accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const uint *run_ptr,
-                GLOBAL const uint *runs, GLOBAL const value_t *vals, GLOBAL const vector_t *x,
-                GLOBAL const accum_t *z, GLOBAL accum_t *y, GLOBAL const accum_t *w, GLOBAL accum_t *partials)
+KERNEL void vbl(uint n_rows, uint row_base, uint tiles, uint epilogue, accum_t alpha, accum_t beta, accum_t lo,
+                accum_t hi, GLOBAL const uint *row_ptr, GLOBAL const uint *run_ptr, GLOBAL const uint *runs,
+                GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     // STEP 1
@@ -27,5 +26,4 @@ KERNEL void vbl(uint n_rows, uint row_base, uint tiles, uint epilogue, uint firs
         // STEP 3
         finish_row(y, row_base + row, sum, &finish);
     }
-    DOT_ROWS((uint)get_group_id(0) * LANES * BUNCHES * tiles, ((uint)get_group_id(0) + 1) * LANES * BUNCHES * tiles)
 }

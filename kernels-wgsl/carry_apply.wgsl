@@ -1,5 +1,5 @@
 // kernel: carry_apply
-// params: n_rows row_base n_bunches epilogue first_partial alpha lo hi bunch_rows carries y w partials
+// params: n_rows row_base n_bunches epilogue alpha lo hi bunch_rows carries y
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
 // Carries of a lane that are read before the first is added.
@@ -34,15 +34,5 @@ fn carry_apply()
     }
     // STEP 2
     sum = lane_sum(sum);
-    var now = accum(0.0);
-    if (adds && lane == 0u)
-    {
-        now = clamped(y[p.row_base + row] + scaled(p.alpha, sum));
-        y[p.row_base + row] = now;
-    }
-#if DOTS
-    var own = accum(0.0);
-    if (adds && lane == 0u) { own = times(conjugate(w[p.row_base + row]), now); }
-    leave_dot(own);
-#end
+    if (adds && lane == 0u) { y[p.row_base + row] = clamped(y[p.row_base + row] + scaled(p.alpha, sum)); }
 }

@@ -1,5 +1,5 @@
 // kernel: csr_scalar
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr cols vals x z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products one by one; 3 store alpha*sum + beta*y
 
 fn csr_scalar()
@@ -16,7 +16,4 @@ fn csr_scalar()
         finish_row(p.row_base + row, sum);
         row += GROUP;
     }
-#if DOTS
-    dot_rows(group * GROUP * p.tiles, (group + 1u) * GROUP * p.tiles);
-#end
 }

@@ -1,5 +1,5 @@
 // kernel: csr_vector
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr cols vals x z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // steps:  1 a bunch takes S whole rows; 2 its lanes sum every T-th product; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
 
@@ -35,7 +35,4 @@ fn csr_vector()
         if (lane == 0u && row < p.n_rows) { finish_row(p.row_base + row, sum); }
         row += BUNCHES;
     }
-#if DOTS
-    dot_rows(group * BUNCHES * p.tiles, (group + 1u) * BUNCHES * p.tiles);
-#end
 }

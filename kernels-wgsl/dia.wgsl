@@ -1,5 +1,5 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles epilogue first_partial alpha beta lo hi diags vals x z y w partials
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
@@ -31,7 +31,4 @@ fn dia()
         finish_row(p.row_base + row, sum);
         row += GROUP;
     }
-#if DOTS
-    dot_rows(group * GROUP * p.tiles, (group + 1u) * GROUP * p.tiles);
-#end
 }

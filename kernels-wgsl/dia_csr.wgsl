@@ -1,5 +1,5 @@
 // kernel: dia_csr
-// params: n_rows row_base n_cols n_diags tiles epilogue first_partial alpha beta lo hi offsets slot_vals row_ptr cols vals x z y w partials
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi offsets slot_vals row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there; 3 add
 //         those of the rest of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch,
 //         whose lanes take the rest together
@@ -73,7 +73,4 @@ fn dia_csr()
         }
         row += GROUP;
     }
-#if DOTS
-    dot_rows(group * GROUP * p.tiles, (group + 1u) * GROUP * p.tiles);
-#end
 }

@@ -1,5 +1,5 @@
 // kernel: ell
-// params: n_rows row_base width tiles epilogue first_partial alpha beta lo hi cols vals x z y w partials
+// params: n_rows row_base width tiles epilogue alpha beta lo hi cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
 
@@ -26,7 +26,4 @@ fn ell()
         finish_row(p.row_base + row, sum);
         row += GROUP;
     }
-#if DOTS
-    dot_rows(group * GROUP * p.tiles, (group + 1u) * GROUP * p.tiles);
-#end
 }

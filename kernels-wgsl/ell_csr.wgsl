@@ -1,5 +1,5 @@
 // kernel: ell_csr
-// params: n_rows row_base width tiles epilogue first_partial alpha beta lo hi slot_cols slot_vals row_ptr cols vals x z y w partials
+// params: n_rows row_base width tiles epilogue alpha beta lo hi slot_cols slot_vals row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding; 3 add those of the rest
 //         of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch, whose lanes take
 //         the rest together
@@ -72,7 +72,4 @@ fn ell_csr()
         }
         row += GROUP;
     }
-#if DOTS
-    dot_rows(group * GROUP * p.tiles, (group + 1u) * GROUP * p.tiles);
-#end
 }

@@ -1,5 +1,5 @@
 // kernel: ipcsr_published
-// params: n_rows row_base epilogue first_partial alpha beta lo hi row_ptr block_rows cols vals x z y w partials
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr block_rows cols vals x z y
 // steps:  1 a group takes a block of whole rows; 2 bring the products of several rows to local memory; 3 each lane sums
 //         its share of a row: of a single row, however long, every T-th product, else of as many lanes as rows leave,
 //         one where rows are at least half of the lanes; 4 add the shares of a row by halves; 5 store
@@ -70,7 +70,4 @@ fn ipcsr_published()
     }
     // STEP 5
     if (has && own == 0u) { finish_row(p.row_base + first_row + row, sums[local_id]); }
-#if DOTS
-    dot_rows(first_row, first_row + n_own);
-#end
 }

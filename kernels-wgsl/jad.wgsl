@@ -1,5 +1,5 @@
 // kernel: jad
-// params: n_rows row_base n_jags tiles epilogue first_partial alpha beta lo hi perm jag_ptr cols vals x z y w partials
+// params: n_rows row_base n_jags tiles epilogue alpha beta lo hi perm jag_ptr cols vals x z y
 // steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the position's products, one of each jagged diagonal
 //         that is so long; 3 store alpha*sum + beta*y to the position's row
 
@@ -21,7 +21,4 @@ fn jad()
         finish_row(p.row_base + perm[position], sum);
         position += GROUP;
     }
-#if DOTS
-    dot_positions(group * GROUP * p.tiles, min((group + 1u) * GROUP * p.tiles, p.n_rows));
-#end
 }

@@ -1,5 +1,5 @@
 // kernel: merge_path
-// params: n_rows row_base nnz tiles epilogue first_partial alpha beta lo hi row_ptr bunch_rows cols vals x carries z y w partials
+// params: n_rows row_base nnz tiles epilogue alpha beta lo hi row_ptr bunch_rows cols vals x carries z y
 // steps:  1 a bunch takes S*W*T steps of the merge of row ends with entries, from bunch_rows[bunch] on;
 //         2 finish the row that began before; 3 sum and store whole rows; 4 leave the last row's
 //         beginning in carries[bunch]
@@ -117,14 +117,4 @@ fn merge_path()
     }
     // STEP 4
     if (lane == 0u && !spare) { carries[bunch] = carry; }
-#if DOTS
-    // The row that began before is left to carry_apply.
-    storageBarrier();
-    var own = accum(0.0);
-    if (!spare)
-    {
-        for (var r = bunch_rows[bunch] + select(0u, 1u, bunch > 0u) + lane; r < bunch_stop_row; r += LANES) { own += dot_of(r); }
-    }
-    leave_dot(own);
-#end
 }

@@ -289,7 +289,7 @@ fn store(row: u32, alpha: accum, sum: accum, beta: accum)
 
 #if epilogue
 // What becomes of a row's sum: alpha*sum + beta times what stands in y, or in z (EPILOGUE_Z), no less than lo and no more than hi
-// (EPILOGUE_CLAMP). Of the rows that a group stores a partial sum of their products with w is left, if DOTS is defined.
+// (EPILOGUE_CLAMP).
 const EPILOGUE_Z = 1u;
 const EPILOGUE_CLAMP = 2u;
 // What is no number stays so; complex ones have no order.
@@ -372,41 +372,4 @@ fn group_total(v: accum, op: u32) -> accum
     workgroupBarrier();
     return own_totals[0];
 }
-#end
-#if DOTS
-
-// Leaves what the lanes have, added, as the group's partial sum; all lanes must come here.
-fn leave_dot(own: accum)
-{
-    let sum = group_total(own, OP_SUM);
-    if (local_id == 0u) { partials[p.first_partial + group] = sum; }
-}
-#if z
-fn dot_of(row: u32) -> accum { return times(conjugate(w[p.row_base + row]), y[p.row_base + row]); }
-
-// Leaves the sum of products of w, conjugate if it is complex, and y, in the rows from `first` up to `stop`, which the group has just
-// stored; all lanes must come here.
-fn dot_rows(first: u32, stop: u32)
-{
-    storageBarrier();
-    var own = accum(0.0);
-    for (var row = first + local_id; row < min(stop, p.n_rows); row += GROUP) { own += dot_of(row); }
-    leave_dot(own);
-}
-#end
-#if perm
-
-// The same of rows by their positions; what is no less than `n_rows` is none.
-fn dot_positions(first: u32, stop: u32)
-{
-    storageBarrier();
-    var own = accum(0.0);
-    for (var position = first + local_id; position < stop; position += GROUP)
-    {
-        let row = perm[position];
-        if (row < p.n_rows) { own += dot_of(row); }
-    }
-    leave_dot(own);
-}
-#end
 #end

@@ -1,5 +1,5 @@
 // kernel: sell
-// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue first_partial alpha beta lo hi perm slices words vals x carries arrivals z y w partials
+// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue alpha beta lo hi perm slices words vals x carries arrivals z y
 // steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
 //         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
 //         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
@@ -119,17 +119,4 @@ fn sell()
         }
         first += side_by_side;
     }
-#if DOTS
-    // No row goes over several slices where products are asked for.
-    let own_slice = min(group * side_by_side * p.tiles, p.n_slices);
-    let stop_slice = min(own_slice + side_by_side * p.tiles, p.n_slices);
-    if (p.sorted == 0u)
-    {
-        dot_rows(own_slice * SLICE_ROWS, stop_slice * SLICE_ROWS);
-    }
-    else
-    {
-        dot_positions(own_slice * SLICE_ROWS, stop_slice * SLICE_ROWS);
-    }
-#end
 }

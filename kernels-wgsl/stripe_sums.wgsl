@@ -1,5 +1,5 @@
 // kernel: stripe_sums
-// params: n_rows row_base epilogue first_partial alpha beta lo hi row_ptr sums z y w partials
+// params: n_rows row_base epilogue alpha beta lo hi row_ptr sums z y
 // steps:  1 a bunch takes a row; 2 its lanes sum every T-th of the sums that stripes have of it; 3 add the lanes' sums;
 //         4 store alpha*sum + beta*y
 
@@ -30,7 +30,4 @@ fn stripe_sums()
     sum = lane_sum(sum);
     // STEP 4
     if (lane == 0u && row < p.n_rows) { finish_row(p.row_base + row, sum); }
-#if DOTS
-    dot_rows(group * BUNCHES, (group + 1u) * BUNCHES);
-#end
 }

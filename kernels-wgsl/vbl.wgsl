@@ -1,5 +1,5 @@
 // kernel: vbl
-// params: n_rows row_base tiles epilogue first_partial alpha beta lo hi row_ptr run_ptr runs vals x z y w partials
+// params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr run_ptr runs vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's runs one after another; 3 store alpha*sum + beta*y
 
 fn vbl()
@@ -22,7 +22,4 @@ fn vbl()
         finish_row(p.row_base + row, sum);
         row += GROUP;
     }
-#if DOTS
-    dot_rows(group * GROUP * p.tiles, (group + 1u) * GROUP * p.tiles);
-#end
 }

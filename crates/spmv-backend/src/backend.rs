@@ -17,7 +17,7 @@ use crate::spec::KernelSpec;
 /// use spmv_backend::{KernelId, MAX_PARAMS};
 /// assert!(KernelId::VecUpdate.params().len() <= MAX_PARAMS);
 /// ```
-pub const MAX_PARAMS: usize = 24;
+pub const MAX_PARAMS: usize = 22;
 
 /// Memory that a kernel is given: on the device, or of the host where [`DeviceCaps::host_pointers`] allows it.
 ///

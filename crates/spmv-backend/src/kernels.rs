@@ -28,9 +28,8 @@ use crate::params::{Elem, Param, ParamKind};
 /// | `[counter]` | numbers that groups add to at the same time | `&[AtomicU32]` |
 ///
 /// Kernels that take an `epilogue` store alpha times a row's sum plus beta times what stands in `y`, or, if bit 0 of it is set, in `z`; if bit
-/// 1 is set, they clamp real numbers to `lo` and `hi`, when nothing will be added to the row. If bit 2 is set, each group leaves the sum of
-/// products of `w`, conjugate if it is complex, and the rows of `y` that it makes whole in `partials`, at `first_partial` plus its number. What
-/// is not read or written may be any memory that is not written otherwise.
+/// 1 is set, they clamp real numbers to `lo` and `hi`, when nothing will be added to the row. What is not read may be any memory that is not
+/// written.
 ///
 /// ```
 /// macro_rules! stems {
@@ -70,9 +69,8 @@ macro_rules! for_each_kernel {
 
             /// One lane a row (Bell & Garland 2009).
             CsrScalar csr_scalar(
-                n_rows: u32, row_base: u32, tiles: u32, epilogue: u32, first_partial: u32, alpha: accum, beta: accum,
-                lo: accum, hi: accum, row_ptr: [u32], cols: [column], vals: [value], x: [vector], z: [accum],
-                y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum,
+                row_ptr: [u32], cols: [column], vals: [value], x: [vector], z: [accum], y: [mut accum],
             ) local |_| 0;
 
             /// One lane a row of runs: entries in consecutive columns (1D-VBL, Pinar & Heath 1999).
@@ -80,16 +78,14 @@ macro_rules! for_each_kernel {
             /// Values stand in the order of CSR. `run_ptr`: the first run of each row, and the end. A run has one to eight entries, and is eight
             /// times its first column, plus how many entries it has less than eight.
             Vbl vbl(
-                n_rows: u32, row_base: u32, tiles: u32, epilogue: u32, first_partial: u32, alpha: accum, beta: accum,
-                lo: accum, hi: accum, row_ptr: [u32], run_ptr: [u32], runs: [u32], vals: [value], x: [vector], z: [accum],
-                y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum,
+                row_ptr: [u32], run_ptr: [u32], runs: [u32], vals: [value], x: [vector], z: [accum], y: [mut accum],
             ) local |_| 0;
 
             /// One bunch a row (Bell & Garland 2009).
             CsrVector csr_vector(
-                n_rows: u32, row_base: u32, tiles: u32, epilogue: u32, first_partial: u32, alpha: accum, beta: accum,
-                lo: accum, hi: accum, row_ptr: [u32], cols: [column], vals: [value], x: [vector], z: [accum],
-                y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum,
+                row_ptr: [u32], cols: [column], vals: [value], x: [vector], z: [accum], y: [mut accum],
             ) local |g| g.talk;
 
             /// Rows and entries cut evenly over bunches (Merrill & Garland 2016).
@@ -97,9 +93,9 @@ macro_rules! for_each_kernel {
             /// `bunch_rows`: the rows finished before each bunch, and before the end, found once, at prepare.
             // A tile's products and row ends.
             MergePath merge_path(
-                n_rows: u32, row_base: u32, nnz: u32, tiles: u32, epilogue: u32, first_partial: u32, alpha: accum,
-                beta: accum, lo: accum, hi: accum, row_ptr: [u32], bunch_rows: [u32], cols: [column], vals: [value],
-                x: [vector], carries: [mut accum], z: [accum], y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, nnz: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum,
+                hi: accum, row_ptr: [u32], bunch_rows: [u32], cols: [column], vals: [value], x: [vector],
+                carries: [mut accum], z: [accum], y: [mut accum],
             ) local |g| g.talk + g.bunches * g.tile * (g.sum + 4);
 
             /// Blocks of rows whose products a group holds in local memory (Gao et al.).
@@ -120,9 +116,8 @@ macro_rules! for_each_kernel {
             /// `block_rows`: the blocks of `spmv_core::RowBlocks::whole`, one more than groups.
             // A group's products, and a sum for each lane.
             IpcsrPublished ipcsr_published(
-                n_rows: u32, row_base: u32, epilogue: u32, first_partial: u32, alpha: accum, beta: accum, lo: accum,
-                hi: accum, row_ptr: [u32], block_rows: [u32], cols: [column], vals: [value], x: [vector], z: [accum],
-                y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum, row_ptr: [u32],
+                block_rows: [u32], cols: [column], vals: [value], x: [vector], z: [accum], y: [mut accum],
             ) local |g| (g.bunches * g.tile + g.lanes) * g.sum;
 
             /// The products of all entries, in their order, in the device's memory (Gao et al.).
@@ -132,24 +127,22 @@ macro_rules! for_each_kernel {
 
             /// Sums of those products by row (Gao et al.).
             PcsrSums pcsr_sums(
-                n_rows: u32, row_base: u32, tiles: u32, epilogue: u32, first_partial: u32, alpha: accum, beta: accum,
-                lo: accum, hi: accum, row_ptr: [u32], products: [accum], z: [accum], y: [mut accum], w: [accum],
-                partials: [mut accum],
+                n_rows: u32, row_base: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum,
+                row_ptr: [u32], products: [accum], z: [accum], y: [mut accum],
             ) local |g| g.held;
 
             /// Sums of what stripes of columns have of each row: `row_ptr` counts those.
             StripeSums stripe_sums(
-                n_rows: u32, row_base: u32, epilogue: u32, first_partial: u32, alpha: accum, beta: accum, lo: accum,
-                hi: accum, row_ptr: [u32], sums: [accum], z: [accum], y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum, row_ptr: [u32],
+                sums: [accum], z: [accum], y: [mut accum],
             ) local |g| g.talk;
 
             /// One lane a row of the ELLPACK layout (Bell & Garland 2009).
             ///
             /// Slot k of row r at `k * n_rows + r`; the greatest number for a column that is none.
             Ell ell(
-                n_rows: u32, row_base: u32, width: u32, tiles: u32, epilogue: u32, first_partial: u32, alpha: accum,
-                beta: accum, lo: accum, hi: accum, cols: [slot], vals: [value], x: [vector], z: [accum], y: [mut accum],
-                w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, width: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum,
+                hi: accum, cols: [slot], vals: [value], x: [vector], z: [accum], y: [mut accum],
             ) local |_| 0;
 
             /// One lane a row of jagged diagonals (Saad 1989).
@@ -157,9 +150,9 @@ macro_rules! for_each_kernel {
             /// Position r holds the entries of row `perm[r]`: entry k at `jag_ptr[k] + r`, if that is before
             /// `jag_ptr[k + 1]`.
             Jad jad(
-                n_rows: u32, row_base: u32, n_jags: u32, tiles: u32, epilogue: u32, first_partial: u32, alpha: accum,
-                beta: accum, lo: accum, hi: accum, perm: [row], jag_ptr: [u32], cols: [u32], vals: [value], x: [vector],
-                z: [accum], y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, n_jags: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum,
+                hi: accum, perm: [row], jag_ptr: [u32], cols: [u32], vals: [value], x: [vector], z: [accum],
+                y: [mut accum],
             ) local |_| 0;
 
             /// Slices of rows, which lanes read in their order (SELL-C-sigma, Kreutzer et al. 2014; with several lanes a row, Anzt, Tomov
@@ -186,9 +179,8 @@ macro_rules! for_each_kernel {
             // A sum for each lane, which those of a long row add.
             Sell sell(
                 n_rows: u32, row_base: u32, n_slices: u32, n_long: u32, tiles: u32, sorted: u32, keeps: u32, epilogue: u32,
-                first_partial: u32, alpha: accum, beta: accum, lo: accum, hi: accum, perm: [row], slices: [u32],
-                words: [word], vals: [value], x: [vector], carries: [mut accum], arrivals: [counter], z: [accum],
-                y: [mut accum], w: [accum], partials: [mut accum],
+                alpha: accum, beta: accum, lo: accum, hi: accum, perm: [row], slices: [u32], words: [word], vals: [value],
+                x: [vector], carries: [mut accum], arrivals: [counter], z: [accum], y: [mut accum],
             ) local |g| g.talk + g.lanes * g.sum;
 
             /// One lane a row of whole diagonals (Bell & Garland 2009).
@@ -196,9 +188,8 @@ macro_rules! for_each_kernel {
             /// Of each diagonal two numbers, in 32 bits: that which makes a row its column, and that which makes it its slot. A slot is
             /// zero where there is no entry; where the column is outside of the matrix there need be none.
             Dia dia(
-                n_rows: u32, row_base: u32, n_cols: u32, n_diags: u32, tiles: u32, epilogue: u32, first_partial: u32,
-                alpha: accum, beta: accum, lo: accum, hi: accum, diags: [u32], vals: [value], x: [vector], z: [accum],
-                y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, n_cols: u32, n_diags: u32, tiles: u32, epilogue: u32, alpha: accum,
+                beta: accum, lo: accum, hi: accum, diags: [u32], vals: [value], x: [vector], z: [accum], y: [mut accum],
             ) local |_| 0;
 
             /// One lane a row of the first entries of each row in ELL form, with the rest of the rows in CSR form
@@ -207,9 +198,9 @@ macro_rules! for_each_kernel {
             /// Slot k of row r at `k * n_rows + r`, as in `ell`; the other arrays are those of CSR.
             // A sum and a number of a row for each lane, and how many rows are long.
             EllCsr ell_csr(
-                n_rows: u32, row_base: u32, width: u32, tiles: u32, epilogue: u32, first_partial: u32, alpha: accum,
-                beta: accum, lo: accum, hi: accum, slot_cols: [slot], slot_vals: [value], row_ptr: [u32], cols: [column],
-                vals: [value], x: [vector], z: [accum], y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, width: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum,
+                hi: accum, slot_cols: [slot], slot_vals: [value], row_ptr: [u32], cols: [column], vals: [value],
+                x: [vector], z: [accum], y: [mut accum],
             ) local |g| g.talk + g.lanes * (g.sum + 4) + 4;
 
             /// One lane a row of diagonals about the main one, with the rest of the rows in CSR form (Tan et al. 2019).
@@ -218,9 +209,9 @@ macro_rules! for_each_kernel {
             /// those of CSR.
             // As `ell_csr`.
             DiaCsr dia_csr(
-                n_rows: u32, row_base: u32, n_cols: u32, n_diags: u32, tiles: u32, epilogue: u32, first_partial: u32,
-                alpha: accum, beta: accum, lo: accum, hi: accum, offsets: [u32], slot_vals: [value], row_ptr: [u32],
-                cols: [column], vals: [value], x: [vector], z: [accum], y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, n_cols: u32, n_diags: u32, tiles: u32, epilogue: u32, alpha: accum,
+                beta: accum, lo: accum, hi: accum, offsets: [u32], slot_vals: [value], row_ptr: [u32], cols: [column],
+                vals: [value], x: [vector], z: [accum], y: [mut accum],
             ) local |g| g.talk + g.lanes * (g.sum + 4) + 4;
 
             /// Entries with a row number each, cut evenly over bunches (Bell & Garland 2009).
@@ -236,14 +227,14 @@ macro_rules! for_each_kernel {
 
             /// Adds what `merge_path`, `ipcsr` and `coo` carried from bunch to bunch.
             CarryApply carry_apply(
-                n_rows: u32, row_base: u32, n_bunches: u32, epilogue: u32, first_partial: u32, alpha: accum, lo: accum,
-                hi: accum, bunch_rows: [u32], carries: [accum], y: [mut accum], w: [accum], partials: [mut accum],
+                n_rows: u32, row_base: u32, n_bunches: u32, epilogue: u32, alpha: accum, lo: accum, hi: accum, bunch_rows: [u32], carries: [accum],
+                y: [mut accum],
             ) local |g| g.talk;
 
             /// `y <- alpha*t + beta*y`.
             Axpby axpby(
-                n_rows: u32, row_base: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum,
-                hi: accum, t: [accum], z: [accum], y: [mut accum],
+                n_rows: u32, row_base: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum, t: [accum],
+                z: [accum], y: [mut accum],
             )
                 local |_| 0;
 

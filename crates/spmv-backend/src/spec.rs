@@ -6,7 +6,7 @@ use std::str::FromStr;
 use spmv_core::{Dtype, Tiling, for_each_value};
 
 use crate::kernels::{Group, KernelId};
-use crate::params::{Elem, Param, ParamKind};
+use crate::params::{Elem, ParamKind};
 use crate::types::Types;
 
 impl fmt::Display for KernelId {
@@ -53,22 +53,6 @@ impl KernelId {
     pub fn multiplies(self) -> bool {
         let reads = |elem| self.params().iter().any(|param| param.kind == ParamKind::Read(elem));
         reads(Elem::Value) && reads(Elem::Vector)
-    }
-
-    /// Whether groups of the kernel can leave partial sums of products of `w` and their rows.
-    ///
-    /// ```
-    /// use spmv_backend::KernelId;
-    /// assert!(KernelId::Sell.can_dot() && !KernelId::Coo.can_dot());
-    /// ```
-    pub fn can_dot(self) -> bool {
-        self.takes("first_partial")
-    }
-
-    /// The parameters of the kernel for a spec: without `dots` those of partial sums are left out.
-    pub fn params_of(self, dots: bool) -> impl Iterator<Item = &'static Param> {
-        let is_left_out = move |name: &str| self.can_dot() && !dots && matches!(name, "w" | "partials");
-        self.params().iter().filter(move |param| !is_left_out(param.name))
     }
 
     /// Whether the kernel works on whole tiles in local memory, the rows of which it is told.
@@ -156,8 +140,6 @@ pub struct KernelSpec {
     pub operation: Operation,
     /// Number of right-hand sides: columns of `x` and `y`.
     pub columns: u16,
-    /// Whether each group leaves a partial sum of products of `w` and its rows, if the kernel can.
-    pub dots: bool,
     /// How lanes talk.
     pub lanes: Lanes,
     /// T, W, S, B.
@@ -167,15 +149,7 @@ pub struct KernelSpec {
 impl KernelSpec {
     /// A kernel of the matrix as it is, for one right-hand side of the type of the values.
     pub const fn new(id: KernelId, value: Dtype, lanes: Lanes, tiling: Tiling) -> Self {
-        Self {
-            id,
-            types: Types::of(value),
-            operation: Operation::Plain,
-            columns: 1,
-            dots: false,
-            lanes,
-            tiling,
-        }
+        Self { id, types: Types::of(value), operation: Operation::Plain, columns: 1, lanes, tiling }
     }
 
     /// The same with values of another type than `x` and sums; a kernel that does not multiply them by `x` is that of `x` alone.
@@ -225,7 +199,6 @@ impl KernelSpec {
             ("TRANSPOSED", 1, self.operation == Operation::Transposed),
             ("CONJUGATE", 1, self.operation == Operation::Conjugate),
             ("COLUMNS", u32::from(self.columns), self.columns != 1),
-            ("DOTS", 1, self.dots),
         ];
         defines.extend(axes.into_iter().filter(|axis| axis.2).map(|(name, value, _)| (name, value)));
         defines
@@ -233,8 +206,7 @@ impl KernelSpec {
 
     /// Local memory that a group needs, in bytes.
     pub fn local_bytes(&self) -> u64 {
-        let group = Group::of(self);
-        self.id.local_bytes(&group) + if self.dots { group.lanes * group.sum } else { 0 }
+        self.id.local_bytes(&Group::of(self))
     }
 }
 
@@ -273,9 +245,6 @@ impl fmt::Display for KernelSpec {
         }
         if self.columns != 1 {
             write!(f, "/x{}", self.columns)?;
-        }
-        if self.dots {
-            write!(f, "/dots")?;
         }
         write!(f, "/{}/{}", self.lanes, self.tiling)
     }

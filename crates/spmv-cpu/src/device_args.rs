@@ -287,26 +287,16 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
         self.row(position) != usize::MAX
     }
 
-    /// The sum of products of `w` and the rows.
-    pub(crate) fn dot(&self, w: &[A]) -> A
-    where
-        A: Accum,
-    {
-        let positions = self.base..self.base + self.n;
-        positions.filter(|position| self.has(*position)).fold(A::zero(), |sum, position| {
-            let row = self.row(position);
-            assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
-            // SAFETY: as in `update`.
-            sum + w[row].conj() * unsafe { *self.y.add(row) }
-        })
-    }
-
     /// Brings what a factor scales to `n` rows from position `first` on, before they are written.
     pub(crate) fn bring_z(&mut self, first: usize, n: usize) {
         let Some(z) = self.z else { return };
-        for position in first..first + n {
-            let row = self.row(position);
-            self.update(position, |_| z[row]);
+        let Some(perm) = self.perm else { return self.slice(first, n).copy_from_slice(&z[first..first + n]) };
+        for row in &perm[first - self.base..][..n] {
+            // There is none where the number is the greatest.
+            if let Some(value) = z[..self.n_rows].get(*row as usize) {
+                // SAFETY: as in `update`: the row is less than `n_rows`.
+                unsafe { *self.y.add(*row as usize) = *value };
+            }
         }
     }
 
@@ -316,9 +306,11 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
         let (at, n_rows) = (first - self.base, self.n_rows as u32);
         assert!(at + values.len() <= self.n, "positions {first} and {} more of {}", values.len(), self.n);
         let Some(perm) = self.perm else {
-            // SAFETY: in their own order there are as many rows as positions, and these are this value's alone.
-            let y = unsafe { std::slice::from_raw_parts_mut(self.y.add(first), values.len()) };
-            return y.iter_mut().zip(values).for_each(|(y, value)| *y = f(*value, *y));
+            return self
+                .slice(first, values.len())
+                .iter_mut()
+                .zip(values)
+                .for_each(|(y, value)| *y = f(*value, *y));
         };
         let rows = &perm[at..][..values.len()];
         // All comparisons at once: rows that are not there come last of all.
@@ -335,6 +327,16 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
         for (position, value) in (first..).zip(values) {
             self.update(position, |y| f(*value, y));
         }
+    }
+
+    /// Rows in their own order, from position `first` on.
+    fn slice(&mut self, first: usize, n: usize) -> &mut [A] {
+        assert!(
+            self.perm.is_none() && first >= self.base && first - self.base + n <= self.n,
+            "rows of others"
+        );
+        // SAFETY: in their own order there are as many rows as positions, and these are this value's alone.
+        unsafe { std::slice::from_raw_parts_mut(self.y.add(first), n) }
     }
 
     /// Writes the row at `position`, if there is one.

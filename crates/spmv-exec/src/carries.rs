@@ -59,13 +59,7 @@ pub(crate) fn lanes(tiling: &Tiling, caps: &DeviceCaps) -> Lanes {
     }
 }
 
-/// Groups of its launch.
-pub(crate) fn groups<B: Backend>(kernel: &Compiled<B>, n_bunches: u32) -> u32 {
-    n_bunches.div_ceil(kernel.spec.tiling.bunches())
-}
-
-/// Adds what `n_bunches` bunches (or blocks) carried to the row where each ends: `bunch_rows[bunch + 1]`. Its groups leave their partial
-/// sums after `partials_before` others.
+/// Adds what `n_bunches` bunches (or blocks) carried to the row where each ends: `bunch_rows[bunch + 1]`.
 pub(crate) fn add<B: Backend, T: Value>(
     run: &Run<'_, B, T>,
     kernel: &Compiled<B>,
@@ -73,24 +67,20 @@ pub(crate) fn add<B: Backend, T: Value>(
     n_bunches: u32,
     bunch_rows: &B::Buffer,
     carries: &B::Buffer,
-    partials_before: u32,
 ) -> Result<()> {
-    let groups = groups(kernel, n_bunches);
+    let groups = n_bunches.div_ceil(kernel.spec.tiling.bunches());
     let finish = span.finish(run);
     let args = CarryApply {
         n_rows: span.n_rows,
         row_base: span.row_base,
         n_bunches,
         epilogue: finish.epilogue,
-        first_partial: finish.first_partial + partials_before,
         alpha: run.alpha(),
         lo: finish.lo,
         hi: finish.hi,
         bunch_rows: Memory::Device(bunch_rows),
         carries: Memory::Device(carries),
         y: run.y,
-        w: finish.w,
-        partials: finish.partials,
     };
     run.start(kernel, groups, args)
 }

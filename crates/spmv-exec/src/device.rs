@@ -35,8 +35,8 @@ struct Inner<B: Backend> {
     /// For copies of vectors, as many as ever copied at a time: no run has them in use, since runs borrow them.
     copies: Mutex<Vec<B::Stream>>,
     stretches: Mutex<Stretches>,
-    /// What kernels are given that they do not read, or do not write.
-    nothing: [B::Buffer; 2],
+    /// What kernels are given that they do not read.
+    nothing: B::Buffer,
 }
 
 /// A use by a queue: in which stretch between waits, and in which recording, if it was recorded. 0 is none.
@@ -91,8 +91,7 @@ impl<B: Backend> Device<B> {
     pub fn with_profiles(backend: B, profiles: Vec<Profile>) -> Result<Self> {
         let copies = Mutex::new(vec![backend.open_stream(false)?]);
         let (kernels, stretches) = (Mutex::default(), Mutex::default());
-        // What several runs are given to write, at the same time, must be empty.
-        let nothing = [backend.alloc(size_of::<c64>() as u64)?, backend.alloc(0)?];
+        let nothing = backend.alloc(size_of::<c64>() as u64)?;
         let inner = Arc::new(Inner { backend, kernels, copies, stretches, nothing });
         Ok(Self { inner, profiles: profiles.into() })
     }
@@ -131,8 +130,8 @@ impl<B: Backend> Device<B> {
         Ok(self.backend().alloc(bytes_of::<E>(n))?)
     }
 
-    /// What kernels are given that they do not read, and what they are given that they do not write.
-    pub(crate) fn nothing(&self) -> &[B::Buffer; 2] {
+    /// What kernels are given that they do not read.
+    pub(crate) fn nothing(&self) -> &B::Buffer {
         &self.inner.nothing
     }
 

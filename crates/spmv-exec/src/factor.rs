@@ -5,8 +5,6 @@ use std::ops::Neg;
 
 use spmv_core::Accum;
 
-use crate::error::{Error, Result};
-
 /// A number that lives on the device, of one queue: what [`Queue::dot`](crate::Queue::dot) finds, and what later operations scale by without the
 /// host having seen it.
 ///
@@ -53,12 +51,6 @@ impl<A: Accum> DeviceScalar<A> {
 /// For a queue that is made of several: scalars are numbered in the order in which they are made, so that a number means the same scalar
 /// in queues that made the same ones.
 impl<A> DeviceScalar<A> {
-    /// Refuses one of another queue than that of this number.
-    #[doc(hidden)]
-    pub fn check_of(&self, queue: u64) -> Result<()> {
-        if self.queue == queue { Ok(()) } else { Err(Error::Foreign { what: "the scalar", to: "queue" }) }
-    }
-
     /// The scalar of the same number in another queue. One of a third queue stays, and is refused where it is used.
     #[doc(hidden)]
     #[must_use]

@@ -80,7 +80,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
                     let turn = if on_device { k % 2 } else { 0 };
                     let (x, y) = vectors;
                     let Workspace { stream, parts, .. } = &*workspace;
-                    let run = Run { device: &self.device, stream, x, y, z: None, dot: None, scaling, turn };
+                    let run = Run { device: &self.device, stream, x, y, z: None, scaling, turn };
                     parts.iter().try_for_each(|part| part.stage1(&run))?;
                     if on_device {
                         parts.iter().try_for_each(|part| part.stage2(&run))?;
@@ -128,7 +128,7 @@ impl<B: Backend, T: Value> Graph<'_, B, T> {
         let begin = workspace.timed.then(|| backend.record(stream)).transpose()?;
         let (x, y) = (Memory::Device(&self.x.buffer), Memory::Device(&self.y.buffer));
         let (device, scaling) = (&prepared.device, *scaling);
-        let run = Run::<B, T> { device, stream, x, y, z: None, dot: None, scaling, turn: 0 };
+        let run = Run::<B, T> { device, stream, x, y, z: None, scaling, turn: 0 };
         run.replay(&self.graphs[self.next])?;
         let last_turn = ((self.next as u32 + 1) * self.runs - 1) % 2;
         self.next = (self.next + 1) % self.graphs.len();

@@ -32,7 +32,6 @@ pub(crate) struct Run<'a, B: Backend, T: Value> {
     pub(crate) y: Memory<'a, B>,
     /// What `beta` scales, if not `y`: as long, and not written.
     pub(crate) z: Option<Memory<'a, B>>,
-    pub(crate) dot: Option<Dot<'a, B>>,
     pub(crate) scaling: Scaling<T::Accum>,
     /// Which dirty counter to use.
     pub(crate) turn: u32,
@@ -52,23 +51,6 @@ impl<A> Scaling<A> {
     }
 }
 
-/// What the result is multiplied by, and where groups leave the sums.
-pub(crate) struct Dot<'a, B: Backend> {
-    pub(crate) w: Memory<'a, B>,
-    pub(crate) partials: &'a B::Buffer,
-    /// Of the first group.
-    pub(crate) first: u32,
-}
-
-// Not derived: `B` need not be `Copy`.
-impl<B: Backend> Clone for Dot<'_, B> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<B: Backend> Copy for Dot<'_, B> {}
-
 /// What becomes of a row's sum but for the factor of the product, as kernels take it.
 pub(crate) struct Finish<'a, B: Backend> {
     pub(crate) epilogue: u32,
@@ -76,15 +58,11 @@ pub(crate) struct Finish<'a, B: Backend> {
     pub(crate) lo: Scalar,
     pub(crate) hi: Scalar,
     pub(crate) z: Memory<'a, B>,
-    pub(crate) first_partial: u32,
-    pub(crate) w: Memory<'a, B>,
-    pub(crate) partials: Memory<'a, B>,
 }
 
 /// Bits of `epilogue`.
 const EPILOGUE_Z: u32 = 1;
 const EPILOGUE_CLAMP: u32 = 2;
-const EPILOGUE_DOT: u32 = 4;
 
 impl<'a, B: Backend> Finish<'a, B> {
     /// `z` is not read unless it is there, and neither is it where a factor is zero.
@@ -93,23 +71,11 @@ impl<'a, B: Backend> Finish<'a, B> {
         beta: A,
         z: Option<Memory<'a, B>>,
         bounds: Option<[A; 2]>,
-        dot: Option<Dot<'a, B>>,
     ) -> Self {
         let z = z.filter(|_| !beta.is_zero());
         let [lo, hi] = bounds.unwrap_or([A::zero(); 2]).map(Scalar::of);
-        let bits =
-            [(z.is_some(), EPILOGUE_Z), (bounds.is_some(), EPILOGUE_CLAMP), (dot.is_some(), EPILOGUE_DOT)];
-        let [unread, unwritten] = device.nothing().each_ref().map(Memory::Device);
-        Self {
-            epilogue: bits.iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum(),
-            beta: Scalar::of(beta),
-            lo,
-            hi,
-            z: z.unwrap_or(unread),
-            first_partial: dot.map_or(0, |dot| dot.first),
-            w: dot.map_or(unread, |dot| dot.w),
-            partials: dot.map_or(unwritten, |dot| Memory::Device(dot.partials)),
-        }
+        let epilogue = z.map_or(0, |_| EPILOGUE_Z) + bounds.map_or(0, |_| EPILOGUE_CLAMP);
+        Self { epilogue, beta: Scalar::of(beta), lo, hi, z: z.unwrap_or(Memory::Device(device.nothing())) }
     }
 }
 
@@ -159,10 +125,6 @@ impl<B: Backend, T: Value> Run<'_, B, T> {
         groups: u32,
         args: K,
     ) -> Result<()> {
-        if self.dot.is_some() && compiled.spec.id.can_dot() {
-            let compiled = self.device.compiled(&KernelSpec { dots: true, ..compiled.spec })?;
-            return launch(self.device, self.stream, &compiled, groups, args);
-        }
         launch(self.device, self.stream, compiled, groups, args)
     }
 

@@ -118,10 +118,10 @@ impl<B: Backend> Numbers<B> {
         device: &Device<B>,
         stream: &B::Stream,
         op: u32,
-        (partials, n): (&B::Buffer, u32),
+        n: u32,
         at: u32,
     ) -> Result<()> {
-        let [partials, scalars] = [partials, &self.scalars].map(Memory::Device);
+        let (partials, scalars) = (Memory::Device(&self.partials), Memory::Device(&self.scalars));
         launch(device, stream, &self.reduce, 1, VecReduce { n, op, at, partials, scalars })
     }
 

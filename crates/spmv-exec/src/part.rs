@@ -36,10 +36,10 @@ impl Span {
 
     /// What becomes of the sums of its rows. One that continues adds to what stands in `y`.
     pub(crate) fn finish<'r, B: Backend, T: Value>(&self, run: &Run<'r, B, T>) -> Finish<'r, B> {
-        let Run { device, z, dot, scaling: Scaling { beta, bounds, .. }, .. } = *run;
+        let Run { device, z, scaling: Scaling { beta, bounds, .. }, .. } = *run;
         match self.continues {
-            true => Finish::new(device, num_traits::one::<T::Accum>(), None, bounds, dot),
-            false => Finish::new(device, beta, z, bounds, dot),
+            true => Finish::new(device, num_traits::one::<T::Accum>(), None, bounds),
+            false => Finish::new(device, beta, z, bounds),
         }
     }
 }
@@ -189,11 +189,6 @@ pub(crate) trait Layout<B: Backend, T: Value>: Debug + Send + Sync {
         true
     }
 
-    /// How many partial sums of products of its rows a run can leave; `None` if it cannot.
-    fn partials(&self) -> Option<u32> {
-        None
-    }
-
     /// The arrays, where they are those of CSR.
     fn csr(&self) -> Option<&CsrArrays<B>> {
         None
@@ -319,11 +314,6 @@ pub(crate) trait Direct<B: Backend, T: Value>: Debug + Send + Sync + 'static {
     /// Starts the kernel.
     fn launch(&self, run: &Run<'_, B, T>) -> Result<()>;
 
-    /// How many partial sums of products of its rows a run can leave; `None` if it cannot.
-    fn partials(&self) -> Option<u32> {
-        None
-    }
-
     /// The arrays, where they are those of CSR.
     fn csr(&self) -> Option<&CsrArrays<B>> {
         None
@@ -352,10 +342,6 @@ pub(crate) fn direct<B: Backend, T: Value>(part: impl Direct<B, T>) -> Box<dyn L
 impl<B: Backend, T: Value, L: Direct<B, T>> Layout<B, T> for WithoutScratch<L> {
     fn runner(&self, _: &Device<B>) -> Result<Box<dyn Runner<B, T>>> {
         Ok(Box::new(Self(Arc::clone(&self.0))))
-    }
-
-    fn partials(&self) -> Option<u32> {
-        self.0.partials()
     }
 
     fn csr(&self) -> Option<&CsrArrays<B>> {

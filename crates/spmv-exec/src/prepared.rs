@@ -45,8 +45,6 @@ pub struct Prepared<B: Backend, T: Value> {
     pub(crate) alive: Arc<()>,
     /// Whether the last to write a row of `y` knows that.
     pub(crate) finishes_rows: bool,
-    /// How many partial sums of products of `y` a run can leave; `None` if it cannot.
-    pub(crate) partials: Option<u32>,
     /// First entry of each part, and the end.
     entries: Vec<usize>,
     /// From the first new values on, in layouts with an order of their own.
@@ -103,10 +101,8 @@ impl<B: Backend> Device<B> {
         let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
         let parts = pieces.iter().map(|piece| self.part(a, given, piece, &plan));
         let parts: Vec<Box<dyn Layout<B, T>>> = parts.collect::<Result<_>>()?;
-        let are_whole = !pieces.iter().any(|piece| piece.continues);
-        let finishes_rows = are_whole && parts.iter().all(|part| part.finishes_rows());
-        let partials: Option<u32> = parts.iter().map(|part| part.partials()).sum();
-        let partials = partials.filter(|_| are_whole);
+        let finishes_rows =
+            !pieces.iter().any(|piece| piece.continues) && parts.iter().all(|part| part.finishes_rows());
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let entries = std::iter::once(0).chain(pieces.iter().map(|piece| piece.entries.end)).collect();
         let (device, alive, readers) = (self.clone(), Arc::new(()), Mutex::default());
@@ -115,7 +111,6 @@ impl<B: Backend> Device<B> {
             plan,
             parts,
             finishes_rows,
-            partials,
             id,
             alive,
             entries,

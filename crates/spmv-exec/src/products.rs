@@ -9,17 +9,12 @@ use spmv_core::{Accum, Value};
 
 use crate::device::DeviceVec;
 use crate::error::{Error, Result};
-use crate::factor::DeviceScalar;
 use crate::launch::{Finish, Scaling, launch};
 use crate::method::Repair;
 use crate::numbers;
 use crate::prepared::Prepared;
-use crate::queue::{OP_SUM, Queue, same_length};
-use crate::run::Vectors;
+use crate::queue::{Queue, same_length};
 use crate::workspace::Workspace;
-
-/// Partial sums at most that one group adds.
-const MOST_PARTIALS: u32 = 1 << 20;
 
 /// What else becomes of a product, for [`Queue::apply_with`].
 ///
@@ -34,7 +29,6 @@ const MOST_PARTIALS: u32 = 1 << 20;
 pub struct Epilogue<'a, B: Backend, A: Accum> {
     z: Option<&'a DeviceVec<B, A>>,
     bounds: Option<[A; 2]>,
-    dot: Option<(&'a DeviceVec<B, A>, DeviceScalar<A>)>,
 }
 
 // Not derived: `B` need not be `Copy`.
@@ -55,7 +49,7 @@ impl<B: Backend, A: Accum> Default for Epilogue<'_, B, A> {
 impl<'a, B: Backend, A: Accum> Epilogue<'a, B, A> {
     /// None.
     pub fn new() -> Self {
-        Self { z: None, bounds: None, dot: None }
+        Self { z: None, bounds: None }
     }
 
     /// `beta` scales `z`, which is not written, in place of `y`, which is not read.
@@ -69,12 +63,6 @@ impl<'a, B: Backend, A: Accum> Epilogue<'a, B, A> {
     #[must_use]
     pub fn clamp(self, lo: A, hi: A) -> Self {
         Self { bounds: Some([lo, hi]), ..self }
-    }
-
-    /// The sum of products of `w`, conjugate if it is complex, and the new `y` goes to `to`, with the same bits in every run.
-    #[must_use]
-    pub fn dot(self, w: &'a DeviceVec<B, A>, to: DeviceScalar<A>) -> Self {
-        Self { dot: Some((w, to)), ..self }
     }
 }
 
@@ -90,10 +78,6 @@ pub fn check_bounds<A: Accum>(bounds: Option<[A; 2]>) -> Result<()> {
         _ => return Ok(()),
     };
     Err(Error::Bounds { why })
-}
-
-fn memory<B: Backend, A>(vec: &DeviceVec<B, A>) -> Memory<'_, B> {
-    Memory::Device(&vec.buffer)
 }
 
 impl<B: Backend> Queue<B> {
@@ -112,10 +96,8 @@ impl<B: Backend> Queue<B> {
         self.apply_with(a, alpha, x, beta, y, Epilogue::new())
     }
 
-    /// `y <- clamp(alpha*A*x + beta*z)`, and its product with `w`, as `epilogue` says: without a pass of its own over vectors.
-    ///
-    /// Passes are taken where several launches add to a row (`hyb`, and rows that are too long for one launch), and for the product with `w` also
-    /// where sums are repaired, by `coo` and `ipcsr`, and where `sell` cuts rows.
+    /// `y <- clamp(alpha*A*x + beta*z)`, as `epilogue` says: without a pass of its own over vectors. Only where several launches add to a row (`hyb`, and
+    /// rows that are too long for one launch) a pass over `y` clamps it.
     ///
     /// ```
     /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
@@ -144,16 +126,11 @@ impl<B: Backend> Queue<B> {
             return Err(Error::Foreign { what: "the matrix", to: "device" });
         }
         a.check_lengths(x.len(), y.len())?;
-        let Epilogue { z, bounds, dot } = epilogue;
-        let w = dot.map(|(w, _)| w);
-        for (what, vec) in [("z", z), ("w", w)].into_iter().filter_map(|(what, vec)| Some((what, vec?))) {
-            same_length(y.len(), [(what, vec.len())])?;
-            vec.is_on(what, &self.device)?;
-            vec.check_repaired()?;
-        }
-        let to = self.index_of(dot.map(|(_, to)| to))?;
-        if dot.is_some() {
-            self.numbers::<T::Accum>()?;
+        let Epilogue { z, bounds } = epilogue;
+        if let Some(z) = z {
+            same_length(y.len(), [("z", z.len())])?;
+            z.is_on("z", &self.device)?;
+            z.check_repaired()?;
         }
         check_bounds(bounds)?;
         if !self.workspaces.contains_key(&a.id) {
@@ -163,20 +140,13 @@ impl<B: Backend> Queue<B> {
             self.workspaces.retain(|_, (matrix, _)| matrix.strong_count() > 0);
             self.workspaces.insert(a.id, (Arc::downgrade(&a.alive), Box::new(own)));
         }
-        let in_pass = a.partials.filter(|n| dot.is_some() && *n <= MOST_PARTIALS);
-        if let (Some(n), Some((_, own))) = (in_pass, self.workspaces.get_mut(&a.id)) {
-            let own = own.downcast_mut::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
-            if own.partials.is_none() {
-                own.partials = Some(self.device.scratch::<T::Accum>(n as usize)?);
-            }
-        }
         let on_host = a.plan().repair == Repair::Host;
         if on_host {
             self.release()?;
         }
         self.reads("x", x)?;
-        for (what, vec) in [("z", z), ("w", w)] {
-            vec.map_or(Ok(()), |vec| self.reads(what, vec))?;
+        if let Some(z) = z {
+            self.reads("z", z)?;
         }
         self.writes("y", y, z.is_none() && !beta.is_zero())?;
         a.read_by(self.use_now());
@@ -184,31 +154,23 @@ impl<B: Backend> Queue<B> {
         let mut own = own.downcast::<Workspace<B, T>>().expect("the workspace of a matrix has its type");
         // Runs of this workspace are on the queue's stream alone.
         std::mem::swap(&mut own.stream, &mut self.stream);
-        let w = w.filter(|_| in_pass.is_some()).map(memory);
-        let vectors = Vectors { x: memory(x), y: memory(y), z: z.map(memory), w };
+        let z = z.map(|z| Memory::Device(&z.buffer));
+        let vectors = (Memory::Device(&x.buffer), Memory::Device(&y.buffer), z);
         let scaling = Scaling { alpha, beta, bounds: bounds.filter(|_| a.finishes_rows) };
         let mut ran = a.launch_on_queue(&mut own, scaling, vectors);
         if ran.is_ok() && on_host {
-            ran = a.repair_on_queue(&mut own, scaling, y, z.map(memory));
+            ran = a.repair_on_queue(&mut own, scaling, y, z);
         }
         std::mem::swap(&mut own.stream, &mut self.stream);
-        if let (Ok(()), Some(n), Some(partials)) = (&ran, in_pass, &own.partials) {
-            let (device, stream, numbers) = self.parts::<T::Accum>();
-            ran = numbers.finish_reduction(device, stream, OP_SUM, (partials, n), to);
-        }
         self.workspaces.insert(a.id, (alive, own));
         if ran.is_err() {
             y.unrepaired = true;
             let _ = self.release();
             self.device.settle(&self.stream);
         }
-        ran?;
-        if let Some([lo, hi]) = bounds.filter(|_| !a.finishes_rows) {
-            self.clamp(lo, hi, y)?;
-        }
-        match dot {
-            Some((w, to)) if in_pass.is_none() => self.dot(w, y, to),
-            _ => Ok(()),
+        match bounds {
+            Some([lo, hi]) if ran.is_ok() && !a.finishes_rows => self.clamp(lo, hi, y),
+            _ => ran,
         }
     }
 
@@ -221,7 +183,7 @@ impl<B: Backend> Queue<B> {
         self.writes("y", y, true)?;
         let n_rows = numbers::counted(&self.device, y.len())?;
         let kernel = self.device.compiled(&numbers::spec(&self.device, KernelId::Axpby, A::DTYPE)?)?;
-        let finish = Finish::new(&self.device, A::one(), None, Some([lo, hi]), None);
+        let finish = Finish::new(&self.device, A::one(), None, Some([lo, hi]));
         let args = Axpby {
             n_rows,
             row_base: 0,
@@ -230,7 +192,7 @@ impl<B: Backend> Queue<B> {
             beta: finish.beta,
             lo: finish.lo,
             hi: finish.hi,
-            t: finish.z,
+            t: Memory::Device(self.device.nothing()),
             z: finish.z,
             y: Memory::Device(&y.buffer),
         };

@@ -23,7 +23,7 @@ const SOURCE_ONE: u32 = 2;
 const DOTS_NONE: u32 = 0;
 const DOTS_Y: u32 = 1;
 const DOTS_Z: u32 = 2;
-pub(crate) const OP_SUM: u32 = 0;
+const OP_SUM: u32 = 0;
 const OP_GREATEST: u32 = 1;
 
 /// No two queues, and no two stretches of one between waits, have the same number.
@@ -294,7 +294,7 @@ impl<B: Backend> Queue<B> {
         let (x, z) = (Memory::Device(&x.buffer), Memory::Device(&z.buffer));
         let partials = Memory::Device(&numbers.partials);
         launch(device, stream, &numbers.dot, groups, VecDot { n, chunk, op, x, z, partials })?;
-        numbers.finish_reduction(device, stream, op, (&numbers.partials, groups), to)
+        numbers.finish_reduction(device, stream, op, groups, to)
     }
 
     fn update<A: Accum>(
@@ -348,7 +348,7 @@ impl<B: Backend> Queue<B> {
         };
         let launched = launch(device, stream, &numbers.update, groups, args);
         let done = launched.and_then(|()| match dots {
-            Some(_) => numbers.finish_reduction(device, stream, OP_SUM, (&numbers.partials, groups), to),
+            Some(_) => numbers.finish_reduction(device, stream, OP_SUM, groups, to),
             None => Ok(()),
         });
         y.unrepaired = done.is_err();
@@ -359,7 +359,8 @@ impl<B: Backend> Queue<B> {
     pub(crate) fn index_of<A>(&self, scalar: Option<DeviceScalar<A>>) -> Result<u32> {
         match scalar {
             None => Ok(0),
-            Some(scalar) => scalar.check_of(self.id).map(|()| scalar.at),
+            Some(scalar) if scalar.queue == self.id => Ok(scalar.at),
+            Some(_) => Err(Error::Foreign { what: "the scalar", to: "queue" }),
         }
     }
 

@@ -9,7 +9,7 @@ use spmv_core::Value;
 
 use crate::device::DeviceVec;
 use crate::error::{Error, Result};
-use crate::launch::{Dot, Run, Scaling};
+use crate::launch::{Run, Scaling};
 use crate::method::Repair;
 use crate::part::Target;
 use crate::prepared::Prepared;
@@ -290,7 +290,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let since = Instant::now();
         self.begin(workspace)?;
         let Workspace { stream, timed, parts, turn, .. } = &*workspace;
-        let run = Run { device: &self.device, stream, x, y, z: None, dot: None, scaling, turn: *turn };
+        let run = Run { device: &self.device, stream, x, y, z: None, scaling, turn: *turn };
         // No event that nobody reads: events take time of the host and of the device.
         let record_if = |is_read: bool| is_read.then(|| backend.record(stream)).transpose();
         let repairs = self.plan.repair == Repair::Device;
@@ -311,17 +311,12 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         &self,
         workspace: &mut Workspace<B, T>,
         scaling: Scaling<T::Accum>,
-        Vectors { x, y, z, w }: Vectors<'_, B>,
+        (x, y, z): (Memory<'_, B>, Memory<'_, B>, Option<Memory<'_, B>>),
     ) -> Result<()> {
         self.begin(workspace)?;
-        let Workspace { stream, parts, turn, partials, .. } = &*workspace;
-        let mut run = Run { device: &self.device, stream, x, y, z, dot: None, scaling, turn: *turn };
-        let mut first = 0;
-        for (part, layout) in parts.iter().zip(&self.parts) {
-            run.dot = w.zip(partials.as_ref()).map(|(w, partials)| Dot { w, partials, first });
-            part.stage1(&run)?;
-            first += layout.partials().unwrap_or(0);
-        }
+        let Workspace { stream, parts, turn, .. } = &*workspace;
+        let run = Run { device: &self.device, stream, x, y, z, scaling, turn: *turn };
+        parts.iter().try_for_each(|part| part.stage1(&run))?;
         if self.plan.repair == Repair::Device {
             parts.iter().try_for_each(|part| part.stage2(&run))?;
         }
@@ -415,7 +410,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             stats.y_bytes_copied += repaired.y_bytes_copied;
             let y = y.memory();
             // Stage 2 does not read x.
-            let run = Run { device: &self.device, stream, x: y, y, z, dot: None, scaling, turn: 0 };
+            let run = Run { device: &self.device, stream, x: y, y, z, scaling, turn: 0 };
             unfinished |= repaired.unfinished | part.combine(&run)?;
         }
         if unfinished {
@@ -430,16 +425,6 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let (backend, Workspace { stream, parts, turn, .. }) = (self.device.backend(), workspace);
         parts.iter().map(|part| part.dirty_tiles(backend, stream, *turn)).sum()
     }
-}
-
-/// Vectors of a run in a queue, besides `y` only read: `z`, which `beta` scales, and `w`, by which the result is multiplied, for which the
-/// workspace has memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Vectors<'a, B: Backend> {
-    pub(crate) x: Memory<'a, B>,
-    pub(crate) y: Memory<'a, B>,
-    pub(crate) z: Option<Memory<'a, B>>,
-    pub(crate) w: Option<Memory<'a, B>>,
 }
 
 impl<B: Backend, T: Value> Workspace<B, T> {

@@ -26,8 +26,6 @@ pub struct Workspace<B: Backend, T: Value> {
     pub(crate) parts: Vec<Box<dyn Runner<B, T>>>,
     /// Device copies of `x` and `y` for [`Prepared::apply_slices`] where the device needs them.
     pub(crate) staged: Option<Staged<B, T>>,
-    /// Partial sums of products of results, from the first of these on.
-    pub(crate) partials: Option<B::Buffer>,
     /// Which of the two dirty counters the last run used; changes where the device repairs.
     pub(crate) turn: u32,
     /// Set while a run is on its way: what it counts in may not be zero.
@@ -68,15 +66,6 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let mut parts =
             self.parts.iter().map(|part| part.runner(&self.device)).collect::<Result<Vec<_>>>()?;
         parts.iter_mut().try_for_each(|part| part.reset(backend, &stream))?;
-        Ok(Workspace {
-            stream,
-            timed,
-            parts,
-            staged: None,
-            partials: None,
-            turn: 0,
-            in_use: false,
-            owner: self.id,
-        })
+        Ok(Workspace { stream, timed, parts, staged: None, turn: 0, in_use: false, owner: self.id })
     }
 }

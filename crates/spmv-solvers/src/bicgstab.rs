@@ -153,7 +153,7 @@ impl<A: Real> Method<A> for BiCgStab<A> {
         let Self { queue, r, shadow, p, v, t, preconditioned, scalars } = self;
         let Scalars { rho, shadow_v, ts, tt, rr, unused, .. } = *scalars;
         let [old, new] = [rho[iteration % 2], rho[(iteration + 1) % 2]];
-        let one = A::one();
+        let (one, zero) = (A::one(), A::zero());
         let mut halves = match (m, preconditioned) {
             (Some(m), Some([of_p, of_s])) => Some((m, of_p, of_s)),
             _ => None,
@@ -164,7 +164,8 @@ impl<A: Real> Method<A> for BiCgStab<A> {
                 m.apply(queue, p, of_p, unused)?;
             }
             let direction = halves.as_ref().map_or(&*p, |(_, of_p, _)| of_p);
-            a.apply_dot(queue, direction, v, shadow, shadow_v)?;
+            a.apply(queue, one, direction, zero, v)?;
+            queue.dot(shadow, v, shadow_v)?;
             queue.axpby(old.over(shadow_v), direction, one, x)?;
             queue.axpby(-old.over(shadow_v), v, one, r)?;
             // The second half: omega = (t*s)/(t*t).
@@ -172,7 +173,8 @@ impl<A: Real> Method<A> for BiCgStab<A> {
                 m.apply(queue, r, of_s, unused)?;
             }
             let direction = halves.as_ref().map_or(&*r, |(_, _, of_s)| of_s);
-            a.apply_dot(queue, direction, t, r, ts)?;
+            a.apply(queue, one, direction, zero, t)?;
+            queue.dot(t, r, ts)?;
             queue.dot(t, t, tt)?;
             queue.axpby(ts.over(tt), direction, one, x)?;
             queue.axpby_dot(-ts.over(tt), t, one, r, rr)?;

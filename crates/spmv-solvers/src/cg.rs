@@ -125,10 +125,11 @@ impl<A: Real> Method<A> for ConjugateGradient<A> {
     fn iterate(&mut self, system: &System<'_, A>, x: &mut Vector<A>, iteration: usize) -> Result<()> {
         let System { a, m, .. } = *system;
         let Self { queue, r, p, ap, z, rz, rr, p_ap, .. } = self;
-        let one = A::one();
+        let (one, zero) = (A::one(), A::zero());
         let [old, new] = [rz[iteration % 2], rz[(iteration + 1) % 2]];
         queue.record(|queue| {
-            a.apply_dot(queue, p, ap, p, *p_ap)?;
+            a.apply(queue, one, p, zero, ap)?;
+            queue.dot(p, ap, *p_ap)?;
             let alpha = old.over(*p_ap);
             let z = match (m, z) {
                 (Some(m), Some(z)) => {

@@ -239,19 +239,19 @@ impl<A: Real> Method<A> for Gmres<A> {
         }
         let Self { queue, basis, preconditioned, columns, norms, scalars, n, .. } = self;
         let Scalars { squared, unit, unused, .. } = *scalars;
-        let one = A::one();
+        let (one, zero) = (A::one(), A::zero());
         let column = &columns[*n % columns.len()];
         let (known, new) = basis.split_at_mut(*n + 1);
         let new = &mut new[0];
         queue.record(|queue| {
-            let direction = match (system.m, preconditioned) {
+            match (system.m, preconditioned) {
                 (Some(m), Some(preconditioned)) => {
                     m.apply(queue, &known[*n], preconditioned, unused)?;
-                    &*preconditioned
+                    system.a.apply(queue, one, preconditioned, zero, new)?;
                 }
-                _ => &known[*n],
-            };
-            system.a.apply_dot(queue, direction, new, &known[0], column[0])?;
+                _ => system.a.apply(queue, one, &known[*n], zero, new)?,
+            }
+            queue.dot(&known[0], new, column[0])?;
             for i in 0..*n {
                 queue.axpby_dot_with(
                     -spmv::Factor::from(column[i]),

@@ -1,6 +1,6 @@
 //! What is solved with.
 
-use spmv::{Context, DeviceScalar, Epilogue, Matrix, Queue, Real, Scalar, Vector};
+use spmv::{Context, Epilogue, Matrix, Queue, Real, Scalar, Vector};
 
 use crate::error::{Result, expect};
 
@@ -53,22 +53,6 @@ pub trait LinearOperator<A: Real> {
         y: &mut Vector<A>,
     ) -> spmv::Result<()>;
 
-    /// Queues `y <- A*x`, and the sum of products of `w` and `y`, which goes to `to`: by default one after the other, by a matrix in one pass.
-    ///
-    /// # Errors
-    /// Whatever the queue says.
-    fn apply_dot(
-        &self,
-        queue: &mut Queue,
-        x: &Vector<A>,
-        y: &mut Vector<A>,
-        w: &Vector<A>,
-        to: DeviceScalar<A>,
-    ) -> spmv::Result<()> {
-        self.apply(queue, A::one(), x, A::zero(), y)?;
-        queue.dot(w, y, to)
-    }
-
     /// Queues `r <- b - A*x`: by default a copy and [`apply`](Self::apply), by a matrix in one pass.
     ///
     /// # Errors
@@ -107,17 +91,6 @@ impl<A: Real + Scalar<Accum = A>> LinearOperator<A> for Matrix<A> {
         y: &mut Vector<A>,
     ) -> spmv::Result<()> {
         queue.apply(self, alpha, x, beta, y)
-    }
-
-    fn apply_dot(
-        &self,
-        queue: &mut Queue,
-        x: &Vector<A>,
-        y: &mut Vector<A>,
-        w: &Vector<A>,
-        to: DeviceScalar<A>,
-    ) -> spmv::Result<()> {
-        queue.apply_with(self, A::one(), x, A::zero(), y, Epilogue::new().dot(w, to))
     }
 
     fn residual(

@@ -167,11 +167,13 @@ impl<A: Real> Method<A> for PipelinedConjugateGradient<A> {
         match (m, preconditioned) {
             (Some(m), Some(Preconditioned { u, .. })) => {
                 m.apply(queue, r, u, gamma)?;
-                a.apply_dot(queue, u, w, u, delta)?;
+                a.apply(queue, one, u, zero, w)?;
+                queue.dot(w, u, delta)?;
             }
             _ => {
                 queue.dot(r, r, gamma)?;
-                a.apply_dot(queue, r, w, r, delta)?;
+                a.apply(queue, one, r, zero, w)?;
+                queue.dot(w, r, delta)?;
             }
         }
         Ok(())

@@ -72,8 +72,9 @@ pub fn power_iteration<A: Real>(
             })
         },
         |(queue, x, y), _| {
-            a.apply_dot(queue, x, y, x, xy)?;
+            a.apply(queue, one, x, zero, y)?;
             queue.dot(x, x, xx)?;
+            queue.dot(x, y, xy)?;
             queue.axpby(-xy.over(xx), x, one, y)?;
             queue.norm_inf(y, off)?;
             let [of_xx, of_xy, of_off] = queue.read_scalars([xx, xy, off])?;

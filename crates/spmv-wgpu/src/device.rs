@@ -236,8 +236,7 @@ impl Backend for Wgpu {
     ) -> Result<()> {
         let args = args.expect(kernel.of);
         let mut buffers = Vec::with_capacity(args.len());
-        // Parameters that the kernel leaves out are the last ones.
-        for (arg, _) in args.iter().zip(&kernel.params) {
+        for arg in args {
             match arg {
                 Arg::Memory(Argument::Device(buffer)) => buffers.push(*buffer),
                 Arg::Memory(Argument::Host(_)) => panic!("host memory, which `caps` deny"),

@@ -26,7 +26,7 @@ pub struct Kernel {
     layout: BindGroupLayout,
     /// Unlike that of any other kernel of the process.
     pub(crate) id: u64,
-    pub(crate) params: Vec<&'static Param>,
+    params: &'static [Param],
     accum: Dtype,
 }
 
@@ -100,7 +100,7 @@ impl Kernel {
         // kernel's text (`Options::kernels`) is told that it is his.
         let module =
             unsafe { device.create_shader_module_trusted(descriptor, ShaderRuntimeChecks::unchecked()) };
-        let params: Vec<&'static Param> = spec.id.params_of(spec.dots).collect();
+        let params = spec.id.params();
         let buffers = params.iter().filter_map(|param| match param.kind {
             ParamKind::Read(_) => Some(true),
             ParamKind::Write(_) => Some(false),
@@ -122,7 +122,7 @@ impl Kernel {
         let layout =
             device.create_bind_group_layout(&BindGroupLayoutDescriptor { label: None, entries: &entries });
         let mut kernel_params = Scalars::new();
-        for param in &params {
+        for param in params {
             match (param.kind, spec.types.accum) {
                 (ParamKind::U32, _) => kernel_params.push([0; 4]),
                 (ParamKind::Accum, Dtype::C64) => kernel_params.push([0; 16]),
@@ -173,7 +173,7 @@ impl Kernel {
 
     /// The scalars of a launch: the kernel's own, then those of the grid.
     pub(crate) fn scalars<B: Backend>(&self, args: &[Arg<'_, B>], grid: [u32; 2]) -> Scalars {
-        debug_assert!(args.len() >= self.params.len(), "arguments of {}", self.label);
+        debug_assert_eq!(args.len(), self.params.len(), "arguments of {}", self.label);
         let mut scalars = Scalars::new();
         for arg in args {
             match arg {

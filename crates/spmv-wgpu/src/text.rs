@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use spmv_backend::{Elem, Error, KernelSpec, Param, ParamKind, Result};
+use spmv_backend::{Elem, Error, KernelSpec, ParamKind, Result};
 
 /// Scalars that every kernel gets after its own: how many groups there are, and how many of them make a line.
 pub(crate) const GRID: [&str; 2] = ["n_groups", "groups_x"];
@@ -44,10 +44,10 @@ pub(crate) fn with_body(spec: &KernelSpec, body: &str, replaced_in: Option<&Path
 
 /// Scalars as `p`, then each buffer with its index among them, and how to load values.
 fn declarations(spec: &KernelSpec) -> String {
-    let params: Vec<&Param> = spec.id.params_of(spec.dots).collect();
+    let params = spec.id.params();
     let mut text = String::from("struct Params {\n");
     // Writing to a `String` does not fail.
-    for param in &params {
+    for param in params {
         let _ = match param.kind {
             ParamKind::U32 => writeln!(text, "    {}: u32,", param.name),
             ParamKind::Accum => writeln!(text, "    {}: accum,", param.name),
@@ -95,7 +95,7 @@ enum Open {
 fn expanded(source: &str, spec: &KernelSpec) -> Result<String> {
     let defines = spec.defines();
     let value_of = |name: &str| defines.iter().find(|(define, _)| *define == name).map(|(_, value)| *value);
-    let takes = |name: &str| spec.id.params_of(spec.dots).any(|param| param.name == name);
+    let takes = |name: &str| spec.id.takes(name);
     let number = |word: &str| word.parse().ok().or_else(|| value_of(word));
     // A quotient is at least one.
     let count = |word: &str| match word.split_once('/') {

@@ -1,7 +1,6 @@
 //! What else becomes of a product, without a pass of its own over vectors.
 
 use spmv_core::Value;
-use spmv_exec::DeviceScalar;
 
 use crate::erased::{Number, Scalar};
 use crate::erased_matrix::AnyEpilogue;
@@ -24,7 +23,6 @@ use crate::vector::Vector;
 pub struct Epilogue<'a, A: Value> {
     z: Option<&'a Vector<A>>,
     bounds: Option<[A; 2]>,
-    dot: Option<(&'a Vector<A>, DeviceScalar<A>)>,
 }
 
 impl<A: Value> Clone for Epilogue<'_, A> {
@@ -44,7 +42,7 @@ impl<A: Number> Default for Epilogue<'_, A> {
 impl<'a, A: Number> Epilogue<'a, A> {
     /// Nothing else.
     pub fn new() -> Self {
-        Self { z: None, bounds: None, dot: None }
+        Self { z: None, bounds: None }
     }
 
     /// `beta` scales `z`, which is not written, in place of `y`, which is not read.
@@ -60,27 +58,19 @@ impl<'a, A: Number> Epilogue<'a, A> {
         Self { bounds: Some([lo, hi]), ..self }
     }
 
-    /// The sum of products of `w`, conjugate if it is complex, and the new `y` goes to `to`, with the same bits in every run.
-    #[must_use]
-    pub fn dot(self, w: &'a Vector<A>, to: DeviceScalar<A>) -> Self {
-        Self { dot: Some((w, to)), ..self }
-    }
-
     fn erased(self) -> AnyEpilogue<'a, A> {
-        let dot = self.dot.map(|(w, to)| (&*w.erased, to));
-        AnyEpilogue { z: self.z.map(|z| &*z.erased), bounds: self.bounds, dot }
+        AnyEpilogue { z: self.z.map(|z| &*z.erased), bounds: self.bounds }
     }
 }
 
 impl Queue {
-    /// `y <- clamp(alpha*A*x + beta*z)`, and its product with a vector, as `epilogue` says; else as [`apply`](Self::apply). None of it takes a
-    /// pass over vectors of its own; for a transpose give [`Matrix::transposed`] as `a`.
+    /// `y <- clamp(alpha*A*x + beta*z)`, as `epilogue` says; else as [`apply`](Self::apply). The product writes each row once, so that neither
+    /// takes a pass over vectors; for a transpose give [`Matrix::transposed`] as `a`.
     ///
-    /// Passes are taken where several launches add to a row: with the algorithm `hyb`, in rows too long for one launch, and in
-    /// parts whose rows get something from another device; for a product with a vector also where sums are repaired, by `coo` and `ipcsr`, and
-    /// where `sell` cuts rows. In co-execution everything takes passes.
+    /// A pass over `y` clamps it where several launches add to a row: with the algorithm `hyb`, in rows too long for one launch, and in
+    /// parts whose rows get something from another device. In co-execution both take passes.
     ///
-    /// A residual with its product with `b`, and a step of projected gradient descent:
+    /// A residual, and a step of projected gradient descent:
     ///
     /// ```
     /// use spmv::{Context, Csr, Epilogue};
@@ -89,11 +79,9 @@ impl Queue {
     /// let (x, b) = (context.upload(&[2.0, 2.0])?, context.upload(&[4.0, 2.0])?);
     /// let (mut r, mut next) = (context.zeros(2)?, context.zeros(2)?);
     /// let mut q = context.queue()?;
-    /// let rb = q.scalar()?;
-    /// q.apply_with(&a, -1.0, &x, 1.0, &mut r, Epilogue::new().plus(&b).dot(&b, rb))?;
+    /// q.apply_with(&a, -1.0, &x, 1.0, &mut r, Epilogue::new().plus(&b))?;
     /// q.apply_with(&a, 1.0, &r, 1.0, &mut next, Epilogue::new().plus(&x).clamp(-1.0, 1.0))?;
     /// assert_eq!((r.to_vec()?, next.to_vec()?), (vec![-4.0, -2.0], vec![-1.0, -1.0]));
-    /// assert_eq!(q.read_scalar(rb)?, -20.0);
     /// # Ok::<(), spmv::Error>(())
     /// ```
     ///

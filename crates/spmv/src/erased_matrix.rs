@@ -6,8 +6,8 @@ use std::fmt::Debug;
 use spmv_backend::Backend;
 use spmv_core::{Accum, RowStats, Value};
 use spmv_exec::{
-    BlockShape, DeviceScalar, DeviceVec, Epilogue, Graph, Indices, Pending, Plan, Prepared, Queue, Result,
-    RunStats, Workspace,
+    BlockShape, DeviceVec, Epilogue, Graph, Indices, Pending, Plan, Prepared, Queue, Result, RunStats,
+    Workspace,
 };
 use spmv_hetero::Partition;
 
@@ -16,11 +16,10 @@ use spmv_hetero::Partition;
 pub struct AnyEpilogue<'a, A> {
     pub z: Option<&'a dyn AnyVector<A>>,
     pub bounds: Option<[A; 2]>,
-    pub dot: Option<(&'a dyn AnyVector<A>, DeviceScalar<A>)>,
 }
 
 impl<A> AnyEpilogue<'_, A> {
-    pub(crate) const NONE: Self = Self { z: None, bounds: None, dot: None };
+    pub(crate) const NONE: Self = Self { z: None, bounds: None };
 }
 
 impl<'a, A: Accum> AnyEpilogue<'a, A> {
@@ -28,11 +27,7 @@ impl<'a, A: Accum> AnyEpilogue<'a, A> {
     fn of<B: Backend>(self) -> Result<Epilogue<'a, B, A>, Mismatch> {
         let z = self.z.map(|z| own::<DeviceVec<B, A>>(z, "z")).transpose()?;
         let with_z = z.map_or(Epilogue::new(), |z| Epilogue::new().plus(z));
-        let bounded = self.bounds.map_or(with_z, |[lo, hi]| with_z.clamp(lo, hi));
-        match self.dot {
-            Some((w, to)) => Ok(bounded.dot(own(w, "w")?, to)),
-            None => Ok(bounded),
-        }
+        Ok(self.bounds.map_or(with_z, |[lo, hi]| with_z.clamp(lo, hi)))
     }
 }
 

@@ -228,18 +228,12 @@ impl<B: Backend, T: Value> AnyMatrix<T> for OfBoth<B, T> {
         }
         check_bounds(epilogue.bounds)?;
         // Device and cores add to the same rows: what else becomes of them takes passes of its own.
-        let y = own_mut::<DeviceVec<Cpu, T::Accum>>(y, "y")?;
-        let of_y = |what: &'static str, vector| {
-            let vector = own::<DeviceVec<Cpu, T::Accum>>(vector, what)?;
-            match vector.len() == y.len() {
-                true => Ok(vector),
-                false => Err(Mismatch::from(Error::Length { what, found: vector.len(), expected: y.len() })),
+        if let Some(z) = epilogue.z.filter(|_| !beta.is_zero()) {
+            let z = own::<DeviceVec<Cpu, T::Accum>>(z, "z")?;
+            let y = own_mut::<DeviceVec<Cpu, T::Accum>>(y, "y")?;
+            if z.len() != y.len() {
+                return Err(Error::Length { what: "z", found: z.len(), expected: y.len() }.into());
             }
-        };
-        let z = epilogue.z.map(|z| of_y("z", z)).transpose()?;
-        let dot = epilogue.dot.map(|(w, to)| Ok::<_, Mismatch>((of_y("w", w)?, to))).transpose()?;
-        dot.map_or(Ok(()), |(_, to)| to.check_of(queue.id()))?;
-        if let Some(z) = z.filter(|_| !beta.is_zero()) {
             queue.copy(z, y)?;
         }
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -249,9 +243,9 @@ impl<B: Backend, T: Value> AnyMatrix<T> for OfBoth<B, T> {
         idle().push(workspace);
         done?;
         if let Some([lo, hi]) = epilogue.bounds {
-            queue.clamp(lo, hi, y)?;
+            queue.clamp(lo, hi, own_mut(y, "y")?)?;
         }
-        Ok(dot.map_or(Ok(()), |(w, to)| queue.dot(w, y, to))?)
+        Ok(())
     }
 
     fn apply_slices(

@@ -1,5 +1,4 @@
-//! `cargo xtask epilogues`: products that add to another vector, clamp, or are multiplied by a vector in the same pass, next to passes of
-//! their own.
+//! `cargo xtask epilogues`: products that add to another vector or clamp in the same pass, next to passes of their own.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -43,18 +42,15 @@ enum Kind {
     Residual,
     /// `y <- A*x`, no less than 0.
     Clamp,
-    /// `y <- A*x`, and the product of x and y.
-    Dot,
 }
 
-const KINDS: [Kind; 3] = [Kind::Residual, Kind::Clamp, Kind::Dot];
+const KINDS: [Kind; 2] = [Kind::Residual, Kind::Clamp];
 
 impl Kind {
     fn name(self) -> &'static str {
         match self {
             Kind::Residual => "b - A*x",
             Kind::Clamp => "max(A*x, 0)",
-            Kind::Dot => "x*(A*x)",
         }
     }
 }
@@ -139,7 +135,6 @@ impl Race<'_> {
         let mut runs = Vec::new();
         for ((kind, in_pass), y) in contestants.iter().zip(&results) {
             let (mut queue, on_x, on_b, matrix) = (context.queue()?, &on_x, &on_b, &matrix);
-            let to = queue.scalar::<T>()?;
             let (one, zero) = (T::one(), T::zero());
             let once = move |queue: &mut Queue, y: &mut Vector<T>| match (kind, in_pass) {
                 (Kind::Residual, true) => {
@@ -156,13 +151,6 @@ impl Race<'_> {
                 (Kind::Clamp, false) => {
                     queue.apply(matrix, one, on_x, zero, y)?;
                     queue.clamp(zero, T::infinity(), y)
-                }
-                (Kind::Dot, true) => {
-                    queue.apply_with(matrix, one, on_x, zero, y, Epilogue::new().dot(on_x, to))
-                }
-                (Kind::Dot, false) => {
-                    queue.apply(matrix, one, on_x, zero, y)?;
-                    queue.dot(on_x, y, to)
                 }
             };
             let run: Run<'_> = Box::new(move |batch, _| {

@@ -15,7 +15,7 @@ const CHUNK: u32 = 16 * 1024;
 
 pub(crate) fn run<T: Numbers>(launch: Launch, args: Axpby<'_, T>) {
     let Axpby { n_rows, row_base, epilogue: bits, alpha, beta, lo, hi, t, z, y, .. } = args;
-    let y = Epilogue::without_dot(bits, z, [lo, hi]).rows(y, row_base, n_rows);
+    let y = Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows);
     // The kernel's groups do not matter: no lane needs another.
     let groups = Groups { n: n_rows.div_ceil(CHUNK), team: launch.groups.team };
     for_sums(groups, y, &|group| (group * CHUNK) as usize, &|y| {

@@ -1,22 +1,20 @@
 // kernel: carry_apply
-// params: n_rows row_base n_bunches epilogue first_partial alpha lo hi bunch_rows carries y w partials
+// params: n_rows row_base n_bunches epilogue alpha lo hi bunch_rows carries y
 // steps:  1 find the bunches that carry to the same row; 2 add alpha times the sum of their carries to it
 
 use num_traits::Zero;
-use spmv_core::Value;
 
-use super::prelude::{EPILOGUE_Z, Epilogue, Output, Rows, clamped, scaled};
+use super::prelude::{bounds, clamped, rows_of, scaled};
 use crate::device_args::view::CarryApply;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
-pub(crate) fn run<T: Numbers>(launch: Launch, args: CarryApply<'_, T>) {
-    let CarryApply { n_rows, row_base, n_bunches, epilogue, first_partial, alpha, lo, hi, .. } = args;
-    let CarryApply { bunch_rows, carries, y, w, partials, .. } = args;
+pub(crate) fn run<T: Numbers>(_: Launch, args: CarryApply<'_, T>) {
+    let CarryApply { n_rows, row_base, n_bunches, epilogue, alpha, lo, hi, bunch_rows, carries, y, .. } =
+        args;
     let (carries, bunch_rows) = (&carries[..n_bunches as usize], &bunch_rows[..=n_bunches as usize]);
-    let epilogue = Epilogue { bits: epilogue & !EPILOGUE_Z, z: &[], lo, hi, w, partials, first_partial };
-    let Output { rows: Rows { rows: y, bounds, w, .. }, mut partials } = epilogue.rows(y, row_base, n_rows);
-    let mut dot = T::Accum::zero();
+    let y = rows_of(y, row_base, n_rows);
+    let bounds = bounds(epilogue, lo, hi);
     let mut bunch = 0;
     while bunch < carries.len() {
         // STEP 1
@@ -29,12 +27,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: CarryApply<'_, T>) {
             if let Some(bounds) = bounds {
                 *y = clamped(*y, bounds);
             }
-            if let Some(w) = w {
-                dot += w[row as usize].conj() * *y;
-            }
         }
         bunch += same;
     }
-    partials.clear(launch.groups.n);
-    partials.leave(|| dot);
 }

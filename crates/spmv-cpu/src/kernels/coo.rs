@@ -50,8 +50,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::Coo<'_, T>) {
     } = args;
     let (tiling, nnz) = (launch.tiling.with_tiles(tiles), nnz as usize);
     let a = Operand::<T>::new(cols.first(nnz), &vals[..nnz], x);
-    let (isa, rows, y) =
-        (launch.isa, &rows[..nnz], Epilogue::without_dot(bits, z, [lo, hi]).rows(y, row_base, n_rows));
+    let (isa, rows, y) = (launch.isa, &rows[..nnz], Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows));
     let coo = Coo { isa, tiling, alpha, beta, n_rows: n_rows as usize, n_slots, rows, a };
     let carries = &mut carries[..tiling.n_bunches(n_slots) as usize];
     let bunches = tiling.bunches() as usize;

@@ -1,22 +1,39 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles epilogue first_partial alpha beta lo hi diags vals x z y w partials
+// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
 //         3 store alpha*sum + beta*y
 
 use std::ops::Range;
 
-use super::prelude::{for_sums_side_by_side, output};
+use super::prelude::{Epilogue, for_sums_side_by_side};
 use crate::device_args::view::Dia;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 use crate::simd::{Isa, Piece, SimdValue};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
-    let Dia { n_cols, n_diags, tiles, alpha, beta, diags, vals, x, .. } = args;
+    let Dia {
+        n_rows,
+        row_base,
+        n_cols,
+        n_diags,
+        tiles,
+        epilogue: bits,
+        alpha,
+        beta,
+        lo,
+        hi,
+        diags,
+        vals,
+        x,
+        z,
+        y,
+        ..
+    } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (diags, _) = diags[..2 * n_diags as usize].as_chunks();
     let (x, table) = (&x[..n_cols as usize], diags.iter().map(|[col, slot]| (*col, *slot)));
-    let y = output!(args);
+    let y = Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows);
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
         // STEP 2

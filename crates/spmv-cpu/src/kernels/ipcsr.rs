@@ -32,8 +32,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ipcsr<'_, T>) {
     } = args;
     let n_blocks = launch.groups.n as usize;
     let (block_rows, block_entries) = (&block_rows[..=n_blocks], &block_entries[..=n_blocks]);
-    let (row_ptr, y) =
-        (&row_ptr[..=n_rows as usize], Epilogue::without_dot(bits, z, [lo, hi]).rows(y, row_base, n_rows));
+    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows));
     let sums = RowSums { isa: launch.isa, alpha, beta, row_ptr, a: operand::<T>(row_ptr, cols, vals, x) };
     let first_row = |block: usize| block_rows[block] as usize;
     for_carriers(launch.groups, 1, &first_row, y, &mut carries[..n_blocks], &|block, y| {

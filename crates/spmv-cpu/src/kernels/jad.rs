@@ -1,31 +1,47 @@
 // kernel: jad
-// params: n_rows row_base n_jags tiles epilogue first_partial alpha beta lo hi perm jag_ptr cols vals x z y w partials
+// params: n_rows row_base n_jags tiles epilogue alpha beta lo hi perm jag_ptr cols vals x z y
 // steps:  1 a lane takes S positions of the rows sorted by length; 2 sum the position's products, one of each jagged diagonal
 //         that is so long; 3 store alpha*sum + beta*y to the position's row
 
 use num_traits::Zero;
 
-use super::prelude::{Output, Partials, Rows, SIDE_BY_SIDE, finish_rows, for_groups, output};
+use super::prelude::{Epilogue, Rows, SIDE_BY_SIDE, finish_rows, for_groups};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Jad;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
 pub(crate) fn run<T: Numbers>(launch: Launch, args: Jad<'_, T>) {
-    let Jad { n_rows, n_jags, tiles, alpha, beta, perm, jag_ptr, cols, vals, x, .. } = args;
+    let Jad {
+        n_rows,
+        row_base,
+        n_jags,
+        tiles,
+        epilogue: bits,
+        alpha,
+        beta,
+        lo,
+        hi,
+        perm,
+        jag_ptr,
+        cols,
+        vals,
+        x,
+        z,
+        y,
+        ..
+    } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (groups, jag_ptr) = (launch.groups, &jag_ptr[..=n_jags as usize]);
-    let Output { rows: Rows { rows: y, z, bounds, w, .. }, partials } = output!(args);
+    let Rows { rows: y, z, bounds, .. } = Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows);
     let y = PermutedRows::new(perm.first(n_rows as usize), y, z);
     for_groups(
         groups,
-        (y, partials),
-        &|(rows, partials): (PermutedRows<'_, T::Accum>, Partials<'_, T::Accum>), group| {
-            let (rows, other_rows) = rows.split_before(tiling.scalar_rows(group, n_rows).start as usize);
-            let (partials, others) = partials.split_before(group);
-            ((rows, partials), (other_rows, others))
+        y,
+        &|rows: PermutedRows<'_, T::Accum>, group| {
+            rows.split_before(tiling.scalar_rows(group, n_rows).start as usize)
         },
-        &|(mut out, mut partials), _| {
+        &|mut out, _| {
             // STEP 1
             let (base, end) = (out.base(), out.base() + out.len());
             for first in (base..end).step_by(SIDE_BY_SIDE) {
@@ -46,7 +62,6 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: Jad<'_, T>) {
                 // STEP 3
                 finish_rows(&mut out, first, &mut sums[..n], (alpha, beta), bounds);
             }
-            partials.leave(|| w.map_or(T::Accum::zero(), |w| out.dot(w)));
         },
     );
 }

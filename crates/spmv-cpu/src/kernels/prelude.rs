@@ -61,100 +61,29 @@ pub(crate) fn clamped<A: Accum>(v: A, [lo, hi]: [A; 2]) -> A {
 }
 
 /// Bits of `epilogue`.
-pub(crate) const EPILOGUE_Z: u32 = 1;
+const EPILOGUE_Z: u32 = 1;
 const EPILOGUE_CLAMP: u32 = 2;
-const EPILOGUE_DOT: u32 = 4;
 
-/// What becomes of a row's sum besides factors: `beta` scales what stands in `z`, the row is clamped, and each group leaves the sum of
-/// products of `w` and its rows among `partials`, where `bits` say so.
+/// What becomes of a row's sum besides factors: `beta` scales what stands in `z`, and the row is clamped, where `bits` say so.
 pub(crate) struct Epilogue<'a, A> {
     pub(crate) bits: u32,
     pub(crate) z: &'a [A],
     pub(crate) lo: A,
     pub(crate) hi: A,
-    pub(crate) w: &'a [A],
-    pub(crate) partials: &'a mut [A],
-    pub(crate) first_partial: u32,
 }
 
-/// The [`Output`] of a kernel's arguments.
-macro_rules! output {
-    ($args:ident) => {
-        $crate::kernels::prelude::Epilogue {
-            bits: $args.epilogue,
-            z: $args.z,
-            lo: $args.lo,
-            hi: $args.hi,
-            w: $args.w,
-            partials: $args.partials,
-            first_partial: $args.first_partial,
-        }
-        .rows($args.y, $args.row_base, $args.n_rows)
-    };
-}
-pub(crate) use output;
-
-impl<'a, A: Accum> Epilogue<'a, A> {
-    /// Of a kernel that leaves no partial sums.
-    pub(crate) fn without_dot(bits: u32, z: &'a [A], [lo, hi]: [A; 2]) -> Self {
-        Self { bits: bits & !EPILOGUE_DOT, z, lo, hi, w: &[], partials: &mut [], first_partial: 0 }
-    }
-
+impl<'a, A: Copy> Epilogue<'a, A> {
     /// The rows of `y` that a kernel writes.
-    pub(crate) fn rows(self, y: &'a mut [A], row_base: u32, n_rows: u32) -> Output<'a, A> {
+    pub(crate) fn rows(&self, y: &'a mut [A], row_base: u32, n_rows: u32) -> Rows<'a, A> {
         let rows = row_base as usize..row_base as usize + n_rows as usize;
-        let of = |bit: u32, vector: &'a [A]| (self.bits & bit != 0).then(|| &vector[rows.clone()]);
-        let (z, w) = (of(EPILOGUE_Z, self.z), of(EPILOGUE_DOT, self.w));
-        let bounds = (self.bits & EPILOGUE_CLAMP != 0).then_some([self.lo, self.hi]);
-        let left = if w.is_some() { &mut self.partials[self.first_partial as usize..] } else { &mut [] };
-        Output {
-            rows: Rows { base: 0, rows: &mut y[rows], z, bounds, w },
-            partials: Partials { group: 0, left },
-        }
+        let z = (self.bits & EPILOGUE_Z != 0).then(|| &self.z[rows.clone()]);
+        Rows { base: 0, rows: &mut y[rows], z, bounds: bounds(self.bits, self.lo, self.hi) }
     }
 }
 
-/// Partial sums of the groups from `group` on; none where there are none.
-pub(crate) struct Partials<'a, A> {
-    group: u32,
-    left: &'a mut [A],
-}
-
-impl<'a, A: Accum> Partials<'a, A> {
-    /// Those of the groups before `group`, and the rest.
-    pub(crate) fn split_before(self, group: u32) -> (Self, Self) {
-        let at = self.left.len().min((group - self.group) as usize);
-        let (left, right) = self.left.split_at_mut(at);
-        (Self { group: self.group, left }, Self { group, left: right })
-    }
-
-    /// Leaves the sum of the first group.
-    pub(crate) fn leave(&mut self, sum: impl FnOnce() -> A) {
-        if let Some(first) = self.left.first_mut() {
-            *first = sum();
-        }
-    }
-
-    /// Leaves zeros for so many groups.
-    pub(crate) fn clear(&mut self, groups: u32) {
-        let n = self.left.len().min(groups as usize);
-        self.left[..n].fill(A::zero());
-    }
-}
-
-/// The rows that a run of groups owns, and what each group leaves of them.
-pub(crate) struct Output<'a, A> {
-    pub(crate) rows: Rows<'a, A>,
-    pub(crate) partials: Partials<'a, A>,
-}
-
-impl<A: Accum> Output<'_, A> {
-    /// Those before a group, whose first row is `row`, and the rest.
-    fn split_before(self, row: usize, group: u32) -> (Self, Self) {
-        let (rows, other_rows) = self.rows.split_before(row);
-        let (partials, others) = self.partials.split_before(group);
-        (Self { rows, partials }, Self { rows: other_rows, partials: others })
-    }
+/// What rows are clamped to, if they are.
+pub(crate) fn bounds<A>(epilogue: u32, lo: A, hi: A) -> Option<[A; 2]> {
+    (epilogue & EPILOGUE_CLAMP != 0).then_some([lo, hi])
 }
 
 /// The rows of `y` that a kernel writes.
@@ -223,13 +152,11 @@ pub(crate) struct Rows<'a, A> {
     /// As many rows of `z`, if `beta` scales those.
     pub(crate) z: Option<&'a [A]>,
     pub(crate) bounds: Option<[A; 2]>,
-    /// As many rows of what the sums are multiplied by, if they are.
-    pub(crate) w: Option<&'a [A]>,
 }
 
 impl<'a, A> From<&'a mut [A]> for Rows<'a, A> {
     fn from(rows: &'a mut [A]) -> Self {
-        Self { base: 0, rows, z: None, bounds: None, w: None }
+        Self { base: 0, rows, z: None, bounds: None }
     }
 }
 
@@ -239,11 +166,10 @@ impl<'a, A: Copy> Rows<'a, A> {
         let n = row - self.base;
         let (left, right) = self.rows.split_at_mut(n);
         let (z_left, z_right) = self.z.map(|z| z.split_at(n)).unzip();
-        let (w_left, w_right) = self.w.map(|w| w.split_at(n)).unzip();
         let bounds = self.bounds;
         (
-            Self { base: self.base, rows: left, z: z_left, bounds, w: w_left },
-            Self { base: row, rows: right, z: z_right, bounds, w: w_right },
+            Self { base: self.base, rows: left, z: z_left, bounds },
+            Self { base: row, rows: right, z: z_right, bounds: self.bounds },
         )
     }
 
@@ -259,12 +185,6 @@ impl<A: Accum> Rows<'_, A> {
         if let Some(z) = self.z {
             self.rows.copy_from_slice(z);
         }
-    }
-
-    /// The sum of products of `w` and some rows.
-    fn dot(&self, rows: Range<usize>) -> A {
-        let own = rows.start - self.base..rows.end - self.base;
-        self.w.map_or(A::zero(), |w| products(&w[own.clone()], &self.rows[own]))
     }
 
     /// Clamps the rows from kernel row `first` on, up to `end`, when nothing will be added to them.
@@ -290,23 +210,15 @@ pub(crate) fn for_rows<A: Copy + Send + Sync>(
 /// As [`for_rows`], for rows of sums, with what becomes of them.
 pub(crate) fn for_sums<A: Accum>(
     groups: Groups<'_>,
-    y: Output<'_, A>,
+    y: Rows<'_, A>,
     first_row: &(impl Fn(u32) -> usize + Sync),
     leaf: &(impl Fn(Rows<'_, A>) + Sync),
 ) {
-    for_groups(
-        groups,
-        y,
-        &|out: Output<'_, A>, group| out.split_before(first_row(group), group),
-        &|mut out, _| {
-            let Output { rows, partials } = &mut out;
-            rows.bring_z();
-            leaf(Rows { base: rows.base, ..Rows::from(&mut *rows.rows) });
-            let all = rows.base..rows.base + rows.rows.len();
-            rows.clamp(all.clone());
-            partials.leave(|| rows.dot(all));
-        },
-    );
+    for_groups(groups, y, &|rows, group| rows.split_before(first_row(group)), &|mut out, _| {
+        out.bring_z();
+        leaf(Rows { base: out.base, ..Rows::from(&mut *out.rows) });
+        out.clamp(out.base..out.base + out.rows.len());
+    });
 }
 
 /// As [`for_rows`], for the rows of two outputs.
@@ -335,7 +247,7 @@ pub(crate) fn for_row_sums<A: Accum>(
     first_row: &(impl Fn(u32) -> u32 + Sync),
     (alpha, beta): (A, A),
     row_ptr: &[u32],
-    y: Output<'_, A>,
+    y: Rows<'_, A>,
     sum: &(impl Fn(Range<usize>) -> A + Sync),
 ) {
     for_sums(groups, y, &|group| first_row(group) as usize, &|out| {
@@ -388,10 +300,10 @@ pub(crate) fn for_sums_side_by_side<A: Accum>(
     groups: Groups<'_>,
     tiling: Tiling,
     (alpha, beta): (A, A),
-    y: Output<'_, A>,
+    y: Rows<'_, A>,
     add: &(impl Fn(usize, &mut [A]) + Sync),
 ) {
-    let n_rows = y.rows.rows.len() as u32;
+    let n_rows = y.rows.len() as u32;
     for_sums(groups, y, &|group| tiling.scalar_rows(group, n_rows).start as usize, &|out| {
         for (chunk, y) in out.rows.chunks_mut(SIDE_BY_SIDE).enumerate() {
             let mut sums = [A::zero(); SIDE_BY_SIDE];
@@ -424,33 +336,20 @@ pub(crate) fn for_carriers<A: Accum>(
     groups: Groups<'_>,
     bunches: usize,
     first_row: &(impl Fn(usize) -> usize + Sync),
-    y: Output<'_, A>,
+    y: Rows<'_, A>,
     carries: &mut [A],
     part: &(impl Fn(usize, &mut Rows<'_, A>) -> A + Sync),
 ) {
-    for_groups(
-        groups,
-        (y, Rows::from(carries)),
-        &|(y, carries): (Output<'_, A>, Rows<'_, A>), group| {
-            let bunch = group as usize * bunches;
-            let (y, other_y) = y.split_before(first_row(bunch), group);
-            let (carries, others) = carries.split_before(bunch);
-            ((y, carries), (other_y, others))
-        },
-        &|(Output { rows: mut y, mut partials }, carries), _| {
-            y.bring_z();
-            let own = carries.base..carries.base + carries.rows.len();
-            for (bunch, carry) in own.clone().zip(carries.rows) {
-                *carry = part(bunch, &mut y);
-            }
-            // A row that began before a bunch is whole when `carry_apply` has added to it.
-            let whole = |bunch: usize| {
-                let stop = first_row(bunch + 1);
-                (first_row(bunch) + usize::from(bunch > 0)).min(stop)..stop
-            };
-            partials.leave(|| own.fold(A::zero(), |sum, bunch| sum + y.dot(whole(bunch))));
-        },
-    );
+    let first_rows = |group: u32| {
+        let bunch = group as usize * bunches;
+        [first_row(bunch), bunch]
+    };
+    for_both_rows(groups, y, carries, &first_rows, &|[mut y, carries], _| {
+        y.bring_z();
+        for (bunch, carry) in (carries.base..).zip(carries.rows) {
+            *carry = part(bunch, &mut y);
+        }
+    });
 }
 
 /// Sums of rows, the first of which may have begun and the last of which may end elsewhere.

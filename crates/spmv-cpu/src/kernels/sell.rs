@@ -1,28 +1,27 @@
 // kernel: sell
-// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue first_partial alpha beta lo hi perm slices words vals x carries arrivals z y w partials
+// params: n_rows row_base n_slices n_long tiles sorted keeps epilogue alpha beta lo hi perm slices words vals x carries arrivals z y
 // steps:  1 lanes of a slice take S slices; 2 each lane sums every T-th run of a row, until they are over; 3 add the
 //         sums of a row's lanes; 4 store alpha*sum + beta*y; 5 of a row that goes over several slices leave a sum in
 //         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
 
 use num_traits::Zero;
 
-use super::prelude::{Output, Partials, Rows, finish_rows, for_groups, output};
+use super::prelude::{Epilogue, Rows, finish_rows, for_groups};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Sell;
 use crate::launch::Launch;
 use crate::simd::{self, BLOCK_LANES, SimdValue, Slices};
 
-/// What a run of groups owns: rows, the carries of its slices from the first one on, and partial sums.
-type State<'a, A> = (PermutedRows<'a, A>, &'a mut [A], usize, Partials<'a, A>);
-
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
-    let Sell { n_slices, n_long, tiles, sorted, alpha, beta, .. } = args;
-    let Sell { perm, slices, words, vals, x, carries, .. } = args;
+    let Sell {
+        n_rows, row_base, n_slices, n_long, tiles, sorted, epilogue: bits, alpha, beta, lo, hi, ..
+    } = args;
+    let Sell { perm, slices, words, vals, x, carries, z, y, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (lanes, row_lanes) = (tiling.slice_lanes() as usize, tiling.lanes() as usize);
     let slice_rows = lanes / row_lanes;
     let slices = Slices::<T>::new(slices, [lanes, tiling.width() as usize], words, vals, x);
-    let Output { rows: Rows { rows: y, z, bounds, w, .. }, partials } = output!(args);
+    let Rows { rows: y, z, bounds, .. } = Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows);
     let rows = match sorted {
         0 => PermutedRows::in_order(y, z),
         _ => PermutedRows::new(perm.first(n_slices as usize * slice_rows), y, z),
@@ -31,16 +30,15 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     let n_carries = carries.len().min(n_long as usize);
     for_groups(
         launch.groups,
-        (rows, &mut carries[..n_carries], 0, partials),
-        &|(rows, carries, first, partials): State<'_, T::Accum>, group| {
+        (rows, &mut carries[..n_carries], 0),
+        &|(rows, carries, first): (PermutedRows<'_, T::Accum>, &mut [T::Accum], usize), group| {
             let slice = tiling.slices(group, n_slices).start as usize;
             let (left, right) = rows.split_before((slice * slice_rows).min(n_positions));
             let at = slice.clamp(first, first + carries.len());
             let (own, others) = carries.split_at_mut(at - first);
-            let (own_partials, other_partials) = partials.split_before(group);
-            ((left, own, first, own_partials), (right, others, at, other_partials))
+            ((left, own, first), (right, others, at))
         },
-        &|(mut out, carries, first_carry, mut partials), group| {
+        &|(mut out, carries, first_carry), group| {
             // STEP 1
             let range = tiling.slices(group, n_slices);
             let (mut first, end) = (range.start as usize, range.end as usize);
@@ -75,8 +73,6 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
                 }
                 first = block.end;
             }
-            // No row goes over several slices where products are asked for.
-            partials.leave(|| w.map_or(T::Accum::zero(), |w| out.dot(w)));
         },
     );
 }

@@ -188,7 +188,7 @@ impl<B: Backend> Slots<B> {
         };
         run.start(&self.kernel, tiling.n_groups(self.n_slots), args)?;
         match &self.carry_rows {
-            Some(rows) => carries::add(run, &self.carry_apply, span, self.n_bunches(), rows, carries, 0),
+            Some(rows) => carries::add(run, &self.carry_apply, span, self.n_bunches(), rows, carries),
             None => Ok(()),
         }
     }

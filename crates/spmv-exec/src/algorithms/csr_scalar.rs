@@ -50,7 +50,6 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             row_base: span.row_base,
             tiles: tiling.tiles(),
             epilogue: finish.epilogue,
-            first_partial: finish.first_partial,
             alpha: run.alpha(),
             beta: finish.beta,
             lo: finish.lo,
@@ -61,14 +60,8 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             x: run.x,
             z: finish.z,
             y: run.y,
-            w: finish.w,
-            partials: finish.partials,
         };
         run.start(kernel, groups, args)
-    }
-
-    fn partials(&self) -> Option<u32> {
-        Some(self.span.row_groups(&self.kernel.spec.tiling))
     }
 
     fn csr(&self) -> Option<&CsrArrays<B>> {

@@ -123,7 +123,6 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             row_base: span.row_base,
             tiles: tiling.tiles(),
             epilogue: finish.epilogue,
-            first_partial: finish.first_partial,
             alpha: run.alpha(),
             beta: finish.beta,
             lo: finish.lo,
@@ -134,15 +133,8 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             x: run.x,
             z: finish.z,
             y: run.y,
-            w: finish.w,
-            partials: finish.partials,
         };
         run.start(kernel, groups, args)
-    }
-
-    fn partials(&self) -> Option<u32> {
-        let tiling = &self.kernel.spec.tiling;
-        Some(Tiling::n_row_groups(&tiling.vector_rows(0, self.span.n_rows), self.span.n_rows))
     }
 
     fn csr(&self) -> Option<&CsrArrays<B>> {

@@ -92,7 +92,6 @@ impl<B: Backend, T: Value> Direct<B, T> for Slots<B> {
             width: *width,
             tiles: tiling.tiles(),
             epilogue: finish.epilogue,
-            first_partial: finish.first_partial,
             alpha: run.alpha(),
             beta: finish.beta,
             lo: finish.lo,
@@ -102,14 +101,8 @@ impl<B: Backend, T: Value> Direct<B, T> for Slots<B> {
             x: run.x,
             z: finish.z,
             y: run.y,
-            w: finish.w,
-            partials: finish.partials,
         };
         run.start(kernel, groups, args)
-    }
-
-    fn partials(&self) -> Option<u32> {
-        Some(self.span.row_groups(&self.kernel.spec.tiling))
     }
 
     fn values(&self) -> [Option<&Values<B>>; 2] {

@@ -145,6 +145,6 @@ impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
         let Some(ell) = ell else { return coo.launch(run, span, &span.finish(run), &self.carries) };
         ell.launch(run)?;
         // Every row is scaled by now.
-        coo.launch(run, span, &Finish::new(run.device, T::Accum::one(), None, None, None), &self.carries)
+        coo.launch(run, span, &Finish::new(run.device, T::Accum::one(), None, None), &self.carries)
     }
 }

@@ -224,7 +224,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
         };
         run.start(kernel, *n_blocks, args)?;
         match carry_apply {
-            Some(carry_apply) => carries::add(run, carry_apply, span, *n_blocks, block_rows, carries, 0),
+            Some(carry_apply) => carries::add(run, carry_apply, span, *n_blocks, block_rows, carries),
             None => Ok(()),
         }
     }

@@ -118,7 +118,6 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             n_rows: span.n_rows,
             row_base: span.row_base,
             epilogue: finish.epilogue,
-            first_partial: finish.first_partial,
             alpha: run.alpha(),
             beta: finish.beta,
             lo: finish.lo,
@@ -130,14 +129,8 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             x: run.x,
             z: finish.z,
             y: run.y,
-            w: finish.w,
-            partials: finish.partials,
         };
         run.start(kernel, *n_blocks, args)
-    }
-
-    fn partials(&self) -> Option<u32> {
-        Some(self.n_blocks)
     }
 
     fn csr(&self) -> Option<&CsrArrays<B>> {

@@ -124,15 +124,6 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
         Ok(Box::new(Carrying { state, carries }))
     }
 
-    fn partials(&self) -> Option<u32> {
-        let tiling = &self.kernel.spec.tiling;
-        let of_carries = match tiling.n_bunches(self.steps()) {
-            0 | 1 => 0,
-            n => carries::groups(&self.carry_apply, n),
-        };
-        Some(tiling.n_groups(self.steps()) + of_carries)
-    }
-
     fn csr(&self) -> Option<&CsrArrays<B>> {
         Some(&self.a)
     }
@@ -151,7 +142,6 @@ impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
             nnz: span.nnz,
             tiles: tiling.tiles(),
             epilogue: finish.epilogue,
-            first_partial: finish.first_partial,
             alpha: run.alpha(),
             beta: finish.beta,
             lo: finish.lo,
@@ -164,15 +154,12 @@ impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
             carries: Memory::Device(carries),
             z: finish.z,
             y: run.y,
-            w: finish.w,
-            partials: finish.partials,
         };
-        let groups = tiling.n_groups(state.steps());
-        run.start(kernel, groups, args)?;
+        run.start(kernel, tiling.n_groups(state.steps()), args)?;
         // A single bunch carries nothing.
         match tiling.n_bunches(state.steps()) {
             0 | 1 => Ok(()),
-            n => carries::add(run, carry_apply, span, n, bunch_rows, carries, groups),
+            n => carries::add(run, carry_apply, span, n, bunch_rows, carries),
         }
     }
 }

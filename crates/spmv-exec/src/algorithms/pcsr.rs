@@ -94,10 +94,6 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
         Ok(Box::new(Products { state, products }))
     }
 
-    fn partials(&self) -> Option<u32> {
-        Some(self.span.row_groups(&self.second.spec.tiling))
-    }
-
     fn csr(&self) -> Option<&CsrArrays<B>> {
         Some(&self.a)
     }
@@ -123,7 +119,6 @@ impl<B: Backend, T: Value> Runner<B, T> for Products<B> {
             row_base: span.row_base,
             tiles: tiling.tiles(),
             epilogue: finish.epilogue,
-            first_partial: finish.first_partial,
             alpha: run.alpha(),
             beta: finish.beta,
             lo: finish.lo,
@@ -132,8 +127,6 @@ impl<B: Backend, T: Value> Runner<B, T> for Products<B> {
             products: Memory::Device(&self.products),
             z: finish.z,
             y: run.y,
-            w: finish.w,
-            partials: finish.partials,
         };
         run.start(second, span.row_groups(tiling), sums)
     }

@@ -257,15 +257,12 @@ impl<B: Backend> Held<B> {
         Pieces::new::<V>(device, self.n_parts.max(1) as usize)
     }
 
-    fn groups(&self) -> u32 {
-        Tiling::n_row_groups(&self.kernel.spec.tiling.slices(0, self.n_slices), self.n_slices)
-    }
-
     /// Starts a product into `run.y`.
     pub(super) fn launch<V: Value>(&self, run: &Run<'_, B, V>, pieces: &Pieces<B>) -> Result<()> {
         let Self { span, kernel, carry_apply, perm, slices, words, vals, .. } = self;
         let Pieces { carries, arrivals, .. } = pieces;
         let tiling = &kernel.spec.tiling;
+        let groups = Tiling::n_row_groups(&tiling.slices(0, self.n_slices), self.n_slices);
         let vals = vals.get();
         let finish = span.finish(run);
         let args = Arguments {
@@ -277,7 +274,6 @@ impl<B: Backend> Held<B> {
             sorted: u32::from(self.is_sorted),
             keeps: u32::from(self.is_kept),
             epilogue: finish.epilogue,
-            first_partial: finish.first_partial,
             alpha: run.alpha(),
             beta: finish.beta,
             lo: finish.lo,
@@ -291,12 +287,10 @@ impl<B: Backend> Held<B> {
             arrivals: Memory::Device(arrivals),
             z: finish.z,
             y: run.y,
-            w: finish.w,
-            partials: finish.partials,
         };
-        run.start(kernel, self.groups(), args)?;
+        run.start(kernel, groups, args)?;
         match carry_apply {
-            Some((carry_apply, rows)) => carries::add(run, carry_apply, span, self.n_parts, rows, carries, 0),
+            Some((carry_apply, rows)) => carries::add(run, carry_apply, span, self.n_parts, rows, carries),
             None => Ok(()),
         }
     }
@@ -351,10 +345,6 @@ fn grown<E: Copy>(held: &mut Vec<E>, n: usize, zero: E) -> &mut [E] {
 impl<B: Backend, V: Value> Layout<B, V> for Arc<Held<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, V>>> {
         Ok(Box::new(Parts { held: Arc::clone(self), pieces: self.pieces::<V>(device)? }))
-    }
-
-    fn partials(&self) -> Option<u32> {
-        (self.n_parts == 0).then(|| self.groups())
     }
 
     fn values(&self) -> [Option<&Values<B>>; 2] {

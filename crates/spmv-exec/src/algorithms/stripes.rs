@@ -181,10 +181,6 @@ impl<B: Backend, V: Value> Layout<B, V> for Arc<State<B>> {
         Ok(Box::new(OfParts { state: Arc::clone(self), pieces, sums }))
     }
 
-    fn partials(&self) -> Option<u32> {
-        Some(self.span.n_rows.div_ceil(self.add.spec.tiling.bunches()))
-    }
-
     fn values(&self) -> [Option<&Values<B>>; 2] {
         [Some(&self.parts.vals), None]
     }
@@ -194,14 +190,13 @@ impl<B: Backend, V: Value> Runner<B, V> for OfParts<B> {
     fn stage1(&self, run: &Run<'_, B, V>) -> Result<()> {
         let State { span, parts, add, rows, .. } = &*self.state;
         let (y, scaling) = (Memory::Device(&self.sums), Scaling::new(V::Accum::one(), V::Accum::zero()));
-        parts.launch(&Run { y, z: None, dot: None, scaling, ..*run }, &self.pieces)?;
+        parts.launch(&Run { y, z: None, scaling, ..*run }, &self.pieces)?;
         let groups = span.n_rows.div_ceil(add.spec.tiling.bunches());
         let finish = span.finish(run);
         let args = StripeSums {
             n_rows: span.n_rows,
             row_base: span.row_base,
             epilogue: finish.epilogue,
-            first_partial: finish.first_partial,
             alpha: run.alpha(),
             beta: finish.beta,
             lo: finish.lo,
@@ -210,8 +205,6 @@ impl<B: Backend, V: Value> Runner<B, V> for OfParts<B> {
             sums: Memory::Device(&self.sums),
             z: finish.z,
             y: run.y,
-            w: finish.w,
-            partials: finish.partials,
         };
         run.start(add, groups, args)
     }

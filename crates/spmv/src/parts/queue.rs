@@ -44,9 +44,8 @@ impl PartsQueue {
         y: &mut PartsVec<T::Accum>,
         epilogue: AnyEpilogue<'_, T::Accum>,
     ) -> Result<(), Mismatch> {
-        let AnyEpilogue { z, bounds, dot } = epilogue;
+        let AnyEpilogue { z, bounds } = epilogue;
         let z = z.map(|z| self.reads("z", z)).transpose()?;
-        let w = dot.map(|(w, _)| self.reads("w", w)).transpose()?;
         if !a.parts.is(&self.home) {
             return Err(Error::Foreign { what: "the matrix", to: "device" }.into());
         }
@@ -54,11 +53,8 @@ impl PartsQueue {
         y.check("y", &self.home, z.is_none() && !beta.is_zero())?;
         x.is_cut_as("x", &a.cols)?;
         y.is_cut_as("y", &a.rows)?;
-        for (what, vector) in [("z", z), ("w", w)] {
-            vector.map_or(Ok(()), |vector| vector.is_cut_as(what, &a.rows))?;
-        }
+        z.map_or(Ok(()), |z| z.is_cut_as("z", &a.rows))?;
         check_bounds(bounds)?;
-        dot.map_or(Ok(()), |(_, to)| to.check_of(self.queues[0].id()))?;
         let mut edges = a.edges.lock().unwrap_or_else(PoisonError::into_inner);
         let Edges { sent, ghosts, link } = &mut *edges;
         for ((queue, sent), x) in self.queues.iter_mut().zip(&mut *sent).zip(&x.parts) {
@@ -67,11 +63,6 @@ impl PartsQueue {
                 queue.submit()?;
             }
         }
-        let from = self.queues[0].id();
-        let dot_of = |part: usize, queue: &dyn AnyQueue| {
-            let (w, (_, to)) = w.zip(dot)?;
-            Some((&*w.parts[part], Own { from, to: queue.id() }.scalar(to)))
-        };
         let has_ghosts: Vec<bool> = ghosts.iter().map(Option::is_some).collect();
         let queues = &mut self.queues[..];
         let PartsVec { parts: of_y, unrepaired, .. } = y;
@@ -80,9 +71,7 @@ impl PartsQueue {
             for ((queue, local), (part, (x, y))) in queues.iter_mut().zip(&a.locals).zip(parts) {
                 let z = z.map(|z| &*z.parts[part]);
                 // Rows with ghosts are whole later.
-                let of_whole = AnyEpilogue { z, bounds, dot: dot_of(part, &**queue) };
-                let epilogue =
-                    if has_ghosts[part] { AnyEpilogue { z, ..AnyEpilogue::NONE } } else { of_whole };
+                let epilogue = AnyEpilogue { z, bounds: bounds.filter(|_| !has_ghosts[part]) };
                 T::products(&mut **queue).apply(&**local, alpha, &**x, beta, &mut **y, epilogue)?;
                 *unrepaired = true;
                 queue.submit()?;
@@ -102,16 +91,23 @@ impl PartsQueue {
             Link::Host(host) => stage(queues, host, sent, ghosts, need_no_core, multiply)?,
             Link::Peers(exchange) => stage(queues, exchange, sent, ghosts, need_no_core, multiply)?,
         }
-        for (part, ((queue, ghosts), y)) in queues.iter_mut().zip(ghosts).zip(of_y).enumerate() {
-            if let Some(ghosts) = ghosts {
-                let of_whole = AnyEpilogue { z: None, bounds, dot: dot_of(part, &**queue) };
-                add_ghosts(&mut **queue, ghosts, alpha, &mut **y, of_whole)?;
+        for ((queue, ghosts), y) in queues.iter_mut().zip(ghosts).zip(of_y) {
+            if let Some(Ghosts { values, matrix, sums, rows }) = ghosts {
+                let zero = T::Accum::zero();
+                T::products(&mut **queue).apply(
+                    &**matrix,
+                    alpha,
+                    &**values,
+                    zero,
+                    &mut **sums,
+                    AnyEpilogue::NONE,
+                )?;
+                T::Accum::vectors(&mut **queue).scatter_add(&**sums, &**rows, &mut **y)?;
+                bounds.map_or(Ok(()), |bounds| T::Accum::vectors(&mut **queue).clamp(bounds, &mut **y))?;
+                queue.submit()?;
             }
         }
         *unrepaired = false;
-        if let Some((_, to)) = dot {
-            self.leave(Reduction::Sum, to);
-        }
         Ok(())
     }
 
@@ -176,23 +172,6 @@ impl PartsQueue {
         vector.check(what, &self.home, is_read)?;
         Ok(vector)
     }
-}
-
-/// Adds a part's product with its ghosts; the rows are whole then.
-fn add_ghosts<T: Scalar>(
-    queue: &mut dyn AnyQueue,
-    Ghosts { values, matrix, sums, rows }: &mut Ghosts<T>,
-    alpha: T::Accum,
-    y: &mut dyn AnyVector<T::Accum>,
-    AnyEpilogue { bounds, dot, .. }: AnyEpilogue<'_, T::Accum>,
-) -> Result<(), Mismatch> {
-    let zero = T::Accum::zero();
-    T::products(queue).apply(&**matrix, alpha, &**values, zero, &mut **sums, AnyEpilogue::NONE)?;
-    let vectors = T::Accum::vectors(queue);
-    vectors.scatter_add(&**sums, &**rows, y)?;
-    bounds.map_or(Ok(()), |bounds| vectors.clamp(bounds, y))?;
-    dot.map_or(Ok(()), |(w, to)| vectors.dot(w, &*y, to))?;
-    Ok(queue.submit()?)
 }
 
 /// Begins to copy ghosts from device to device, while the queues go on.

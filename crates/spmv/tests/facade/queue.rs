@@ -172,26 +172,12 @@ fn epilogues_give_what_passes_over_vectors_give() {
         queue.clamp(-5.0, 9.0, &mut expected).unwrap();
         assert_eq!(expected.to_vec().unwrap(), clamped, "{}", a.explain());
 
-        let xy = queue.scalar().unwrap();
-        queue.apply_with(&a, -2.0, &x, 3.0, &mut y, both.dot(&x, xy)).unwrap();
-        let dot: f32 = (0..N).map(|i| small(i) * clamped[i]).sum();
-        assert_eq!(
-            (y.to_vec().unwrap(), queue.read_scalar(xy).unwrap()),
-            (clamped.clone(), dot),
-            "{}",
-            a.explain()
-        );
-        let foreign = context.queue().unwrap().scalar().unwrap();
-        assert!(queue.apply_with(&a, 1.0, &x, 0.0, &mut y, Epilogue::new().dot(&x, foreign)).is_err());
-
         let short = context.upload(&[1.0f32]).unwrap();
         let refused = |queue: &mut spmv::Queue, y: &mut Vector<f32>, epilogue| {
             queue.apply_with(&a, 1.0, &x, 1.0, y, epilogue).unwrap_err().to_string()
         };
         let e = refused(&mut queue, &mut y, Epilogue::new().plus(&short));
         assert!(e.contains('z'), "{e}");
-        let e = refused(&mut queue, &mut y, Epilogue::new().dot(&short, xy));
-        assert!(e.contains('w'), "{e}");
         for [lo, hi] in [[1.0, 0.0], [f32::NAN, 0.0], [0.0, f32::NAN]] {
             let e = refused(&mut queue, &mut y, Epilogue::new().clamp(lo, hi));
             assert!(e.contains("the lower one must be less"), "{e}");

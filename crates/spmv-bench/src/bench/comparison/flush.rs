@@ -35,7 +35,6 @@ pub(super) struct Flush<B: Backend> {
     vals: B::Buffer,
     x: B::Buffer,
     y: B::Buffer,
-    nothing: B::Buffer,
 }
 
 /// Entries of a row.
@@ -100,7 +99,6 @@ impl<B: Backend> Flush<B> {
             vals: backend.alloc(nnz * 8)?,
             x: backend.alloc(8)?,
             y: backend.alloc(u64::from(n_rows) * 8)?,
-            nothing: backend.alloc(0)?,
         };
         let stream = backend.open_stream(false)?;
         backend.write(&stream, &mut this.row_ptr, 0, &row_ptr)?;
@@ -129,7 +127,6 @@ impl<B: Backend> Flush<B> {
             row_base: 0,
             tiles: self.tiling.tiles(),
             epilogue: 0,
-            first_partial: 0,
             alpha: one,
             beta: zero,
             lo: zero,
@@ -140,8 +137,6 @@ impl<B: Backend> Flush<B> {
             x,
             z: x,
             y: Memory::Device(&self.y),
-            w: x,
-            partials: Memory::Device(&self.nothing),
         }
         .list()
     }
