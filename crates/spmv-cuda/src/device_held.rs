@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ptr;
 use std::sync::Arc;
 
-use spmv_backend::MAX_PARAMS;
+use spmv_backend::{KernelId, MAX_PARAMS, ParamKind};
 
 use crate::device_driver::{
     self as sys, Answer, CUdeviceptr, CUfunction, CUstream, LaunchAttribute, LaunchConfig,
@@ -14,8 +14,20 @@ use crate::device_memory::Buffer;
 use crate::device_owned::Owned;
 use crate::error::During;
 
-/// Words of arguments that have two each: complex numbers of 64 bits, which are factors.
-const SECOND_WORDS: usize = 2;
+/// Scalars of a kernel at most: of complex numbers of 64 bits each takes a second word.
+const SECOND_WORDS: usize = {
+    let (mut most, mut kernel) = (0, 0);
+    while kernel < KernelId::ALL.len() {
+        let (params, mut scalars, mut at) = (KernelId::ALL[kernel].params(), 0, 0);
+        while at < params.len() {
+            scalars += matches!(params[at].kind, ParamKind::Accum) as usize;
+            at += 1;
+        }
+        most = if scalars > most { scalars } else { most };
+        kernel += 1;
+    }
+    most
+};
 
 /// Arguments of a launch: each in a word of its own, or in two, of which the driver reads as many bytes as the parameter has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -141,5 +153,22 @@ impl Held {
             self.commands.push(command.clone());
         }
         keeps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_every_kernel_have_room() {
+        for id in KernelId::ALL {
+            let mut words = Words::new();
+            for param in id.params() {
+                let n = if param.kind == ParamKind::Accum { 2 } else { 1 };
+                words.push(&[7; 2][..n]);
+            }
+            assert_eq!(usize::from(words.n), id.params().len(), "{id}");
+        }
     }
 }
