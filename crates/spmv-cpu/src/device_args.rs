@@ -287,17 +287,24 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
         self.row(position) != usize::MAX
     }
 
-    /// Brings what a factor scales to `n` rows from position `first` on, before they are written.
-    pub(crate) fn bring_z(&mut self, first: usize, n: usize) {
-        let Some(z) = self.z else { return };
-        let Some(perm) = self.perm else { return self.slice(first, n).copy_from_slice(&z[first..first + n]) };
-        for row in &perm[first - self.base..][..n] {
-            // There is none where the number is the greatest.
-            if let Some(value) = z[..self.n_rows].get(*row as usize) {
-                // SAFETY: as in `update`: the row is less than `n_rows`.
-                unsafe { *self.y.add(*row as usize) = *value };
+    /// Adds `beta` times `z` to the sums of the rows from position `first` on, if there is a `z`.
+    pub(crate) fn plus_z(&self, first: usize, sums: &mut [A], beta: A) -> bool
+    where
+        A: Accum,
+    {
+        let Some(z) = self.z else { return false };
+        match self.perm {
+            None => sums.iter_mut().zip(&z[first..]).for_each(|(sum, z)| *sum += beta * *z),
+            Some(perm) => {
+                for (sum, row) in sums.iter_mut().zip(&perm[first - self.base..]) {
+                    // There is none where the number is the greatest.
+                    if let Some(z) = z.get(*row as usize) {
+                        *sum += beta * *z;
+                    }
+                }
             }
         }
+        true
     }
 
     /// Writes the rows from position `first` on, those that are there: of each what `f` makes of its value.
@@ -306,11 +313,9 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
         let (at, n_rows) = (first - self.base, self.n_rows as u32);
         assert!(at + values.len() <= self.n, "positions {first} and {} more of {}", values.len(), self.n);
         let Some(perm) = self.perm else {
-            return self
-                .slice(first, values.len())
-                .iter_mut()
-                .zip(values)
-                .for_each(|(y, value)| *y = f(*value, *y));
+            // SAFETY: in their own order there are as many rows as positions, and these are this value's alone.
+            let y = unsafe { std::slice::from_raw_parts_mut(self.y.add(first), values.len()) };
+            return y.iter_mut().zip(values).for_each(|(y, value)| *y = f(*value, *y));
         };
         let rows = &perm[at..][..values.len()];
         // All comparisons at once: rows that are not there come last of all.
@@ -327,16 +332,6 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
         for (position, value) in (first..).zip(values) {
             self.update(position, |y| f(*value, y));
         }
-    }
-
-    /// Rows in their own order, from position `first` on.
-    fn slice(&mut self, first: usize, n: usize) -> &mut [A] {
-        assert!(
-            self.perm.is_none() && first >= self.base && first - self.base + n <= self.n,
-            "rows of others"
-        );
-        // SAFETY: in their own order there are as many rows as positions, and these are this value's alone.
-        unsafe { std::slice::from_raw_parts_mut(self.y.add(first), n) }
     }
 
     /// Writes the row at `position`, if there is one.

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_of_every_kernel_have_room() {
+    fn arguments_of_every_kernel_fit() {
         for id in KernelId::ALL {
             let mut words = Words::new();
             for param in id.params() {

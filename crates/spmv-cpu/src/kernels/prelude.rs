@@ -53,11 +53,9 @@ pub(crate) fn greatest<A: Accum>(all: impl Iterator<Item = A>) -> A {
 /// No less than `lo` and no more than `hi`. What is no number stays so.
 #[inline(always)]
 pub(crate) fn clamped<A: Accum>(v: A, [lo, hi]: [A; 2]) -> A {
-    match v.re() {
-        re if re < lo.re() => lo,
-        re if re > hi.re() => hi,
-        _ => v,
-    }
+    // Selections, no branches: nobody foretells which results are out of bounds.
+    let at_most = if v.re() > hi.re() { hi } else { v };
+    if v.re() < lo.re() { lo } else { at_most }
 }
 
 /// Bits of `epilogue`.
@@ -269,12 +267,13 @@ pub(crate) fn finish_rows<A: Accum>(
     bounds: Option<[A; 2]>,
 ) {
     sums.iter_mut().for_each(|sum| *sum = scaled(alpha, *sum));
-    if beta.is_zero() {
-        out.write(first, sums, |sum, _| sum);
-    } else {
-        out.bring_z(first, sums.len());
-        out.write(first, sums, |sum, y| sum + beta * y);
+    if beta.is_zero() || out.plus_z(first, sums, beta) {
+        if let Some(bounds) = bounds {
+            sums.iter_mut().for_each(|sum| *sum = clamped(*sum, bounds));
+        }
+        return out.write(first, sums, |sum, _| sum);
     }
+    out.write(first, sums, |sum, y| sum + beta * y);
     if let Some(bounds) = bounds {
         out.write(first, sums, |_, y| clamped(y, bounds));
     }
