@@ -228,13 +228,15 @@ impl<B: Backend, T: Value> AnyMatrix<T> for OfBoth<B, T> {
         }
         check_bounds(epilogue.bounds)?;
         // Device and cores add to the same rows: what else becomes of them takes passes of its own.
-        if let Some(z) = epilogue.z.filter(|_| !beta.is_zero()) {
+        if let Some(z) = epilogue.z {
             let z = own::<DeviceVec<Cpu, T::Accum>>(z, "z")?;
             let y = own_mut::<DeviceVec<Cpu, T::Accum>>(y, "y")?;
             if z.len() != y.len() {
                 return Err(Error::Length { what: "z", found: z.len(), expected: y.len() }.into());
             }
-            queue.copy(z, y)?;
+            if !beta.is_zero() {
+                queue.copy(z, y)?;
+            }
         }
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = idle().pop();

@@ -178,6 +178,8 @@ fn epilogues_give_what_passes_over_vectors_give() {
         };
         let e = refused(&mut queue, &mut y, Epilogue::new().plus(&short));
         assert!(e.contains('z'), "{e}");
+        let unread = queue.apply_with(&a, 1.0, &x, 0.0, &mut y, Epilogue::new().plus(&short));
+        assert!(unread.unwrap_err().to_string().contains('z'), "{}", a.explain());
         for [lo, hi] in [[1.0, 0.0], [f32::NAN, 0.0], [0.0, f32::NAN]] {
             let e = refused(&mut queue, &mut y, Epilogue::new().clamp(lo, hi));
             assert!(e.contains("the lower one must be less"), "{e}");
