@@ -63,15 +63,15 @@ impl PartsQueue {
                 queue.submit()?;
             }
         }
-        let has_ghosts: Vec<bool> = ghosts.iter().map(Option::is_some).collect();
+        // Where parts have ghosts, rows are whole later.
+        let (of_local, of_whole) =
+            if ghosts.iter().all(Option::is_none) { (bounds, None) } else { (None, bounds) };
         let queues = &mut self.queues[..];
         let PartsVec { parts: of_y, unrepaired, .. } = y;
         let mut multiply = |queues: &mut [Box<dyn AnyQueue>]| -> Result<(), Mismatch> {
             let parts = x.parts.iter().zip(&mut *of_y).enumerate();
             for ((queue, local), (part, (x, y))) in queues.iter_mut().zip(&a.locals).zip(parts) {
-                let z = z.map(|z| &*z.parts[part]);
-                // Rows with ghosts are whole later.
-                let epilogue = AnyEpilogue { z, bounds: bounds.filter(|_| !has_ghosts[part]) };
+                let epilogue = AnyEpilogue { z: z.map(|z| &*z.parts[part]), bounds: of_local };
                 T::products(&mut **queue).apply(&**local, alpha, &**x, beta, &mut **y, epilogue)?;
                 *unrepaired = true;
                 queue.submit()?;
@@ -94,18 +94,14 @@ impl PartsQueue {
         for ((queue, ghosts), y) in queues.iter_mut().zip(ghosts).zip(of_y) {
             if let Some(Ghosts { values, matrix, sums, rows }) = ghosts {
                 let zero = T::Accum::zero();
-                T::products(&mut **queue).apply(
-                    &**matrix,
-                    alpha,
-                    &**values,
-                    zero,
-                    &mut **sums,
-                    AnyEpilogue::NONE,
-                )?;
+                let products = T::products(&mut **queue);
+                products.apply(&**matrix, alpha, &**values, zero, &mut **sums, AnyEpilogue::NONE)?;
                 T::Accum::vectors(&mut **queue).scatter_add(&**sums, &**rows, &mut **y)?;
-                bounds.map_or(Ok(()), |bounds| T::Accum::vectors(&mut **queue).clamp(bounds, &mut **y))?;
-                queue.submit()?;
+            } else if of_whole.is_none() {
+                continue;
             }
+            of_whole.map_or(Ok(()), |bounds| T::Accum::vectors(&mut **queue).clamp(bounds, &mut **y))?;
+            queue.submit()?;
         }
         *unrepaired = false;
         Ok(())
