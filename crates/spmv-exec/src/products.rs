@@ -96,8 +96,8 @@ impl<B: Backend> Queue<B> {
         self.apply_with(a, alpha, x, beta, y, Epilogue::new())
     }
 
-    /// `y <- clamp(alpha*A*x + beta*z)`, as `epilogue` says: without a pass of its own over vectors. Only where several launches add to a row (`hyb`, and
-    /// rows that are too long for one launch) a pass over `y` clamps it.
+    /// `y <- clamp(alpha*A*x + beta*z)`, as `epilogue` says: without a pass of its own over vectors. Only where several launches add to a row
+    /// (`hyb`, and rows that are too long for one launch) a pass over `y` clamps it.
     ///
     /// ```
     /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), spmv_exec::Error> {
@@ -127,26 +127,20 @@ impl<B: Backend> Queue<B> {
         }
         a.check_lengths(x.len(), y.len())?;
         let Epilogue { z, bounds } = epilogue;
-        if let Some(z) = z {
-            same_length(y.len(), [("z", z.len())])?;
-            z.is_on("z", &self.device)?;
-            z.check_repaired()?;
-        }
+        z.map_or(Ok(()), |z| same_length(y.len(), [("z", z.len())]))?;
         check_bounds(bounds)?;
+        let on_host = a.plan().repair == Repair::Host;
+        if on_host {
+            self.release()?;
+        }
+        self.reads("x", x)?;
+        z.map_or(Ok(()), |z| self.reads("z", z))?;
         if !self.workspaces.contains_key(&a.id) {
             let own = a.workspace()?;
             // What it zeroes, it zeroes on a stream of its own.
             self.device.backend().finish(&own.stream)?;
             self.workspaces.retain(|_, (matrix, _)| matrix.strong_count() > 0);
             self.workspaces.insert(a.id, (Arc::downgrade(&a.alive), Box::new(own)));
-        }
-        let on_host = a.plan().repair == Repair::Host;
-        if on_host {
-            self.release()?;
-        }
-        self.reads("x", x)?;
-        if let Some(z) = z {
-            self.reads("z", z)?;
         }
         self.writes("y", y, z.is_none() && !beta.is_zero())?;
         a.read_by(self.use_now());
