@@ -27,9 +27,9 @@ use crate::params::{Elem, Param, ParamKind};
 /// | `[shared u32]` | indices, written by several groups | `&[AtomicU32]` |
 /// | `[counter]` | numbers that groups add to at the same time | `&[AtomicU32]` |
 ///
-/// Kernels that take an `epilogue` store alpha times a row's sum plus beta times what stands in `y`, or, if bit 0 of it is set, in `z`; if bit
-/// 1 is set, they clamp real numbers to `lo` and `hi`, when nothing will be added to the row. What is not read may be any memory that is not
-/// written.
+/// Kernels that take an `epilogue` store alpha times a row's sum plus beta times what stands in `y`, or, with
+/// [`EPILOGUE_Z`](crate::codes::EPILOGUE_Z), in `z`; with [`EPILOGUE_CLAMP`](crate::codes::EPILOGUE_CLAMP) they clamp real numbers to `lo`
+/// and `hi`, when nothing will be added to the row. What is not read may be any memory that is not written.
 ///
 /// ```
 /// macro_rules! stems {
@@ -227,8 +227,8 @@ macro_rules! for_each_kernel {
 
             /// Adds what `merge_path`, `ipcsr` and `coo` carried from bunch to bunch.
             CarryApply carry_apply(
-                n_rows: u32, row_base: u32, n_bunches: u32, epilogue: u32, alpha: accum, lo: accum, hi: accum, bunch_rows: [u32], carries: [accum],
-                y: [mut accum],
+                n_rows: u32, row_base: u32, n_bunches: u32, epilogue: u32, alpha: accum, lo: accum, hi: accum,
+                bunch_rows: [u32], carries: [accum], y: [mut accum],
             ) local |g| g.talk;
 
             /// `y <- alpha*t + beta*y`.

@@ -23,6 +23,7 @@ pub mod arguments;
 mod backend;
 mod cache;
 mod caps;
+pub mod codes;
 pub mod env;
 mod error;
 pub mod files;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::Arguments;
+use spmv_backend::codes::{EPILOGUE_CLAMP, EPILOGUE_Z};
 use spmv_backend::{Backend, KernelSpec, Memory, Scalar};
 use spmv_core::{Accum, Value};
 
@@ -59,10 +60,6 @@ pub(crate) struct Finish<'a, B: Backend> {
     pub(crate) hi: Scalar,
     pub(crate) z: Memory<'a, B>,
 }
-
-/// Bits of `epilogue`.
-const EPILOGUE_Z: u32 = 1;
-const EPILOGUE_CLAMP: u32 = 2;
 
 impl<'a, B: Backend> Finish<'a, B> {
     /// `z` is not read unless it is there, and neither is it where a factor is zero.

@@ -6,6 +6,9 @@ use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use spmv_backend::arguments::{VecAxpyAypx, VecDot, VecUpdate};
+use spmv_backend::codes::{
+    DOTS_NONE, DOTS_Y, DOTS_Z, OP_GREATEST, OP_SUM, SOURCE_ONE, SOURCE_WEIGHTED, SOURCE_X,
+};
 use spmv_backend::{Backend, Memory, Scalar};
 use spmv_core::{Accum, Dtype, Value};
 
@@ -15,16 +18,6 @@ use crate::error::{Error, Result};
 use crate::factor::{DeviceScalar, Factor};
 use crate::launch::launch;
 use crate::numbers::{ByIndices, Cut, Numbers};
-
-/// What `vec_update` takes for u, what it multiplies the new y by, and what reductions do.
-const SOURCE_X: u32 = 0;
-const SOURCE_WEIGHTED: u32 = 1;
-const SOURCE_ONE: u32 = 2;
-const DOTS_NONE: u32 = 0;
-const DOTS_Y: u32 = 1;
-const DOTS_Z: u32 = 2;
-const OP_SUM: u32 = 0;
-const OP_GREATEST: u32 = 1;
 
 /// No two queues, and no two stretches of one between waits, have the same number.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);

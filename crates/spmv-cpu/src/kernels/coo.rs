@@ -9,7 +9,7 @@ use std::ops::Range;
 use num_traits::Zero;
 use spmv_core::Tiling;
 
-use super::prelude::{Epilogue, Rows, for_carriers, store};
+use super::prelude::{Rows, for_carriers, output, store};
 use crate::device_args::view;
 use crate::launch::Launch;
 use crate::simd::{Isa, Operand, SimdValue};
@@ -28,29 +28,10 @@ struct Coo<'a, T: SimdValue> {
 }
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: view::Coo<'_, T>) {
-    let view::Coo {
-        n_rows,
-        row_base,
-        nnz,
-        n_slots,
-        tiles,
-        epilogue: bits,
-        alpha,
-        beta,
-        lo,
-        hi,
-        rows,
-        cols,
-        vals,
-        x,
-        carries,
-        z,
-        y,
-        ..
-    } = args;
+    let view::Coo { n_rows, nnz, n_slots, tiles, alpha, beta, rows, cols, vals, x, carries, .. } = args;
     let (tiling, nnz) = (launch.tiling.with_tiles(tiles), nnz as usize);
     let a = Operand::<T>::new(cols.first(nnz), &vals[..nnz], x);
-    let (isa, rows, y) = (launch.isa, &rows[..nnz], Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows));
+    let (isa, rows, y) = (launch.isa, &rows[..nnz], output!(args));
     let coo = Coo { isa, tiling, alpha, beta, n_rows: n_rows as usize, n_slots, rows, a };
     let carries = &mut carries[..tiling.n_bunches(n_slots) as usize];
     let bunches = tiling.bunches() as usize;

@@ -2,31 +2,15 @@
 // params: n_rows row_base tiles epilogue alpha beta lo hi row_ptr cols vals x z y
 // steps:  1 a lane takes S whole rows; 2 sum the row's products one by one; 3 store alpha*sum + beta*y
 
-use super::prelude::{Epilogue, for_row_sums, operand};
+use super::prelude::{for_row_sums, operand, output};
 use crate::device_args::view::CsrScalar;
 use crate::launch::Launch;
 use crate::simd::SimdValue;
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: CsrScalar<'_, T>) {
-    let CsrScalar {
-        n_rows,
-        row_base,
-        tiles,
-        epilogue: bits,
-        alpha,
-        beta,
-        lo,
-        hi,
-        row_ptr,
-        cols,
-        vals,
-        x,
-        z,
-        y,
-        ..
-    } = args;
+    let CsrScalar { n_rows, tiles, alpha, beta, row_ptr, cols, vals, x, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
-    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows));
+    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], output!(args));
     let a = operand::<T>(row_ptr, cols, vals, x);
     // STEP 1
     let first_row = |group| tiling.scalar_rows(group, n_rows).start;

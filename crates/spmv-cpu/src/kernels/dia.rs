@@ -5,35 +5,18 @@
 
 use std::ops::Range;
 
-use super::prelude::{Epilogue, for_sums_side_by_side};
+use super::prelude::{for_sums_side_by_side, output};
 use crate::device_args::view::Dia;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 use crate::simd::{Isa, Piece, SimdValue};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
-    let Dia {
-        n_rows,
-        row_base,
-        n_cols,
-        n_diags,
-        tiles,
-        epilogue: bits,
-        alpha,
-        beta,
-        lo,
-        hi,
-        diags,
-        vals,
-        x,
-        z,
-        y,
-        ..
-    } = args;
+    let Dia { n_cols, n_diags, tiles, alpha, beta, diags, vals, x, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (diags, _) = diags[..2 * n_diags as usize].as_chunks();
     let (x, table) = (&x[..n_cols as usize], diags.iter().map(|[col, slot]| (*col, *slot)));
-    let y = Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows);
+    let y = output!(args);
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
         // STEP 2

@@ -3,19 +3,17 @@
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
 
-use super::prelude::{Epilogue, for_sums_side_by_side};
+use super::prelude::{for_sums_side_by_side, output};
 use crate::device_args::view::Ell;
 use crate::launch::Launch;
 use crate::simd::{SimdValue, Slots};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ell<'_, T>) {
-    let Ell {
-        n_rows, row_base, width, tiles, epilogue: bits, alpha, beta, lo, hi, cols, vals, x, z, y, ..
-    } = args;
+    let Ell { n_rows, width, tiles, alpha, beta, cols, vals, x, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let n_slots = width as usize * n_rows as usize;
     let a = Slots::<T>::new(cols.first(n_slots), &vals[..n_slots], x);
-    let (y, n_rows) = (Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows), n_rows as usize);
+    let (y, n_rows) = (output!(args), n_rows as usize);
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
         // STEP 2

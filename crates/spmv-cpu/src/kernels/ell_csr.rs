@@ -4,33 +4,20 @@
 //         of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch, whose lanes take
 //         the rest together
 
-use super::prelude::{Epilogue, add_rest, for_sums_side_by_side, operand};
+use super::prelude::{add_rest, for_sums_side_by_side, operand, output};
 use crate::device_args::view::EllCsr;
 use crate::launch::Launch;
 use crate::simd::{SimdValue, Slots};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: EllCsr<'_, T>) {
-    let EllCsr {
-        n_rows,
-        row_base,
-        width,
-        tiles,
-        epilogue: bits,
-        alpha,
-        beta,
-        lo,
-        hi,
-        slot_cols,
-        slot_vals,
-        ..
-    } = args;
-    let EllCsr { row_ptr, cols, vals, x, z, y, .. } = args;
+    let EllCsr { n_rows, width, tiles, alpha, beta, slot_cols, slot_vals, .. } = args;
+    let EllCsr { row_ptr, cols, vals, x, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let n_slots = width as usize * n_rows as usize;
     let a = Slots::<T>::new(slot_cols.first(n_slots), &slot_vals[..n_slots], x);
     let row_ptr = &row_ptr[..=n_rows as usize];
     let rest = operand::<T>(row_ptr, cols, vals, x);
-    let (y, n_rows) = (Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows), n_rows as usize);
+    let (y, n_rows) = (output!(args), n_rows as usize);
     // STEP 1, STEP 4
     for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
         // STEP 2

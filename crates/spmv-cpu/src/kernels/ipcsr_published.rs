@@ -5,31 +5,15 @@
 //         one where rows are at least half of the lanes; 4 add the shares of a row by halves; 5 store
 //         alpha*sum + beta*y
 
-use super::prelude::{Epilogue, for_sums, operand};
+use super::prelude::{for_sums, operand, output};
 use crate::device_args::view::IpcsrPublished;
 use crate::launch::Launch;
 use crate::simd::SimdValue;
 
 /// A block is a task. Products need no memory of their own here: the vector unit sums them as it gathers them.
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: IpcsrPublished<'_, T>) {
-    let IpcsrPublished {
-        n_rows,
-        row_base,
-        epilogue: bits,
-        alpha,
-        beta,
-        lo,
-        hi,
-        row_ptr,
-        block_rows,
-        cols,
-        vals,
-        x,
-        z,
-        y,
-        ..
-    } = args;
-    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows));
+    let IpcsrPublished { n_rows, alpha, beta, row_ptr, block_rows, cols, vals, x, .. } = args;
+    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], output!(args));
     let a = operand::<T>(row_ptr, cols, vals, x);
     // STEP 1
     let first_row = |block: u32| block_rows[block as usize] as usize;

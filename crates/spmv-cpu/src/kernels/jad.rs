@@ -5,35 +5,17 @@
 
 use num_traits::Zero;
 
-use super::prelude::{Epilogue, Rows, SIDE_BY_SIDE, finish_rows, for_groups};
+use super::prelude::{Rows, SIDE_BY_SIDE, finish_rows, for_groups, output};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Jad;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
 pub(crate) fn run<T: Numbers>(launch: Launch, args: Jad<'_, T>) {
-    let Jad {
-        n_rows,
-        row_base,
-        n_jags,
-        tiles,
-        epilogue: bits,
-        alpha,
-        beta,
-        lo,
-        hi,
-        perm,
-        jag_ptr,
-        cols,
-        vals,
-        x,
-        z,
-        y,
-        ..
-    } = args;
+    let Jad { n_rows, n_jags, tiles, alpha, beta, perm, jag_ptr, cols, vals, x, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (groups, jag_ptr) = (launch.groups, &jag_ptr[..=n_jags as usize]);
-    let Rows { rows: y, z, bounds, .. } = Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows);
+    let Rows { rows: y, z, bounds, .. } = output!(args);
     let y = PermutedRows::new(perm.first(n_rows as usize), y, z);
     for_groups(
         groups,

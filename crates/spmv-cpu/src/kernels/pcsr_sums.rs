@@ -5,29 +5,15 @@
 
 use num_traits::Zero;
 
-use super::prelude::{Epilogue, for_row_sums};
+use super::prelude::{for_row_sums, output};
 use crate::device_args::view::PcsrSums;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
 pub(crate) fn run<T: Numbers>(launch: Launch, args: PcsrSums<'_, T>) {
-    let PcsrSums {
-        n_rows,
-        row_base,
-        tiles,
-        epilogue: bits,
-        alpha,
-        beta,
-        lo,
-        hi,
-        row_ptr,
-        products,
-        z,
-        y,
-        ..
-    } = args;
+    let PcsrSums { n_rows, tiles, alpha, beta, row_ptr, products, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
-    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows));
+    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], output!(args));
     // STEP 1
     let first_row = |group| tiling.scalar_rows(group, n_rows).start;
     // STEP 4

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use spmv_backend::codes::EPILOGUE_CLAMP;
 use spmv_core::{Accum, Tiling};
 
 use crate::device_args::PermutedRows;
@@ -58,26 +59,16 @@ pub(crate) fn clamped<A: Accum>(v: A, [lo, hi]: [A; 2]) -> A {
     if v.re() < lo.re() { lo } else { at_most }
 }
 
-/// Bits of `epilogue`.
-const EPILOGUE_Z: u32 = 1;
-const EPILOGUE_CLAMP: u32 = 2;
-
-/// What becomes of a row's sum besides factors: `beta` scales what stands in `z`, and the row is clamped, where `bits` say so.
-pub(crate) struct Epilogue<'a, A> {
-    pub(crate) bits: u32,
-    pub(crate) z: &'a [A],
-    pub(crate) lo: A,
-    pub(crate) hi: A,
+/// The rows that a kernel writes, by its arguments, with what becomes of their sums besides factors.
+macro_rules! output {
+    ($args:ident) => {{
+        let rows = $args.row_base as usize..$args.row_base as usize + $args.n_rows as usize;
+        let z = ($args.epilogue & spmv_backend::codes::EPILOGUE_Z != 0).then(|| &$args.z[rows.clone()]);
+        let bounds = $crate::kernels::prelude::bounds($args.epilogue, $args.lo, $args.hi);
+        $crate::kernels::prelude::Rows { base: 0, rows: &mut $args.y[rows], z, bounds }
+    }};
 }
-
-impl<'a, A: Copy> Epilogue<'a, A> {
-    /// The rows of `y` that a kernel writes.
-    pub(crate) fn rows(&self, y: &'a mut [A], row_base: u32, n_rows: u32) -> Rows<'a, A> {
-        let rows = row_base as usize..row_base as usize + n_rows as usize;
-        let z = (self.bits & EPILOGUE_Z != 0).then(|| &self.z[rows.clone()]);
-        Rows { base: 0, rows: &mut y[rows], z, bounds: bounds(self.bits, self.lo, self.hi) }
-    }
-}
+pub(crate) use output;
 
 /// What rows are clamped to, if they are.
 pub(crate) fn bounds<A>(epilogue: u32, lo: A, hi: A) -> Option<[A; 2]> {

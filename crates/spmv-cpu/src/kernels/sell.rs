@@ -6,22 +6,20 @@
 
 use num_traits::Zero;
 
-use super::prelude::{Epilogue, Rows, finish_rows, for_groups};
+use super::prelude::{Rows, finish_rows, for_groups, output};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Sell;
 use crate::launch::Launch;
 use crate::simd::{self, BLOCK_LANES, SimdValue, Slices};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
-    let Sell {
-        n_rows, row_base, n_slices, n_long, tiles, sorted, epilogue: bits, alpha, beta, lo, hi, ..
-    } = args;
-    let Sell { perm, slices, words, vals, x, carries, z, y, .. } = args;
+    let Sell { n_slices, n_long, tiles, sorted, alpha, beta, .. } = args;
+    let Sell { perm, slices, words, vals, x, carries, .. } = args;
     let tiling = launch.tiling.with_tiles(tiles);
     let (lanes, row_lanes) = (tiling.slice_lanes() as usize, tiling.lanes() as usize);
     let slice_rows = lanes / row_lanes;
     let slices = Slices::<T>::new(slices, [lanes, tiling.width() as usize], words, vals, x);
-    let Rows { rows: y, z, bounds, .. } = Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows);
+    let Rows { rows: y, z, bounds, .. } = output!(args);
     let rows = match sorted {
         0 => PermutedRows::in_order(y, z),
         _ => PermutedRows::new(perm.first(n_slices as usize * slice_rows), y, z),

@@ -5,15 +5,15 @@
 
 use num_traits::Zero;
 
-use super::prelude::{Epilogue, for_row_sums};
+use super::prelude::{for_row_sums, output};
 use crate::device_args::view::StripeSums;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
 pub(crate) fn run<T: Numbers>(launch: Launch, args: StripeSums<'_, T>) {
-    let StripeSums { n_rows, row_base, epilogue: bits, alpha, beta, lo, hi, row_ptr, sums, z, y, .. } = args;
+    let StripeSums { n_rows, alpha, beta, row_ptr, sums, .. } = args;
     let tiling = launch.tiling.with_tiles(1);
-    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], Epilogue { bits, z, lo, hi }.rows(y, row_base, n_rows));
+    let (row_ptr, y) = (&row_ptr[..=n_rows as usize], output!(args));
     // STEP 1
     let first_row = |group| tiling.vector_rows(group, n_rows).start;
     // STEP 4

@@ -3,15 +3,14 @@
 // steps:  1 a group takes `chunk` entries; 2 sum the products of x and z, or find the greatest absolute value of x; 3 join
 //         what the lanes have by halves; 4 store what the group has
 
+use spmv_backend::codes::OP_SUM;
+
 use spmv_core::Accum;
 
 use super::prelude::{for_rows, greatest, products};
 use crate::device_args::view::VecDot;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
-
-/// The operation that adds; the other one finds the greatest.
-const OP_SUM: u32 = 0;
 
 pub(crate) fn run<T: Numbers>(launch: Launch, args: VecDot<'_, T>) {
     let VecDot { n, chunk, op, x, z, partials, .. } = args;

@@ -3,13 +3,12 @@
 // steps:  1 a lane takes each partial result that many lanes further; 2 add them, or take the greatest; 3 join what the lanes
 //         have by halves; 4 store the scalar
 
+use spmv_backend::codes::OP_SUM;
+
 use super::prelude::greatest;
 use crate::device_args::view::VecReduce;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
-
-/// The operation that adds; the other one finds the greatest.
-const OP_SUM: u32 = 0;
 
 pub(crate) fn run<T: Numbers>(_: Launch, args: VecReduce<'_, T>) {
     let VecReduce { n, op, at, partials, scalars, .. } = args;

@@ -5,6 +5,7 @@
 //         4 add the sums of the lanes by halves; 5 store the sum of the group
 
 use num_traits::Zero;
+use spmv_backend::codes::{DOTS_Y, DOTS_Z, SOURCE_ONE, SOURCE_WEIGHTED};
 use spmv_core::Accum;
 
 use super::prelude::{factor, for_both_rows, products};
@@ -12,12 +13,6 @@ use crate::device_args::view::VecUpdate;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
-/// What u is; else x.
-const SOURCE_WEIGHTED: u32 = 1;
-const SOURCE_ONE: u32 = 2;
-/// What the new y is multiplied by.
-const DOTS_Y: u32 = 1;
-const DOTS_Z: u32 = 2;
 /// Entries that stay in the first cache between two steps.
 const BLOCK: usize = 512;
 
