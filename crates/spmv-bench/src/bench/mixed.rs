@@ -1,38 +1,21 @@
 //! `cargo xtask mixed`: values in narrower types than vectors, next to values in the type of the vectors.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
-use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use spmv::{BackendKind, Csr, DeviceKind, Dtype, Options, Real, Scalar, Types, Value, by_dtype, oracle};
+use spmv::{Csr, Dtype, Options, Real, Scalar, Types, Value, by_dtype, oracle};
 
-use super::block_product::ON_GPU;
-use super::devices::{self, Target};
-use super::inputs::{self, Loaded};
-use super::measure::{Eviction, Run, interleave};
-use super::report::{Cache, distinct, mean_and_least};
-use super::rows::Rows;
-use super::stop::Stop;
-use super::suites::SuiteArgs;
+use super::races::{Contestant, Race, RaceArgs, mean_line};
+use super::report::distinct;
 
 /// `cargo xtask mixed`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Matrix Market files to multiply, or names of matrices of the suites.
-    #[arg(long, num_args = 1.., value_name = "FILE")]
-    matrix: Vec<PathBuf>,
     #[command(flatten)]
-    suites: SuiteArgs,
-    /// Backends, with all their devices; all that open, without it.
-    #[arg(long, value_delimiter = ',')]
-    backend: Vec<BackendKind>,
+    race: RaceArgs,
     /// Types of vectors.
     #[arg(long, value_delimiter = ',', default_value = "f64,f32", value_parser = crate::precision::of_sums)]
     vectors: Vec<Dtype>,
-    /// Timed runs of each contestant, at least.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
-    repeat: u16,
 }
 
 /// Nonzeros from which a matrix has a part in means of its own: no cache holds it.
@@ -53,117 +36,68 @@ struct Ratio {
 /// # Errors
 /// If a device fails, or a result is wrong.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let stop = Stop::at_interrupt()?;
-    let targets = devices::open(&args.backend)?;
-    let (inputs, left_out) = inputs::select(&args.matrix, args.suites, None)?;
-    left_out.iter().for_each(|what| eprintln!("{what}"));
-    println!("times of products, warm; medians\n");
-    let devices = targets.iter().map(|target| &*target.label);
-    let rows = Rows::begin(&HEADER, inputs.iter().map(inputs::Input::name), devices);
-    let mut ratios = Vec::new();
-    for input in &inputs {
-        let loaded = input.load()?;
-        for vector in &args.vectors {
-            for target in &targets {
-                stop.check()?;
-                if let Some(why) = target.obstacle(*vector, Cache::Warm) {
-                    eprintln!("{why}");
-                    continue;
-                }
-                let race = Race { args, target, loaded: &loaded, rows: &rows, stop };
-                let found = match vector {
-                    Dtype::F32 => race.run::<f32>(),
-                    _ => race.run::<f64>(),
-                };
-                ratios.extend(found.with_context(|| loaded.name.clone())?);
-            }
-        }
-    }
-    println!();
-    means(&ratios).iter().for_each(|line| println!("{line}"));
-    println!("\nmachine: {}\ncommit: {}", super::machine(), super::commit());
-    Ok(())
+    let each = |race: &Race<'_>, vector| match vector {
+        Dtype::F32 => of::<f32>(race),
+        _ => of::<f64>(race),
+    };
+    args.race.run("times of products", &HEADER, &args.vectors, each, means)
 }
 
 const HEADER: [&str; 8] = ["matrix", "nonzeros", "values", "vectors", "on", "us", "over them", "algorithm"];
 
-/// Contestants of one device, for one matrix and one type of vectors.
-struct Race<'a> {
-    args: &'a Args,
-    target: &'a Target,
-    loaded: &'a Loaded,
-    rows: &'a Rows,
-    stop: &'a Stop,
-}
-
-impl Race<'_> {
-    /// Values in the type of the vectors last.
-    fn run<T: Real + Scalar>(&self) -> anyhow::Result<Vec<Ratio>> {
-        let vector = <T as Value>::DTYPE;
-        let pairs = Types::mixed().into_iter().filter(|types| types.vector == vector);
-        let values = pairs.rev().map(|types| types.value).chain([vector]);
-        let context = &self.target.context;
-        let a: Csr<T> = self.loaded.matrix.map_values(T::from_f64);
-        let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64((i % 7) as f64 - 3.0)).collect();
-        let on_x = context.upload(&x)?;
-        let together = if context.caps().kind == DeviceKind::Cpu { 1 } else { ON_GPU };
-        let mut prepared = Vec::new();
-        for value in values {
-            match context.prepare_with(&a, &Options { values: Some(value), ..Options::default() }) {
-                Ok(matrix) => prepared.push((value, matrix)),
-                Err(e) => eprintln!("{}: {e}", self.loaded.name),
-            }
+/// Each narrower type of values, then the type of the vectors.
+fn of<T: Real + Scalar>(race: &Race<'_>) -> anyhow::Result<Vec<Ratio>> {
+    let vector = <T as Value>::DTYPE;
+    let pairs = Types::mixed().into_iter().filter(|types| types.vector == vector);
+    let values = pairs.rev().map(|types| types.value).chain([vector]);
+    let context = &race.target.context;
+    let a: Csr<T> = race.loaded.matrix.map_values(T::from_f64);
+    let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64((i % 7) as f64 - 3.0)).collect();
+    let on_x = &context.upload(&x)?;
+    let mut prepared = Vec::new();
+    for value in values {
+        match context.prepare_with(&a, &Options { values: Some(value), ..Options::default() }) {
+            Ok(matrix) => prepared.push((value, matrix)),
+            Err(e) => eprintln!("{}: {e}", race.loaded.name),
         }
-        let result = || Ok(RefCell::new(context.upload(&vec![T::from_f64(f64::NAN); a.n_rows()])?));
-        let results = prepared.iter().map(|_| result()).collect::<spmv::Result<Vec<_>>>()?;
-        let mut runs = Vec::new();
-        for ((_, matrix), y) in prepared.iter().zip(&results) {
-            let (mut queue, on_x) = (context.queue()?, &on_x);
-            let run: Run<'_> = Box::new(move |batch, _| {
-                let batch = batch * together;
-                let start = Instant::now();
-                let mut y = y.borrow_mut();
-                (0..batch).try_for_each(|_| queue.apply(matrix, T::one(), on_x, T::zero(), &mut y))?;
-                queue.wait()?;
-                Ok(start.elapsed().as_secs_f64() / batch as f64)
-            });
-            runs.push(run);
-        }
-        let repeat = Some(usize::from(self.args.repeat));
-        let spreads = interleave(&mut runs, Cache::Warm, repeat, &Eviction::none(), self.stop)?;
-        drop(runs);
-        let plain = prepared.iter().position(|(value, _)| *value == vector).map(|at| spreads[at].median);
-        let plain = plain.context("no values in the type of the vectors")?;
-        let mut ratios = Vec::new();
-        for (((value, matrix), y), spread) in prepared.iter().zip(&results).zip(&spreads) {
-            let kept = a.map_values(
-                |val: T| by_dtype!(*value, V => T::from_parts(<V as Value>::from_parts(val.parts()).parts())),
-            );
-            let reference = oracle::multiply(kept.view(), 1.0, &x, 0.0, &vec![T::zero(); a.n_rows()]);
-            let over = reference.error_over_bound(&y.borrow().to_vec()?);
-            ensure!(over <= 1.0, "values in {value}: {over} times the bound of rounding errors");
-            let of = Ratio {
-                device: self.target.label.clone(),
-                value: *value,
-                vector,
-                matrix: self.loaded.name.clone(),
-                is_large: a.nnz() >= LARGE,
-                over: plain / spread.median,
-            };
-            self.rows.print(&[
-                of.matrix.clone(),
-                a.nnz().to_string(),
-                value.to_string(),
-                vector.to_string(),
-                of.device.clone(),
-                format!("{:.1}", spread.median),
-                format!("{:.2}x", of.over),
-                matrix.plan().algorithm.to_string(),
-            ]);
-            ratios.extend(Some(of).filter(|of| of.value != vector));
-        }
-        Ok(ratios)
     }
+    let result = || Ok(RefCell::new(context.upload(&vec![T::from_f64(f64::NAN); a.n_rows()])?));
+    let results = prepared.iter().map(|_| result()).collect::<spmv::Result<Vec<_>>>()?;
+    let contestants = prepared.iter().zip(&results).map(|((_, matrix), y)| -> Contestant<'_> {
+        Box::new(move |queue| queue.apply(matrix, T::one(), on_x, T::zero(), &mut y.borrow_mut()))
+    });
+    let spreads = race.times(contestants.collect())?;
+    let plain = prepared.iter().position(|(value, _)| *value == vector).map(|at| spreads[at].median);
+    let plain = plain.context("no values in the type of the vectors")?;
+    let mut ratios = Vec::new();
+    for (((value, matrix), y), spread) in prepared.iter().zip(&results).zip(&spreads) {
+        let kept = a.map_values(
+            |val: T| by_dtype!(*value, V => T::from_parts(<V as Value>::from_parts(val.parts()).parts())),
+        );
+        let reference = oracle::multiply(kept.view(), 1.0, &x, 0.0, &vec![T::zero(); a.n_rows()]);
+        let over = reference.error_over_bound(&y.borrow().to_vec()?);
+        ensure!(over <= 1.0, "values in {value}: {over} times the bound of rounding errors");
+        let of = Ratio {
+            device: race.target.label.clone(),
+            value: *value,
+            vector,
+            matrix: race.loaded.name.clone(),
+            is_large: a.nnz() >= LARGE,
+            over: plain / spread.median,
+        };
+        race.print(&[
+            of.matrix.clone(),
+            a.nnz().to_string(),
+            value.to_string(),
+            vector.to_string(),
+            of.device.clone(),
+            format!("{:.1}", spread.median),
+            format!("{:.2}x", of.over),
+            matrix.plan().algorithm.to_string(),
+        ]);
+        ratios.extend(Some(of).filter(|of| of.value != vector));
+    }
+    Ok(ratios)
 }
 
 /// Lines for each device and pair of types.
@@ -177,12 +111,10 @@ fn means(all: &[Ratio]) -> Vec<String> {
         for large_only in both {
             let counts = of_group().filter(|one| one.is_large || !large_only);
             let ratios: Vec<_> = counts.map(|one| (one.over, &*one.matrix)).collect();
-            let Some((mean, least, at)) = mean_and_least(&ratios) else { continue };
-            let ((device, value, vector), n) = (&of, ratios.len());
+            let (device, value, vector) = &of;
+            let what = format!("{device}, values in {value} with vectors in {vector}");
             let which = if *large_only { " of 20 million nonzeros and more" } else { "" };
-            lines.push(format!(
-                "{device}, values in {value} with vectors in {vector}: {mean:.3}x values in {vector} (geometric mean of {n}{which}, least {least:.3}x, {at})"
-            ));
+            lines.extend(mean_line(&what, &format!("values in {vector}"), which, &ratios));
         }
     }
     lines
@@ -194,14 +126,7 @@ mod tests {
 
     #[test]
     fn every_pair_is_timed_and_checked() {
-        run(&Args {
-            matrix: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/west0479.mtx.gz").into()],
-            suites: SuiteArgs { suite: None, max_nnz: None },
-            backend: vec![BackendKind::Cpu],
-            vectors: vec![Dtype::F64, Dtype::F32],
-            repeat: 1,
-        })
-        .unwrap();
+        run(&Args { race: RaceArgs::of_a_test(), vectors: vec![Dtype::F64, Dtype::F32] }).unwrap();
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) mod mixed;
 pub(crate) mod partition;
 mod peers;
 pub(crate) mod prepare;
+mod races;
 pub(crate) mod regular;
 pub(crate) mod report;
 mod rows;
