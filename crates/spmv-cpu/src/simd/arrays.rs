@@ -2,7 +2,7 @@
 
 use spmv_core::{Accum, Value};
 
-use super::loops::{Lanes, Source, Sources};
+use super::loops::{Lanes, Source, Sources, Sums};
 use crate::numbers::Numbers;
 
 /// Lanes in an array. `FUSED` where multiplying and adding is one instruction of the target, as on aarch64,
@@ -72,6 +72,41 @@ impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
         // SAFETY: by contract.
         let ptr = unsafe { ptr.cast::<[u32; 9]>().read() };
         (0..8).fold(0, |bits, i| bits | u32::from(ptr[i + 1] - ptr[i] > 8) << i)
+    }
+}
+
+impl<const FUSED: bool, A: Accum> Sums<A> for Arrays<FUSED> {
+    type Four = [A; 4];
+
+    #[inline(always)]
+    unsafe fn either(is: bool, new: [A; 8], old: [A; 8]) -> [A; 8] {
+        if is { new } else { old }
+    }
+    #[inline(always)]
+    unsafe fn splat_four(a: A) -> [A; 4] {
+        [a; 4]
+    }
+    #[inline(always)]
+    unsafe fn read_four(from: *const A) -> [A; 4] {
+        // SAFETY: by contract.
+        unsafe { from.cast::<[A; 4]>().read() }
+    }
+    #[inline(always)]
+    unsafe fn write_four(to: *mut A, v: [A; 4]) {
+        // SAFETY: by contract.
+        unsafe { to.cast::<[A; 4]>().write(v) }
+    }
+    #[inline(always)]
+    unsafe fn add_four(a: [A; 4], b: [A; 4]) -> [A; 4] {
+        std::array::from_fn(|i| a[i] + b[i])
+    }
+    #[inline(always)]
+    unsafe fn mul_add_four(a: [A; 4], b: [A; 4], c: [A; 4]) -> [A; 4] {
+        std::array::from_fn(|i| if FUSED { a[i].times_plus(b[i], c[i]) } else { a[i] * b[i] + c[i] })
+    }
+    #[inline(always)]
+    unsafe fn either_four(is: bool, new: [A; 4], old: [A; 4]) -> [A; 4] {
+        if is { new } else { old }
     }
 }
 

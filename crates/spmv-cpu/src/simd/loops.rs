@@ -53,6 +53,22 @@ pub(super) trait Lanes<A> {
     unsafe fn long(ptr: *const u32) -> u32;
 }
 
+/// Lanes that sum columns: also four at a time, and some that stay as they are. Methods are unsafe as those of [`Lanes`] are.
+pub(super) trait Sums<A>: Lanes<A> {
+    /// Four lanes.
+    type Four: Copy;
+
+    /// `new` if `is`, else `old`, without a branch.
+    unsafe fn either(is: bool, new: Self::V, old: Self::V) -> Self::V;
+    unsafe fn splat_four(a: A) -> Self::Four;
+    unsafe fn read_four(from: *const A) -> Self::Four;
+    unsafe fn write_four(to: *mut A, v: Self::Four);
+    unsafe fn add_four(a: Self::Four, b: Self::Four) -> Self::Four;
+    unsafe fn mul_add_four(a: Self::Four, b: Self::Four, c: Self::Four) -> Self::Four;
+    /// As [`either`](Self::either).
+    unsafe fn either_four(is: bool, new: Self::Four, old: Self::Four) -> Self::Four;
+}
+
 /// Caches that [`prefetch_lines`] fills.
 pub(super) const INTO_L1: bool = true;
 pub(super) const INTO_L2: bool = false;
@@ -98,7 +114,9 @@ pub(super) trait Source<E, A>: Lanes<A> {
 }
 
 /// Lanes of sums loaded from values and from `x`.
-pub(super) trait Sources<T: Numbers>: Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> {
+pub(super) trait Sources<T: Numbers>:
+    Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> + Sums<T::Accum>
+{
     /// Adds the products of the first `n` of eight values with as many elements of `x`, of which no other is read.
     #[inline(always)]
     unsafe fn add_first(vals: *const T::Val, x: *const T::Vector, n: usize, sums: Self::V) -> Self::V {

@@ -26,6 +26,8 @@ mod x86;
 mod x86_complex;
 #[cfg(target_arch = "x86_64")]
 mod x86_gathers;
+#[cfg(target_arch = "x86_64")]
+mod x86_panels;
 
 pub use isa::Isa;
 pub(crate) use operand::{

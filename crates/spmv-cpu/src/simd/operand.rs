@@ -61,7 +61,7 @@ impl<'a, T: Numbers> Operand<'a, T> {
 }
 
 /// Whether indices and values come from memory: few CPUs have a smaller last cache.
-fn stream<V>(indices: &[u32], vals: &[V]) -> bool {
+pub(super) fn stream<V>(indices: &[u32], vals: &[V]) -> bool {
     const CACHED: usize = 16 << 20;
     size_of_val(indices) + size_of_val(vals) > CACHED
 }

@@ -1,11 +1,12 @@
 //! Sums of rows for several right-hand sides at once: an entry is broadcast, and multiplies a row of a panel.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use spmv_core::Value;
+use spmv_core::{Accum, Value};
 
-use super::loops::{INTO_L1, Sources, eight_mut, prefetch_lines, store};
-use super::operand::{LANES, PanelRows, SimdValue};
+use super::loops::{INTO_L1, INTO_L2, Sources, eight_mut, prefetch_lines, store};
+use super::operand::{LANES, PanelRows, SimdValue, stream};
 use crate::numbers::Numbers;
 
 /// Entries whose row of x is asked for ahead, where the rows that a call reads span more than `CACHE` bytes: neither L3 nor memory is waited for
@@ -16,6 +17,8 @@ const CACHE: usize = 2 << 20;
 const FAR_AHEAD: usize = 1024;
 /// Rows whose entries are asked for together.
 const ROWS_AHEAD: usize = 8;
+/// Columns of half a vector.
+const FOUR: usize = LANES / 2;
 
 /// What all rows of a panel have in common.
 #[derive(Clone, Copy)]
@@ -26,6 +29,8 @@ struct Shared {
     first: usize,
     end: usize,
     prefetches: bool,
+    /// Whether entries come from memory.
+    streams: bool,
 }
 
 impl Shared {
@@ -51,6 +56,7 @@ impl Shared {
             n_last,
             first,
             end,
+            streams: stream(a.cols, a.vals),
             prefetches: spanned.saturating_mul(a.x_stride * size_of::<T::Vector>()) > CACHE,
         }
     }
@@ -70,27 +76,15 @@ fn beyond(col: usize, most: usize) -> ! {
     panic!("column {col}, of which x has no row: the last is {most}");
 }
 
-/// Where the row of x for entry `e` is; that of an entry ahead is asked for.
-///
-/// # Safety
-///
-/// As for [`add`].
+/// Asks for `bytes` of the rows of x that come some entries later.
 #[inline(always)]
-unsafe fn row_of_x<T: Numbers>(
-    a: &PanelRows<'_, T>,
-    shared: Shared,
-    e: usize,
-    bytes: usize,
-) -> *const T::Vector {
-    let x = a.x.as_ptr();
-    // SAFETY: columns up to `e` are there, and so is the one ahead before the end; the row of x was found to be there.
-    unsafe {
-        if shared.prefetches && e + AHEAD < a.cols.len() {
+fn prefetch_x<T: Numbers>(a: &PanelRows<'_, T>, shared: Shared, entries: Range<usize>, bytes: usize) {
+    if shared.prefetches && entries.end + AHEAD <= a.cols.len() {
+        for col in &a.cols[entries.start + AHEAD..entries.end + AHEAD] {
             // It may be of the rows that come next, or of none.
-            let row = (*a.cols.get_unchecked(e + AHEAD) as usize).wrapping_mul(a.x_stride);
-            prefetch_lines::<INTO_L1, _>(x.wrapping_add(row), bytes);
+            let row = (*col as usize).wrapping_mul(a.x_stride);
+            prefetch_lines::<INTO_L1, _>(a.x.as_ptr().wrapping_add(row), bytes);
         }
-        x.add(*a.cols.get_unchecked(e) as usize * a.x_stride)
     }
 }
 
@@ -100,31 +94,132 @@ fn prefetch_entries<T: Numbers>(a: &PanelRows<'_, T>, row_ptr: &[u32], row: usiz
     let start = row_ptr[row] as usize;
     let n =
         (row_ptr[(row + ROWS_AHEAD).min(row_ptr.len() - 1)] as usize).saturating_sub(start).min(FAR_AHEAD);
-    prefetch_lines::<INTO_L1, _>(a.cols.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<u32>());
-    prefetch_lines::<INTO_L1, _>(a.vals.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<T::Val>());
+    prefetch_lines::<INTO_L2, _>(a.cols.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<u32>());
+    prefetch_lines::<INTO_L2, _>(a.vals.as_ptr().wrapping_add(start + FAR_AHEAD), n * size_of::<T::Val>());
 }
 
-/// Adds the products of entry `e` to sums for the columns of `N` vectors.
+/// A vector of columns next to each other. Methods are unsafe as those of `Lanes` are.
+trait Columns<T: Numbers> {
+    type V: Copy;
+    /// How many columns.
+    const N: usize;
+
+    unsafe fn splat(a: T::Accum) -> Self::V;
+    /// The first `n`, of which no other is read.
+    unsafe fn load(from: *const T::Vector, n: usize) -> Self::V;
+    unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
+    /// `a * b + c` if `is`, else `c`, without a branch.
+    unsafe fn mul_add_if(is: bool, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// `y <- alpha * sums + beta * y`, of up to `N`.
+    unsafe fn store(y: &mut [T::Accum], sums: Self::V, alpha: T::Accum, beta: T::Accum);
+}
+
+/// Eight columns.
+struct Eight<L>(PhantomData<L>);
+
+impl<T: SimdValue, L: Sources<T>> Columns<T> for Eight<L> {
+    type V = L::V;
+    const N: usize = LANES;
+
+    #[inline(always)]
+    unsafe fn splat(a: T::Accum) -> L::V {
+        // SAFETY: by contract.
+        unsafe { L::splat(a) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const T::Vector, n: usize) -> L::V {
+        // SAFETY: by contract.
+        unsafe { if n == LANES { L::load(from) } else { L::load_first(from, n) } }
+    }
+    #[inline(always)]
+    unsafe fn add(a: L::V, b: L::V) -> L::V {
+        // SAFETY: by contract.
+        unsafe { L::add(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn mul_add_if(is: bool, a: L::V, b: L::V, c: L::V) -> L::V {
+        // SAFETY: by contract.
+        unsafe { L::either(is, L::mul_add(a, b, c), c) }
+    }
+    #[inline(always)]
+    unsafe fn store(y: &mut [T::Accum], sums: L::V, alpha: T::Accum, beta: T::Accum) {
+        // SAFETY: by contract; the array has eight elements.
+        unsafe {
+            if y.len() == LANES {
+                return store::<T::Accum, L>(eight_mut(y, 0), sums, alpha, beta);
+            }
+            let mut each = [T::Accum::default(); LANES];
+            L::write(each.as_mut_ptr(), sums);
+            store_each(y, each, alpha, beta);
+        }
+    }
+}
+
+/// Four columns, whose numbers are of the type of the sums.
+struct Four<L>(PhantomData<L>);
+
+impl<T: SimdValue, L: Sources<T>> Columns<T> for Four<L> {
+    type V = L::Four;
+    const N: usize = FOUR;
+
+    #[inline(always)]
+    unsafe fn splat(a: T::Accum) -> L::Four {
+        // SAFETY: by contract.
+        unsafe { L::splat_four(a) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const T::Vector, n: usize) -> L::Four {
+        debug_assert!(n == FOUR && T::Vector::DTYPE == T::Accum::DTYPE);
+        // SAFETY: by contract, and of the same type.
+        unsafe { L::read_four(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: L::Four, b: L::Four) -> L::Four {
+        // SAFETY: by contract.
+        unsafe { L::add_four(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn mul_add_if(is: bool, a: L::Four, b: L::Four, c: L::Four) -> L::Four {
+        // SAFETY: by contract.
+        unsafe { L::either_four(is, L::mul_add_four(a, b, c), c) }
+    }
+    #[inline(always)]
+    unsafe fn store(y: &mut [T::Accum], sums: L::Four, alpha: T::Accum, beta: T::Accum) {
+        let mut each = [T::Accum::default(); FOUR];
+        // SAFETY: the array has four elements.
+        unsafe { L::write_four(each.as_mut_ptr(), sums) };
+        store_each(&mut y[..FOUR], each, alpha, beta);
+    }
+}
+
+#[inline(always)]
+fn store_each<A: Accum, const N: usize>(y: &mut [A], sums: [A; N], alpha: A, beta: A) {
+    for (y, sum) in y.iter_mut().zip(sums) {
+        *y = crate::kernels::prelude::store(alpha, sum, beta, *y);
+    }
+}
+
+/// Adds the products of entry `e`, if `is`, to sums for the columns of `N` vectors.
 ///
 /// # Safety
 ///
-/// The CPU has the features of `L`, `e` is among the entries that `shared` is of, and `1 <= n_last <= LANES`, of which it is all if `WHOLE`.
+/// The CPU has the features of `C`, `e` is among the entries that `shared` is of, and `1 <= n_last <= C::N`, of which it is all if `WHOLE`.
 #[inline(always)]
-unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize, const WHOLE: bool>(
+unsafe fn add<T: SimdValue, C: Columns<T>, const N: usize, const WHOLE: bool>(
     a: &PanelRows<'_, T>,
     shared: Shared,
     e: usize,
-    sums: &mut [L::V; N],
+    is: bool,
+    sums: &mut [C::V; N],
 ) {
     // SAFETY: by contract.
     unsafe {
-        let from = row_of_x(a, shared, e, N * LANES * size_of::<T::Vector>());
-        let val = L::splat(T::of_val(*a.vals.get_unchecked(e)));
+        let from = a.x.as_ptr().add(*a.cols.get_unchecked(e) as usize * a.x_stride);
+        let val = C::splat(T::of_val(*a.vals.get_unchecked(e)));
         for (k, sum) in sums.iter_mut().enumerate() {
-            let from = from.add(k * LANES);
-            let is_whole = WHOLE || k + 1 < N;
-            let of_x = if is_whole { L::load(from) } else { L::load_first(from, shared.n_last) };
-            *sum = L::mul_add(val, of_x, *sum);
+            let from = from.add(k * C::N);
+            let n = if WHOLE || k + 1 < N { C::N } else { shared.n_last };
+            *sum = C::mul_add_if(is, val, C::load(from, n), *sum);
         }
     }
 }
@@ -135,104 +230,39 @@ unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize, const WHOLE: bool>(
 ///
 /// As for [`add`], of all entries of the row.
 #[inline(always)]
-unsafe fn row<T: SimdValue, L: Sources<T>, const N: usize, const SETS: usize, const WHOLE: bool>(
+unsafe fn row<T: SimdValue, C: Columns<T>, const N: usize, const SETS: usize, const WHOLE: bool>(
     a: &PanelRows<'_, T>,
     shared: Shared,
     entries: Range<usize>,
-) -> [L::V; N] {
-    let whole = entries.start + entries.len() / SETS * SETS;
+) -> [C::V; N] {
     // SAFETY: by contract.
     unsafe {
-        let zero = L::splat(T::Accum::default());
+        let zero = C::splat(T::Accum::default());
         let mut sums = [[zero; N]; SETS];
-        for e in (entries.start..whole).step_by(SETS) {
-            for (i, sums) in sums.iter_mut().enumerate() {
-                add::<T, L, N, WHOLE>(a, shared, e + i, sums);
-            }
+        if entries.is_empty() {
+            return sums[0];
         }
-        for e in whole..entries.end {
-            add::<T, L, N, WHOLE>(a, shared, e, &mut sums[0]);
+        let (mut first, of_x) = (entries.start, N * C::N * size_of::<T::Vector>());
+        while first + SETS < entries.end {
+            prefetch_x(a, shared, first..first + SETS, of_x);
+            for (i, sums) in sums.iter_mut().enumerate() {
+                add::<T, C, N, WHOLE>(a, shared, first + i, true, sums);
+            }
+            first += SETS;
+        }
+        prefetch_x(a, shared, first..first + SETS, of_x);
+        // No CPU foretells how many are left: each is taken, the last one again in place of those that are not there.
+        for (i, sums) in sums.iter_mut().enumerate() {
+            let e = first + i;
+            add::<T, C, N, WHOLE>(a, shared, e.min(entries.end - 1), e < entries.end, sums);
         }
         let mut total = sums[0];
         for set in &sums[1..] {
             for (total, sum) in total.iter_mut().zip(set) {
-                *total = L::add(*total, *sum);
+                *total = C::add(*total, *sum);
             }
         }
         total
-    }
-}
-
-/// Columns of half a vector.
-const HALF: usize = LANES / 2;
-
-/// Sums of a row for four columns, of entries that take turns: vectors of half the size, which compilers make of such arrays.
-///
-/// # Safety
-///
-/// As for [`add`], of all entries of the row.
-#[inline(always)]
-unsafe fn row_of_four<T: SimdValue>(
-    a: &PanelRows<'_, T>,
-    shared: Shared,
-    entries: Range<usize>,
-) -> [T::Accum; HALF] {
-    const TURNS: usize = 4;
-    let mut sums = [[T::Accum::default(); HALF]; TURNS];
-    let whole = entries.start + entries.len() / TURNS * TURNS;
-    // SAFETY: by contract.
-    unsafe {
-        let mut e = entries.start;
-        while e < whole {
-            for (i, sums) in sums.iter_mut().enumerate() {
-                let x = row_of_x(a, shared, e + i, HALF * size_of::<T::Vector>())
-                    .cast::<[T::Vector; HALF]>()
-                    .read_unaligned();
-                let val = T::of_val(*a.vals.get_unchecked(e + i));
-                for (sum, x) in sums.iter_mut().zip(x) {
-                    *sum += val * T::of_x(x);
-                }
-            }
-            e += TURNS;
-        }
-        while e < entries.end {
-            let x = row_of_x(a, shared, e, HALF * size_of::<T::Vector>())
-                .cast::<[T::Vector; HALF]>()
-                .read_unaligned();
-            let val = T::of_val(*a.vals.get_unchecked(e));
-            for (sum, x) in sums[0].iter_mut().zip(x) {
-                *sum += val * T::of_x(x);
-            }
-            e += 1;
-        }
-    }
-    std::array::from_fn(|k| (sums[0][k] + sums[1][k]) + (sums[2][k] + sums[3][k]))
-}
-
-/// All rows, for four columns of values that are sums too.
-///
-/// # Safety
-///
-/// As for [`rows`].
-#[inline(always)]
-unsafe fn rows_of_four<T: SimdValue>(
-    a: &PanelRows<'_, T>,
-    row_ptr: &[u32],
-    (alpha, beta): (T::Accum, T::Accum),
-    y: &mut [T::Accum],
-    (y_stride, y_at): (usize, usize),
-) {
-    let shared = Shared::of(a, row_ptr, HALF);
-    for (i, ends) in row_ptr.windows(2).enumerate() {
-        if i % ROWS_AHEAD == 0 {
-            prefetch_entries(a, row_ptr, i);
-        }
-        // SAFETY: by contract; the entries are there.
-        let sums = unsafe { row_of_four(a, shared, shared.row(ends[0], ends[1])) };
-        let y = &mut y[i * y_stride + y_at..][..HALF];
-        for (y, sum) in y.iter_mut().zip(sums) {
-            *y = crate::kernels::prelude::store(alpha, sum, beta, *y);
-        }
     }
 }
 
@@ -240,35 +270,27 @@ unsafe fn rows_of_four<T: SimdValue>(
 ///
 /// # Safety
 ///
-/// The CPU has the features of `L`.
+/// The CPU has the features of `C`.
 #[inline(always)]
-unsafe fn rows<T: SimdValue, L: Sources<T>, const N: usize, const SETS: usize, const WHOLE: bool>(
+unsafe fn rows<T: SimdValue, C: Columns<T>, const N: usize, const SETS: usize, const WHOLE: bool>(
     a: &PanelRows<'_, T>,
     row_ptr: &[u32],
     (alpha, beta): (T::Accum, T::Accum),
     y: &mut [T::Accum],
     (y_stride, y_at): (usize, usize),
 ) {
-    let shared = Shared::of(a, row_ptr, a.columns - (N - 1) * LANES);
+    let shared = Shared::of(a, row_ptr, a.columns - (N - 1) * C::N);
     for (i, ends) in row_ptr.windows(2).enumerate() {
-        if i % ROWS_AHEAD == 0 {
+        if shared.streams && i % ROWS_AHEAD == 0 {
             prefetch_entries(a, row_ptr, i);
         }
         let entries = shared.row(ends[0], ends[1]);
         let y = &mut y[i * y_stride + y_at..][..a.columns];
         // SAFETY: features by contract; the entries are there, as was just checked.
         unsafe {
-            let sums = row::<T, L, N, SETS, WHOLE>(a, shared, entries);
-            for (y, sums) in y.chunks_mut(LANES).zip(sums) {
-                if y.len() == LANES {
-                    store::<T::Accum, L>(eight_mut(y, 0), sums, alpha, beta);
-                    continue;
-                }
-                let mut each = [T::Accum::default(); LANES];
-                L::write(each.as_mut_ptr(), sums);
-                for (y, sum) in y.iter_mut().zip(each) {
-                    *y = crate::kernels::prelude::store(alpha, sum, beta, *y);
-                }
+            let sums = row::<T, C, N, SETS, WHOLE>(a, shared, entries);
+            for (y, sums) in y.chunks_mut(C::N).zip(sums) {
+                C::store(y, sums, alpha, beta);
             }
         }
     }
@@ -291,15 +313,17 @@ pub(super) unsafe fn panel<T: SimdValue, L: Sources<T>>(
     unsafe {
         match a.columns {
             0 => {}
-            HALF if T::Vector::DTYPE == T::Accum::DTYPE => rows_of_four(a, row_ptr, scaling, y, at),
-            8 => rows::<T, L, 1, 4, true>(a, row_ptr, scaling, y, at),
-            16 => rows::<T, L, 2, 2, true>(a, row_ptr, scaling, y, at),
-            24 => rows::<T, L, 3, 1, true>(a, row_ptr, scaling, y, at),
-            32 => rows::<T, L, 4, 1, true>(a, row_ptr, scaling, y, at),
-            1..8 => rows::<T, L, 1, 4, false>(a, row_ptr, scaling, y, at),
-            9..16 => rows::<T, L, 2, 2, false>(a, row_ptr, scaling, y, at),
-            17..24 => rows::<T, L, 3, 1, false>(a, row_ptr, scaling, y, at),
-            25..32 => rows::<T, L, 4, 1, false>(a, row_ptr, scaling, y, at),
+            FOUR if T::Vector::DTYPE == T::Accum::DTYPE => {
+                rows::<T, Four<L>, 1, 4, true>(a, row_ptr, scaling, y, at)
+            }
+            8 => rows::<T, Eight<L>, 1, 4, true>(a, row_ptr, scaling, y, at),
+            16 => rows::<T, Eight<L>, 2, 2, true>(a, row_ptr, scaling, y, at),
+            24 => rows::<T, Eight<L>, 3, 1, true>(a, row_ptr, scaling, y, at),
+            32 => rows::<T, Eight<L>, 4, 1, true>(a, row_ptr, scaling, y, at),
+            1..8 => rows::<T, Eight<L>, 1, 4, false>(a, row_ptr, scaling, y, at),
+            9..16 => rows::<T, Eight<L>, 2, 2, false>(a, row_ptr, scaling, y, at),
+            17..24 => rows::<T, Eight<L>, 3, 1, false>(a, row_ptr, scaling, y, at),
+            25..32 => rows::<T, Eight<L>, 4, 1, false>(a, row_ptr, scaling, y, at),
             columns => panic!("{columns} columns in a panel of {}", PanelRows::<T>::MOST_COLUMNS),
         }
     }

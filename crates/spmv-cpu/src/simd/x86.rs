@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use spmv_core::Value;
 
-use super::loops::{Lanes, Source, Sources};
+use super::loops::{Lanes, Source, Sources, Sums};
 use crate::numbers::{Mixed, Numbers};
 
 /// Functions compiled with a set of features.
@@ -397,7 +397,10 @@ where
     }
 }
 
-impl<T: Numbers> Sources<T> for Avx2 where Self: Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> {}
+impl<T: Numbers> Sources<T> for Avx2 where
+    Self: Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> + Sums<T::Accum>
+{
+}
 
 /// Vectors of 512 bits.
 pub(super) struct Avx512;
