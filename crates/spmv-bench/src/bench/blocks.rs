@@ -1,6 +1,7 @@
 //! `cargo xtask blocks`: products with several right-hand sides, next to as many products with one and to other libraries.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
@@ -15,7 +16,8 @@ use super::devices::{self, Target};
 use super::inputs::{self, Loaded};
 use super::measure::{Eviction, Run, interleave};
 use super::peers::{self, PeerValue};
-use super::report::{Cache, Spread, distinct, mean_and_least};
+use super::races::mean_line;
+use super::report::{Cache, Spread, distinct};
 use super::rows::Rows;
 use super::stop::Stop;
 use super::suites::SuiteArgs;
@@ -43,7 +45,7 @@ pub(crate) struct Args {
     /// Timed runs of each contestant, at least.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
-    /// Times `mkl_sparse_mm` of MKL next to the CPU, and every algorithm of `cusparseSpMM` next to CUDA's first device.
+    /// Times `mkl_sparse_mm` of MKL and SciPy next to the CPU, and every algorithm of `cusparseSpMM` next to CUDA's first device.
     #[arg(long)]
     peers: bool,
 }
@@ -57,10 +59,11 @@ struct Measured {
     dtype: Dtype,
     columns: usize,
     matrix: String,
-    /// Of ours, of as many products with one right-hand side, and of the fastest of others.
+    /// Of ours, and of as many products with one right-hand side.
     ours: Spread,
     one_by_one: Spread,
-    peer: Option<(String, f64)>,
+    /// Names of others, and the microseconds of each.
+    peers: Vec<(String, f64)>,
 }
 
 /// A row of the table for each matrix, precision, number of columns and device, then means.
@@ -78,7 +81,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     println!("{order} X and Y, warm; medians\n");
     let devices = targets.iter().map(|target| &*target.label);
     let rows = Rows::begin(&HEADER, inputs.iter().map(inputs::Input::name), devices);
-    let bench = Bench { args, targets: &targets, gpu: gpu.as_ref(), rows: &rows, stop };
+    let bench =
+        Bench { args, targets: &targets, gpu: gpu.as_ref(), rows: &rows, stop, said: RefCell::default() };
     let mut all = Vec::new();
     for input in &inputs {
         let loaded = input.load()?;
@@ -116,9 +120,17 @@ struct Bench<'a> {
     gpu: Option<&'a Gpu>,
     rows: &'a Rows,
     stop: &'a Stop,
+    said: RefCell<BTreeSet<String>>,
 }
 
 impl Bench<'_> {
+    fn say_once(&self, what: String) {
+        if !self.said.borrow().contains(&what) {
+            eprintln!("{what}");
+            self.said.borrow_mut().insert(what);
+        }
+    }
+
     fn matrix<T: PeerValue + GpuValue>(&self, loaded: &Loaded) -> anyhow::Result<Vec<Measured>> {
         let dtype = <T as Value>::DTYPE;
         let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
@@ -162,9 +174,9 @@ impl Bench<'_> {
                     }
                 }
                 let problem = Problem { a: &a, x: &x, of_x, of_y };
-                let (ours, one_by_one, peer) = self.race(target, &problem, &sums)?;
+                let (ours, one_by_one, peers) = self.race(target, &problem, &sums)?;
                 let (device, matrix) = (target.label.clone(), loaded.name.clone());
-                let one = Measured { device, dtype, columns, matrix, ours, one_by_one, peer };
+                let one = Measured { device, dtype, columns, matrix, ours, one_by_one, peers };
                 self.rows.print(&one.row(&loaded.matrix));
                 measured.push(one);
             }
@@ -173,22 +185,27 @@ impl Bench<'_> {
     }
 
     /// All contestants of one device, in turn; their results are checked.
-    #[allow(clippy::type_complexity)] // Ours, one by one, and the fastest other.
+    #[allow(clippy::type_complexity)] // Ours, one by one, and others with their names.
     fn race<T: PeerValue + GpuValue>(
         &self,
         target: &Target,
         problem: &Problem<'_, T>,
         sums: &[Reference<T::Wide>; 2],
-    ) -> anyhow::Result<(Spread, Spread, Option<(String, f64)>)> {
+    ) -> anyhow::Result<(Spread, Spread, Vec<(String, f64)>)> {
         let mut contestants = ours(target, problem)?;
         let peers = match (target.context.backend(), self.gpu) {
-            (BackendKind::Cpu, _) if self.args.peers => peers::blocks(problem),
-            (BackendKind::Cuda, Some(gpu)) => gpu.blocks(problem),
-            _ => Ok(vec![]),
+            (BackendKind::Cpu, _) if self.args.peers => peers::blocks(problem).into(),
+            (BackendKind::Cuda, Some(gpu)) => match gpu.blocks(problem) {
+                Ok(all) => all.into_iter().map(Ok).collect(),
+                Err(e) => vec![Err(e)],
+            },
+            _ => vec![],
         };
-        match peers {
-            Ok(peers) => contestants.extend(peers),
-            Err(e) => eprintln!("no other library next to {}: {e:#}", target.label),
+        for peer in peers {
+            match peer {
+                Ok(peer) => contestants.push(peer),
+                Err(e) => self.say_once(format!("left out next to {}: {e:#}", target.label)),
+            }
         }
         let names: Vec<String> = contestants.iter().map(|one| one.name.clone()).collect();
         let (mut runs, mut results) = (vec![], vec![]);
@@ -202,11 +219,11 @@ impl Bench<'_> {
         for (name, result) in names.iter().zip(results) {
             check(&result()?, problem.of_y, sums).with_context(|| name.clone())?;
         }
-        let others = names.iter().zip(&spreads).skip(2).map(|(name, spread)| (name.clone(), spread.median));
-        let fastest = others.min_by(|a, b| a.1.total_cmp(&b.1));
+        let others = names.into_iter().zip(&spreads).skip(2).map(|(name, spread)| (name, spread.median));
+        let others = others.collect();
         let mut spreads = spreads.into_iter();
         let (ours, one_by_one) = (spreads.next(), spreads.next());
-        Ok((ours.context("no run of ours")?, one_by_one.context("no run of single products")?, fastest))
+        Ok((ours.context("no run of ours")?, one_by_one.context("no run of single products")?, others))
     }
 }
 
@@ -293,10 +310,14 @@ fn ours<'a, T: PeerValue + GpuValue>(
 }
 
 impl Measured {
+    fn fastest_peer(&self) -> Option<&(String, f64)> {
+        self.peers.iter().min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
     fn row(&self, a: &Csr<f64>) -> Vec<String> {
-        let Self { device, dtype, columns, matrix, ours, one_by_one, peer } = self;
+        let Self { device, dtype, columns, matrix, ours, one_by_one, .. } = self;
         let flops = 2.0 * a.nnz() as f64 * *columns as f64;
-        let (name, over) = match peer {
+        let (name, over) = match self.fastest_peer() {
             Some((name, us)) => (name.clone(), format!("{:.2}x", us / ours.median)),
             None => ("-".to_owned(), "-".to_owned()),
         };
@@ -323,17 +344,16 @@ fn means(all: &[Measured]) -> Vec<String> {
     for of in distinct(all.iter().map(group)) {
         let of_group = || all.iter().filter(|one| group(one) == of);
         let (device, dtype, columns) = &of;
-        let over = |us: f64, one: &Measured| us / one.ours.median;
-        let singles: Vec<_> =
-            of_group().map(|one| (over(one.one_by_one.median, one), &*one.matrix)).collect();
-        let others = of_group().filter_map(|one| Some((over(one.peer.as_ref()?.1, one), &*one.matrix)));
-        for (what, ratios) in [("single products", singles), ("the fastest other", others.collect())] {
-            if let Some((mean, least, at)) = mean_and_least(&ratios) {
-                let n = ratios.len();
-                lines.push(format!(
-                    "{device} {dtype}, {columns} columns: {mean:.3}x {what} (geometric mean of {n}, least {least:.3}x, {at})"
-                ));
-            }
+        let over = |than: &str, us: &dyn Fn(&Measured) -> Option<f64>| {
+            let ratios: Vec<_> =
+                of_group().filter_map(|one| Some((us(one)? / one.ours.median, &*one.matrix))).collect();
+            mean_line(&format!("{device} {dtype}, {columns} columns"), than, "", &ratios)
+        };
+        lines.extend(over("single products", &|one| Some(one.one_by_one.median)));
+        lines.extend(over("the fastest other", &|one| Some(one.fastest_peer()?.1)));
+        let names = distinct(of_group().flat_map(|one| &one.peers).map(|(name, _)| name.clone()));
+        for name in names.iter().filter(|_| names.len() > 1) {
+            lines.extend(over(name, &|one| Some(one.peers.iter().find(|peer| peer.0 == *name)?.1)));
         }
     }
     lines

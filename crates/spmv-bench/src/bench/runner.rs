@@ -117,7 +117,7 @@ fn of_peers<'a, T: PeerValue + Accum>(
 ) -> Contenders<'a> {
     let (prepared, mut absent) = peers::prepare_all(arrays.factor());
     let in_process = prepared.into_iter().map(|p| (p.name, contender(p, arrays, reference)));
-    let scipy = peers::Product::start(arrays.factor(), arrays.x());
+    let scipy = peers::Product::start(arrays.factor(), arrays.x(), None);
     let scipy = scipy.and_then(|product| elsewhere::<T>(product, reference));
     let mut ready = Vec::new();
     for (name, contender) in in_process.chain([(peers::SCIPY, scipy)]) {

@@ -23,7 +23,7 @@ use std::ffi::c_int;
 use std::time::Instant;
 
 use ::spmv::CsrView;
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 
 use super::block_product::{Contestant, Problem};
 
@@ -67,12 +67,9 @@ pub(crate) trait Peer<T> {
     fn about(&self) -> String;
 }
 
-/// Other libraries' products with several right-hand sides.
-///
-/// # Errors
-/// Why there are none.
-pub(crate) fn blocks<'a, T: PeerValue>(problem: &Problem<'a, T>) -> anyhow::Result<Vec<Contestant<'a, T>>> {
-    Ok(vec![mkl_blocks::contestant(problem)?])
+/// Other libraries' products with several right-hand sides, or why there is none, for each.
+pub(crate) fn blocks<'a, T: PeerValue>(problem: &Problem<'a, T>) -> [anyhow::Result<Contestant<'a, T>>; 2] {
+    [mkl_blocks::contestant(problem).context(MKL), scipy::contestant(problem).context(SCIPY)]
 }
 
 /// Another library's solver: makes a number of iterations from what `x` holds on.

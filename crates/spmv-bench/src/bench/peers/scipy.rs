@@ -1,10 +1,14 @@
 //! SciPy, in a process of Python's: conjugate gradients, and products. It times itself.
 
-use ::spmv::{Csr, Value};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ::spmv::{BlockOrder, BlockShape, Csr, Value};
 use anyhow::{Context as _, ensure};
 
 use super::factor::Factor;
 use super::python::Python;
+use crate::bench::block_product::{Contestant, Problem};
 
 /// A Python with SciPy that has read a system.
 pub(crate) struct SciPy {
@@ -44,7 +48,7 @@ impl SciPy {
     }
 }
 
-/// A Python with SciPy that has read a matrix and a vector.
+/// A Python with SciPy that has read a matrix, and a vector or several columns.
 pub(crate) struct Product {
     python: Python,
     version: String,
@@ -53,11 +57,15 @@ pub(crate) struct Product {
 }
 
 impl Product {
-    /// Starts `SPMV_PYTHON`, or `python3`.
+    /// Starts `SPMV_PYTHON`, or `python3`. `x` is a vector, or columns of that shape, which lie close together.
     ///
     /// # Errors
     /// No such program, or one without NumPy and SciPy; a matrix that exceeds 32-bit signed indices.
-    pub(crate) fn start<T: Value>(factor: Factor<'_, T>, x: &[T]) -> anyhow::Result<Self> {
+    pub(crate) fn start<T: Value>(
+        factor: Factor<'_, T>,
+        x: &[T],
+        columns: Option<BlockShape>,
+    ) -> anyhow::Result<Self> {
         let Factor { a, transposed } = factor;
         let limit = i32::MAX as usize;
         ensure!(a.nnz() <= limit, "{} entries exceed the {limit} of 32-bit indices", a.nnz());
@@ -69,7 +77,13 @@ impl Product {
         ];
         let of_value = if size_of::<T>() == 4 { "float32" } else { "float64" };
         let operation = if transposed { "transposed" } else { "plain" };
-        let args = [a.n_rows().to_string(), a.n_cols().to_string(), of_value.into(), operation.into()];
+        let order = match columns.map(|shape| shape.order()) {
+            None | Some(BlockOrder::RowMajor) => "C",
+            Some(BlockOrder::ColumnMajor) => "F",
+        };
+        let columns = columns.map_or(0, |shape| shape.columns()).to_string();
+        let [n_rows, n_cols] = [a.n_rows(), a.n_cols()].map(|n| n.to_string());
+        let args = [n_rows, n_cols, of_value.into(), operation.into(), columns, order.into()];
         let mut python = Python::start(include_str!("scipy_product.py"), &args, &arrays)?;
         let first = python.line()?;
         let (version, prepare_s) = first.split_once(' ').context("a version and seconds")?;
@@ -105,6 +119,21 @@ impl Product {
     }
 }
 
+/// The product of a problem.
+///
+/// # Errors
+/// As for [`Product::start`].
+pub(super) fn contestant<'a, T: Value>(problem: &Problem<'a, T>) -> anyhow::Result<Contestant<'a, T>> {
+    let factor = Factor { a: problem.a.view(), transposed: false };
+    let product = Rc::new(RefCell::new(Product::start(factor, problem.x, Some(problem.of_x))?));
+    let timed = Rc::clone(&product);
+    Ok(Contestant {
+        name: super::SCIPY.into(),
+        run: Box::new(move |batch, _| timed.borrow_mut().run(batch)),
+        result: Box::new(move || product.borrow_mut().y()),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::arrays::Arrays;
@@ -115,7 +144,7 @@ mod tests {
         let a = Csr::from_coo(3, 2, &[(0, 0, 2.0), (0, 1, 4.0), (2, 1, 3.0)]).unwrap();
         for (transposed, sums) in [(false, &[6.0, 0.0, 3.0][..]), (true, &[2.0, 7.0])] {
             let arrays = Arrays::of(a.view(), &[1.0; 3][..5 - sums.len()], transposed);
-            match Product::start(arrays.factor(), arrays.x()) {
+            match Product::start(arrays.factor(), arrays.x(), None) {
                 Ok(mut product) => {
                     assert!(product.run(2).unwrap() > 0.0);
                     assert_eq!(product.y::<f64>().unwrap(), sums);

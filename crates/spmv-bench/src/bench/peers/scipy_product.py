@@ -1,4 +1,4 @@
-# Products of a matrix and a vector in a folder by SciPy. Reads numbers of products, writes seconds of one; "y" writes the
+# Products of a matrix and a vector or several columns in a folder by SciPy. Reads numbers of products, writes seconds of one; "y" writes the
 # last product.
 import gc
 import pathlib
@@ -18,6 +18,9 @@ row_ptr = np.fromfile(folder / "row_ptr", np.int32)
 cols = np.fromfile(folder / "cols", np.int32)
 vals = np.fromfile(folder / "vals", dtype)
 x = np.fromfile(folder / "x", dtype)
+columns, order = int(sys.argv[6]), sys.argv[7]
+if columns > 0:
+    x = x.reshape((-1, columns), order=order)
 start = time.perf_counter()
 a = csr_matrix((vals, cols, row_ptr), shape=(n_rows, n_cols))
 if transposed:
@@ -27,7 +30,7 @@ gc.disable()
 y = None
 for line in sys.stdin:
     if line.strip() == "y":
-        y.tofile(folder / "y")
+        y.ravel(order=order).tofile(folder / "y")
         print("written", flush=True)
         continue
     n = int(line)
