@@ -523,25 +523,3 @@ DEVICE accum_t group_total(accum_t *own, accum_t v, uint op)
     group_barrier();
     return own[0];
 }
-
-// What all groups have together, to `to`: the last to arrive joins it in the order of groups. `own` and `v` are as of the group's
-// `group_total`, which came before; all lanes must come here.
-DEVICE void finish_reduction(accum_t *own, accum_t v, uint op, accum_t *partials, uint *arrivals, accum_t *to)
-{
-    __shared__ bool is_last;
-    if (threadIdx.x == 0)
-    {
-        partials[blockIdx.x] = v;
-        is_last = gridDim.x == 1 || join(arrivals) + 1 == gridDim.x;
-    }
-    group_barrier();
-    if (!is_last) return;
-    accum_t all = 0;
-    for (uint i = threadIdx.x; i < gridDim.x; i += blockDim.x) all = joined_by(op, all, joined(partials + i));
-    all = group_total(own, all, op);
-    if (threadIdx.x == 0)
-    {
-        *to = all;
-        *arrivals = 0;
-    }
-}

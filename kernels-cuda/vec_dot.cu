@@ -1,12 +1,10 @@
 // kernel: vec_dot
-// params: n chunk op at x z partials arrivals scalars
+// params: n chunk op x z partials
 // built:  T=32
 // steps:  1 a group takes `chunk` entries; 2 sum the products of x and z, or find the greatest absolute value of x; 3 join
-//         what the lanes have by halves; 4 store what the group has; where groups can join, the last to arrive joins all of it
-//         in order and stores the scalar, else vec_reduce
+//         what the lanes have by halves; 4 store what the group has
 
-KERNEL vec_dot(uint n, uint chunk, uint op, uint at, const accum_t *x, const accum_t *z, accum_t *partials, uint *arrivals,
-               accum_t *scalars)
+KERNEL vec_dot(uint n, uint chunk, uint op, const accum_t *x, const accum_t *z, accum_t *partials)
 {
     after_others();
     // STEP 1
@@ -25,5 +23,5 @@ KERNEL vec_dot(uint n, uint chunk, uint op, uint at, const accum_t *x, const acc
     // STEP 3
     own = group_total((accum_t *)local_memory, own, op);
     // STEP 4
-    finish_reduction((accum_t *)local_memory, own, op, partials, arrivals, scalars + at);
+    if (threadIdx.x == 0) partials[blockIdx.x] = own;
 }

@@ -1,10 +1,9 @@
 // kernel: vec_update
-// params: n chunk source dots at alpha alpha_num alpha_den beta beta_num beta_den d x z y partials arrivals scalars
+// params: n chunk source dots alpha alpha_num alpha_den beta beta_num beta_den scalars d x z y partials
 // built:  T=32
 // steps:  1 a group takes `chunk` entries; 2 y <- a*u + b*y, where a is alpha times a quotient of scalars, b as well, and u is
 //         x, d*x or 1; a = 0 does not read u, b = 0 does not read y; 3 sum the products of the new y and of y or z;
-//         4 add the sums of the lanes by halves; 5 store the sum of the group; where groups can join, the last to arrive adds all of
-//         them in order and stores the scalar, else vec_reduce
+//         4 add the sums of the lanes by halves; 5 store the sum of the group
 
 // What u is.
 #define SOURCE_WEIGHTED 1
@@ -16,9 +15,9 @@
 // Entries of a lane that are read before the first is written.
 #define AHEAD 4
 
-KERNEL vec_update(uint n, uint chunk, uint source, uint dots, uint at, accum_t alpha, uint alpha_num, uint alpha_den,
-                  accum_t beta, uint beta_num, uint beta_den, const accum_t *d, const accum_t *x, const accum_t *z,
-                  accum_t *y, accum_t *partials, uint *arrivals, accum_t *scalars)
+KERNEL vec_update(uint n, uint chunk, uint source, uint dots, accum_t alpha, uint alpha_num, uint alpha_den, accum_t beta,
+              uint beta_num, uint beta_den, const accum_t *scalars, const accum_t *d, const accum_t *x,
+              const accum_t *z, accum_t *y, accum_t *partials)
 {
     after_others();
     const accum_t a = factor(alpha, scalars[alpha_num], scalars[alpha_den]);
@@ -59,5 +58,5 @@ KERNEL vec_update(uint n, uint chunk, uint source, uint dots, uint at, accum_t a
     // STEP 4
     sum = group_total((accum_t *)local_memory, sum, OP_SUM);
     // STEP 5
-    finish_reduction((accum_t *)local_memory, sum, OP_SUM, partials, arrivals, scalars + at);
+    if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }

@@ -495,26 +495,3 @@ static accum_t group_total(LOCAL accum_t *own, accum_t v, uint op)
     barrier(CLK_LOCAL_MEM_FENCE);
     return own[0];
 }
-
-// What all groups have together, to `to`: where groups can join, the last to arrive joins it in the order of groups, else that is left to
-// vec_reduce. `own` and `v` are as of the group's `group_total`, which came before; all lanes must come here.
-static void finish_reduction(LOCAL accum_t *own, accum_t v, uint op, GLOBAL accum_t *partials, GLOBAL uint *arrivals,
-                             LOCAL uint *n_before, GLOBAL accum_t *to)
-{
-    const uint lane = (uint)get_local_id(0);
-    if (lane == 0) partials[(uint)get_group_id(0)] = v;
-#if defined(JOINS_NV)
-    const uint n_groups = (uint)get_num_groups(0);
-    if (lane == 0) *n_before = join(arrivals);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (*n_before + 1 < n_groups) return;
-    accum_t all = ZERO;
-    for (uint i = lane; i < n_groups; i += LANES * BUNCHES) all = joined_by(op, all, joined(partials + i));
-    all = group_total(own, all, op);
-    if (lane == 0)
-    {
-        *to = all;
-        *arrivals = 0;
-    }
-#endif
-}

@@ -1,14 +1,12 @@
 // kernel: vec_dot
-// params: n chunk op at x z partials arrivals scalars
+// params: n chunk op x z partials
 // steps:  1 a group takes `chunk` entries; 2 sum the products of x and z, or find the greatest absolute value of x; 3 join
-//         what the lanes have by halves; 4 store what the group has; where groups can join, the last to arrive joins all of it
-//         in order and stores the scalar, else vec_reduce
+//         what the lanes have by halves; 4 store what the group has
 
-KERNEL void vec_dot(uint n, uint chunk, uint op, uint at, GLOBAL const accum_t *x, GLOBAL const accum_t *z,
-                    GLOBAL accum_t *partials, GLOBAL uint *arrivals, GLOBAL accum_t *scalars)
+KERNEL void vec_dot(uint n, uint chunk, uint op, GLOBAL const accum_t *x, GLOBAL const accum_t *z,
+           GLOBAL accum_t *partials)
 {
     LOCAL accum_t own_totals[LANES * BUNCHES];
-    LOCAL uint n_before;
     const uint lane = (uint)get_local_id(0);
     // STEP 1
     const uint start = (uint)get_group_id(0) * chunk;
@@ -25,5 +23,5 @@ KERNEL void vec_dot(uint n, uint chunk, uint op, uint at, GLOBAL const accum_t *
     // STEP 3
     own = group_total(own_totals, own, op);
     // STEP 4
-    finish_reduction(own_totals, own, op, partials, arrivals, &n_before, scalars + at);
+    if (lane == 0) partials[(uint)get_group_id(0)] = own;
 }

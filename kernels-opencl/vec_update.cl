@@ -1,9 +1,8 @@
 // kernel: vec_update
-// params: n chunk source dots at alpha alpha_num alpha_den beta beta_num beta_den d x z y partials arrivals scalars
+// params: n chunk source dots alpha alpha_num alpha_den beta beta_num beta_den scalars d x z y partials
 // steps:  1 a group takes `chunk` entries; 2 y <- a*u + b*y, where a is alpha times a quotient of scalars, b as well, and u is
 //         x, d*x or 1; a = 0 does not read u, b = 0 does not read y; 3 sum the products of the new y and of y or z;
-//         4 add the sums of the lanes by halves; 5 store the sum of the group; where groups can join, the last to arrive adds all of
-//         them in order and stores the scalar, else vec_reduce
+//         4 add the sums of the lanes by halves; 5 store the sum of the group
 
 // What u is.
 #define SOURCE_WEIGHTED 1
@@ -12,13 +11,11 @@
 #define DOTS_Y 1
 #define DOTS_Z 2
 
-KERNEL void vec_update(uint n, uint chunk, uint source, uint dots, uint at, accum_t alpha, uint alpha_num, uint alpha_den,
-                       accum_t beta, uint beta_num, uint beta_den, GLOBAL const accum_t *d, GLOBAL const accum_t *x,
-                       GLOBAL const accum_t *z, GLOBAL accum_t *y, GLOBAL accum_t *partials, GLOBAL uint *arrivals,
-                       GLOBAL accum_t *scalars)
+KERNEL void vec_update(uint n, uint chunk, uint source, uint dots, accum_t alpha, uint alpha_num, uint alpha_den,
+                   accum_t beta, uint beta_num, uint beta_den, GLOBAL const accum_t *scalars, GLOBAL const accum_t *d,
+                   GLOBAL const accum_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y, GLOBAL accum_t *partials)
 {
     LOCAL accum_t own_totals[LANES * BUNCHES];
-    LOCAL uint n_before;
     const uint lane = (uint)get_local_id(0);
     const accum_t a = factor(alpha, scalars[alpha_num], scalars[alpha_den]);
     const accum_t b = factor(beta, scalars[beta_num], scalars[beta_den]);
@@ -42,5 +39,5 @@ KERNEL void vec_update(uint n, uint chunk, uint source, uint dots, uint at, accu
     // STEP 4
     sum = group_total(own_totals, sum, OP_SUM);
     // STEP 5
-    finish_reduction(own_totals, sum, OP_SUM, partials, arrivals, &n_before, scalars + at);
+    if (lane == 0) partials[(uint)get_group_id(0)] = sum;
 }

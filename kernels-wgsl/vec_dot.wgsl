@@ -1,8 +1,7 @@
 // kernel: vec_dot
-// params: n chunk op at x z partials arrivals scalars
+// params: n chunk op x z partials
 // steps:  1 a group takes `chunk` entries; 2 sum the products of x and z, or find the greatest absolute value of x; 3 join
-//         what the lanes have by halves; 4 store what the group has; where groups can join, the last to arrive joins all of it
-//         in order and stores the scalar, else vec_reduce
+//         what the lanes have by halves; 4 store what the group has
 
 fn vec_dot()
 {
@@ -18,6 +17,5 @@ fn vec_dot()
     // STEP 3
     own = group_total(own, p.op);
     // STEP 4
-    // Groups do not join: vec_reduce joins what they have.
     if (local_id == 0u) { partials[group] = own; }
 }

@@ -1,9 +1,8 @@
 // kernel: vec_update
-// params: n chunk source dots at alpha alpha_num alpha_den beta beta_num beta_den d x z y partials arrivals scalars
+// params: n chunk source dots alpha alpha_num alpha_den beta beta_num beta_den scalars d x z y partials
 // steps:  1 a group takes `chunk` entries; 2 y <- a*u + b*y, where a is alpha times a quotient of scalars, b as well, and u is
 //         x, d*x or 1; a = 0 does not read u, b = 0 does not read y; 3 sum the products of the new y and of y or z;
-//         4 add the sums of the lanes by halves; 5 store the sum of the group; where groups can join, the last to arrive adds all of
-//         them in order and stores the scalar, else vec_reduce
+//         4 add the sums of the lanes by halves; 5 store the sum of the group
 
 // What u is.
 const SOURCE_WEIGHTED = 1u;
@@ -40,6 +39,5 @@ fn vec_update()
     // STEP 4
     sum = group_total(sum, OP_SUM);
     // STEP 5
-    // Groups do not join: vec_reduce joins what they have.
     if (p.dots != 0u && local_id == 0u) { partials[group] = sum; }
 }

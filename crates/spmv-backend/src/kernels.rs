@@ -243,14 +243,10 @@ macro_rules! for_each_kernel {
             /// `source`: whether u is `x` (0), `d*x` (1) or one (2). `dots`: whether the new `y` is multiplied by nothing (0), `y`
             /// (1) or `z` (2). a is `alpha * scalars[alpha_num] / scalars[alpha_den]`, b likewise. A group takes `chunk`
             /// numbers. What is not read may be any memory that is not written.
-            ///
-            /// `arrivals`: how many groups are done; zero before and after a launch. Where groups can join
-            /// ([`DeviceCaps::cross_block_reduction`](crate::DeviceCaps::cross_block_reduction)), the last one stores the sum of all in
-            /// `scalars[at]`; elsewhere `vec_reduce` does.
             VecUpdate vec_update(
-                n: u32, chunk: u32, source: u32, dots: u32, at: u32, alpha: accum, alpha_num: u32, alpha_den: u32, beta: accum,
-                beta_num: u32, beta_den: u32, d: [accum], x: [accum], z: [accum], y: [mut accum], partials: [mut accum],
-                arrivals: [counter], scalars: [mut accum],
+                n: u32, chunk: u32, source: u32, dots: u32, alpha: accum, alpha_num: u32, alpha_den: u32, beta: accum,
+                beta_num: u32, beta_den: u32, scalars: [accum], d: [accum], x: [accum], z: [accum], y: [mut accum],
+                partials: [mut accum],
             ) local |g| g.lanes * g.sum;
 
             /// `x <- a*d + x`, then `d <- z + b*d`, in one pass; a and b as in `vec_update`.
@@ -263,14 +259,10 @@ macro_rules! for_each_kernel {
             VecScatterAdd vec_scatter_add(n: u32, chunk: u32, at: [row], x: [accum], y: [mut accum]) local |_| 0;
 
             /// Sums of products of two vectors by group (`op` 0), or greatest absolute values of `x` (`op` 1).
-            ///
-            /// `at`, `arrivals` and `scalars` are as for `vec_update`.
-            VecDot vec_dot(
-                n: u32, chunk: u32, op: u32, at: u32, x: [accum], z: [accum], partials: [mut accum], arrivals: [counter],
-                scalars: [mut accum],
-            ) local |g| g.lanes * g.sum;
+            VecDot vec_dot(n: u32, chunk: u32, op: u32, x: [accum], z: [accum], partials: [mut accum])
+                local |g| g.lanes * g.sum;
 
-            /// What groups found, joined in one order by one group where they cannot join: a sum (`op` 0), or the greatest (`op` 1).
+            /// What groups found, joined in one order by one group: a sum (`op` 0), or the greatest (`op` 1).
             VecReduce vec_reduce(n: u32, op: u32, at: u32, partials: [accum], scalars: [mut accum])
                 local |g| g.lanes * g.sum;
 

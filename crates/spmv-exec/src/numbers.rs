@@ -55,8 +55,6 @@ const GATHER_TILINGS: &[Row] = &[
 pub(crate) struct Numbers<B: Backend> {
     pub(crate) scalars: B::Buffer,
     pub(crate) partials: B::Buffer,
-    /// How many groups of a reduction are done.
-    pub(crate) arrivals: B::Buffer,
     /// How many there are of either: fewer where buffers are small.
     pub(crate) n_scalars: u32,
     n_partials: u32,
@@ -94,17 +92,14 @@ impl<B: Backend> Numbers<B> {
             |wanted: u32| u64::from(wanted).min(device.caps().max_buffer_bytes / bytes).max(1) as u32;
         let (n_scalars, n_partials) = (fitting(SCALARS), fitting(GROUPS));
         let mut scalars = device.scratch::<A>(n_scalars as usize)?;
-        let mut arrivals = device.scratch::<u32>(1)?;
         let (backend, one) = (device.backend(), [A::one()]);
         device.copies(|stream| {
             backend.zero(stream, &mut scalars, u64::from(n_scalars) * bytes)?;
-            backend.zero(stream, &mut arrivals, size_of::<u32>() as u64)?;
             backend.write(stream, &mut scalars, 0, bytemuck::cast_slice(&one))
         })?;
         Ok(Self {
             scalars,
             partials: device.scratch::<A>(n_partials as usize)?,
-            arrivals,
             n_scalars,
             n_partials,
             taken: 1,
@@ -117,7 +112,7 @@ impl<B: Backend> Numbers<B> {
         })
     }
 
-    /// The second pass of a reduction, where groups of the first cannot join: joins what `n` of them found.
+    /// The second pass of a reduction: joins what `n` groups found.
     pub(crate) fn finish_reduction(
         &self,
         device: &Device<B>,
@@ -126,9 +121,6 @@ impl<B: Backend> Numbers<B> {
         n: u32,
         at: u32,
     ) -> Result<()> {
-        if device.caps().cross_block_reduction {
-            return Ok(());
-        }
         let (partials, scalars) = (Memory::Device(&self.partials), Memory::Device(&self.scalars));
         launch(device, stream, &self.reduce, 1, VecReduce { n, op, at, partials, scalars })
     }

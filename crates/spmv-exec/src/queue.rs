@@ -284,18 +284,9 @@ impl<B: Backend> Queue<B> {
         let to = self.index_of(Some(to))?;
         let Cut { n, groups, chunk } = self.cut::<A>(x.len())?;
         let (device, stream, numbers) = self.parts::<A>();
-        let args = VecDot {
-            n,
-            chunk,
-            op,
-            at: to,
-            x: Memory::Device(&x.buffer),
-            z: Memory::Device(&z.buffer),
-            partials: Memory::Device(&numbers.partials),
-            arrivals: Memory::Device(&numbers.arrivals),
-            scalars: Memory::Device(&numbers.scalars),
-        };
-        launch(device, stream, &numbers.dot, groups, args)?;
+        let (x, z) = (Memory::Device(&x.buffer), Memory::Device(&z.buffer));
+        let partials = Memory::Device(&numbers.partials);
+        launch(device, stream, &numbers.dot, groups, VecDot { n, chunk, op, x, z, partials })?;
         numbers.finish_reduction(device, stream, op, groups, to)
     }
 
@@ -324,6 +315,8 @@ impl<B: Backend> Queue<B> {
         // Nothing is refused from here on, so that a vector counts as written only if it is.
         self.writes("y", y, !beta.by.is_zero())?;
         let (device, stream, numbers) = self.parts::<A>();
+        // What is not read are the scalars, which this kernel does not write.
+        let scalars = Memory::Device(&numbers.scalars);
         let args = VecUpdate {
             n,
             chunk,
@@ -333,20 +326,18 @@ impl<B: Backend> Queue<B> {
                 Some(Dots { z: None, .. }) => DOTS_Y,
                 Some(Dots { z: Some(_), .. }) => DOTS_Z,
             },
-            at: to,
             alpha: Scalar::of(alpha.by),
             alpha_num,
             alpha_den,
             beta: Scalar::of(beta.by),
             beta_num,
             beta_den,
-            d: Memory::Device(d.map_or(device.nothing(), |d| &d.buffer)),
-            x: Memory::Device(x.map_or(device.nothing(), |x| &x.buffer)),
-            z: Memory::Device(z.map_or(device.nothing(), |z| &z.buffer)),
+            scalars,
+            d: Memory::Device(d.map_or(&numbers.scalars, |d| &d.buffer)),
+            x: Memory::Device(x.map_or(&numbers.scalars, |x| &x.buffer)),
+            z: Memory::Device(z.map_or(&numbers.scalars, |z| &z.buffer)),
             y: Memory::Device(&y.buffer),
             partials: Memory::Device(&numbers.partials),
-            arrivals: Memory::Device(&numbers.arrivals),
-            scalars: Memory::Device(&numbers.scalars),
         };
         let launched = launch(device, stream, &numbers.update, groups, args);
         let done = launched.and_then(|()| match dots {

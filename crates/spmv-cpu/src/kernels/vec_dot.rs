@@ -1,8 +1,7 @@
 // kernel: vec_dot
-// params: n chunk op at x z partials arrivals scalars
+// params: n chunk op x z partials
 // steps:  1 a group takes `chunk` entries; 2 sum the products of x and z, or find the greatest absolute value of x; 3 join
-//         what the lanes have by halves; 4 store what the group has; where groups can join, the last to arrive joins all of it
-//         in order and stores the scalar, else vec_reduce
+//         what the lanes have by halves; 4 store what the group has
 
 use spmv_backend::codes::OP_SUM;
 

@@ -1,9 +1,8 @@
 // kernel: vec_update
-// params: n chunk source dots at alpha alpha_num alpha_den beta beta_num beta_den d x z y partials arrivals scalars
+// params: n chunk source dots alpha alpha_num alpha_den beta beta_num beta_den scalars d x z y partials
 // steps:  1 a group takes `chunk` entries; 2 y <- a*u + b*y, where a is alpha times a quotient of scalars, b as well, and u is
 //         x, d*x or 1; a = 0 does not read u, b = 0 does not read y; 3 sum the products of the new y and of y or z;
-//         4 add the sums of the lanes by halves; 5 store the sum of the group; where groups can join, the last to arrive adds all of
-//         them in order and stores the scalar, else vec_reduce
+//         4 add the sums of the lanes by halves; 5 store the sum of the group
 
 use num_traits::Zero;
 use spmv_backend::codes::{DOTS_Y, DOTS_Z, SOURCE_ONE, SOURCE_WEIGHTED};
