@@ -90,10 +90,15 @@ pub(crate) fn ways<'a, B: Backend, T: Value>(
     })
 }
 
-/// Enough for both parts of a layout that has two, if the device can hold so many.
+/// Whether a width was asked for that the algorithm has no use for, so that another of the [`ways`] is the same.
+pub(crate) fn is_repeated<B: Backend, T: Value>(prepared: &Prepared<B, T>, asked: &Options) -> bool {
+    asked.regular_width.is_some() && prepared.plan().regular_width.is_none()
+}
+
+/// Enough for both parts of a layout that has two, each with a kernel, if the device can hold so many.
 pub(crate) fn rows_for(algorithm: Algorithm, caps: &DeviceCaps) -> usize {
-    let is_large = has_own_layout(algorithm, Sums::Joined) && caps.max_buffer_bytes >= BYTES_OF_BOTH;
-    if is_large { N_ROWS_OF_BOTH } else { N_ROWS }
+    let has_two = algorithm.facts().is_some_and(|facts| facts.rates != facts.kernel.stem());
+    if has_two && caps.max_buffer_bytes >= BYTES_OF_BOTH { N_ROWS_OF_BOTH } else { N_ROWS }
 }
 
 /// Empty rows, short ones and a long one; or diagonals that mirror each other until values are set.
@@ -121,6 +126,9 @@ fn check<B: Backend, T: Value>(opened: &Arc<Opened<B>>, options: &Options) -> Re
     let Some(mut prepared) = refusals::prepare(&device, &a, options)? else {
         return Err("the layout refused the matrix".into());
     };
+    if is_repeated(&prepared, options) {
+        return Ok(());
+    }
     let on_device = device.upload(&x).map_err(fail)?;
     let (mut workspace, mut queue) = (prepared.workspace().map_err(fail)?, device.queue().map_err(fail)?);
     let (mut y, mut of_queue) = (device.zeros(n_rows).map_err(fail)?, device.zeros(n_rows).map_err(fail)?);
