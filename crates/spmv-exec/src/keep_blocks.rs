@@ -32,7 +32,7 @@ fn cut_rows(blocks: &RowBlocks) -> (Vec<u32>, Vec<u32>) {
 /// Blocks of rows on the device.
 fn blocks_of_rows<B: Backend>(to: &Prepare<'_, B>, row_ptr: &[u32], share: Share) -> Result<BlocksOfRows<B>> {
     let steps = share.steps(u64::from(to.span.nnz), to.device.caps());
-    let blocks = RowBlocks::shared(share.lanes, steps, share.most, row_ptr);
+    let blocks = RowBlocks::shared(share.lanes, steps, row_ptr);
     let cut = match blocks.cuts_rows {
         true => {
             let (rows, of_rows) = cut_rows(&blocks);
@@ -88,11 +88,11 @@ impl<B: Backend, T: Value> Prepared<B, T> {
             true => format!("a copy in CSR form, {csr} bytes"),
             false => "the arrays of CSR that the plan runs on".to_owned(),
         };
-        // Every kind of blocks cuts the same rows.
-        let cut = blocks.iter().filter_map(|part| part.blocks[0].cut.as_ref()).map(|cut| cut.n).sum();
+        let cut_by = |blocks: &BlocksOfRows<B>| blocks.cut.as_ref().map_or(0, |cut| cut.n);
+        let cut = blocks.iter().filter_map(|part| part.blocks.iter().map(cut_by).max()).sum();
         let of_cut = match cut {
             0u32 => String::new(),
-            n => format!(", in which {n} rows are cut"),
+            n => format!(", in which up to {n} rows are cut"),
         };
         Some(format!("blocks: {runs_on}, and {tables} bytes of row blocks{of_cut}"))
     }
@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn rows_that_are_cut_are_listed_with_their_blocks() {
-        // Rows of 1, 130, 200 and 1 entries, where 128 are the most of a block.
-        let blocks = RowBlocks::shared(4, 2, 128, &[0, 1, 131, 331, 332]);
-        assert_eq!(blocks.rows, [0, 1, 1, 2, 2, 3, 4]);
-        assert_eq!(cut_rows(&blocks), (vec![1, 2], vec![1, 3, 3, 5]));
+        // Rows of 1, 13, 20 and 1 entries, where 8 are the most of a block.
+        let blocks = RowBlocks::shared(4, 2, &[0, 1, 14, 34, 35]);
+        assert_eq!(blocks.rows, [0, 1, 1, 2, 2, 2, 3, 4]);
+        assert_eq!(cut_rows(&blocks), (vec![1, 2], vec![1, 3, 3, 6]));
     }
 }
