@@ -102,16 +102,17 @@ impl RowBlocks {
     /// Blocks for groups whose lanes, or teams of lanes, share rows: of each row every lane that it has takes as many entries. A block has a
     /// power of two of rows, up to `lanes`, itself a power of two, such that none has more than `steps` entries for each of its lanes; or
     /// a single row, or the last rows. A row of more than `lanes * steps` entries is cut into as few pieces as that takes, of the same size
-    /// but for the last. O(rows).
+    /// but for the last; where they were more than 32, which something has to add up, they have up to `most` entries. O(rows).
     ///
     /// ```
     /// use spmv_core::RowBlocks;
     /// // Four lanes, two entries each: rows of 2, 2, 2, 2, 1, 4, 4 and 10.
-    /// let blocks = RowBlocks::shared(4, 2, &[0, 2, 4, 6, 8, 9, 13, 17, 27]);
+    /// let blocks = RowBlocks::shared(4, 2, 128, &[0, 2, 4, 6, 8, 9, 13, 17, 27]);
     /// assert_eq!(blocks.rows, [0, 4, 6, 7, 7, 8]);
     /// assert_eq!(blocks.entries, [0, 8, 13, 17, 22, 27]);
     /// ```
-    pub fn shared(lanes: u32, steps: u32, row_ptr: &[u32]) -> Self {
+    pub fn shared(lanes: u32, steps: u32, most: u32, row_ptr: &[u32]) -> Self {
+        const MANY: u32 = 32;
         let (n_rows, held) = (row_ptr.len() - 1, u64::from(lanes) * u64::from(steps));
         let (mut rows, mut entries, mut cuts_rows) = (vec![], vec![], false);
         let mut first = 0;
@@ -128,7 +129,8 @@ impl RowBlocks {
             let [start, end] = [row_ptr[first], row_ptr[first + n]];
             if n == 1 && u64::from(end - start) > held {
                 cuts_rows = true;
-                let pieces = u64::from(end - start).div_ceil(held) as u32;
+                let of_a_piece = held.max(most.min((end - start).div_ceil(MANY)).into());
+                let pieces = u64::from(end - start).div_ceil(of_a_piece) as u32;
                 for entry in (start..end).step_by((end - start).div_ceil(pieces) as usize) {
                     rows.push(first as u32);
                     entries.push(entry);

@@ -73,3 +73,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn long_rows_of_shared_blocks_are_cut_into_few_pieces_of_limited_size() {
+    let cuts = |len: u32| {
+        let blocks = RowBlocks::shared(16, 8, 1024, &[0, len]);
+        assert_eq!(blocks.cuts_rows, len > 128);
+        let sizes: Vec<u32> = blocks.entries.windows(2).map(|ends| ends[1] - ends[0]).collect();
+        (sizes.len(), sizes[0])
+    };
+    let found = [128, 129, 4096, 8192, 32_768, 100_000].map(cuts);
+    assert_eq!(found, [(1, 128), (2, 65), (32, 128), (32, 256), (32, 1024), (98, 1021)]);
+}

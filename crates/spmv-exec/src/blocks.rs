@@ -15,6 +15,8 @@ pub(crate) struct Share {
     steps: [u32; 2],
     /// Blocks for each compute unit, from which lanes get more entries.
     blocks: u32,
+    /// Entries of a piece at most, where a row has many.
+    pub(crate) most: u32,
 }
 
 impl Share {
@@ -27,14 +29,17 @@ impl Share {
 }
 
 /// Found on an H200, where 8 to 128 entries of a lane were tried on seven matrices of the suite (`cargo xtask blocks`); not archived. A row
-/// with more than a block's entries is cut. Where it might have up to four times as many, small matrices with long rows took up to twice as long.
+/// with more than a block's entries is cut: uncut, small matrices with long rows took up to twice as long. Hundreds of pieces took longer to
+/// add up than larger ones to sum (dc2).
 ///
 /// For panels of up to [`NARROW`] columns, and for wider ones: there a row has many lanes already, since each has four columns.
-const SHARES: [Share; 2] =
-    [Share { lanes: 32, steps: [8, 32], blocks: 32 }, Share { lanes: 16, steps: [8, 128], blocks: 16 }];
+const SHARES: [Share; 2] = [
+    Share { lanes: 32, steps: [8, 32], blocks: 32, most: 1024 },
+    Share { lanes: 16, steps: [8, 128], blocks: 16, most: 1024 },
+];
 const NARROW: u32 = 8;
 /// Where lanes are iterations: some 16,384 entries of a task.
-const OF_A_TASK: [Share; 1] = [Share { lanes: 1024, steps: [16, 16], blocks: 1 }];
+const OF_A_TASK: [Share; 1] = [Share { lanes: 1024, steps: [16, 16], blocks: 1, most: 1 << 18 }];
 /// Columns of a lane, and so of a bunch: what one load brings.
 pub(crate) const COLUMNS_OF_A_BUNCH: u32 = 4;
 /// Columns of a panel at most: on cores as many sums as leave registers for what is loaded, elsewhere as many as a group of 256 lanes has.

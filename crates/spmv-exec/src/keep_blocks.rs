@@ -32,7 +32,7 @@ fn cut_rows(blocks: &RowBlocks) -> (Vec<u32>, Vec<u32>) {
 /// Blocks of rows on the device.
 fn blocks_of_rows<B: Backend>(to: &Prepare<'_, B>, row_ptr: &[u32], share: Share) -> Result<BlocksOfRows<B>> {
     let steps = share.steps(u64::from(to.span.nnz), to.device.caps());
-    let blocks = RowBlocks::shared(share.lanes, steps, row_ptr);
+    let blocks = RowBlocks::shared(share.lanes, steps, share.most, row_ptr);
     let cut = match blocks.cuts_rows {
         true => {
             let (rows, of_rows) = cut_rows(&blocks);
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn rows_that_are_cut_are_listed_with_their_blocks() {
         // Rows of 1, 13, 20 and 1 entries, where 8 are the most of a block.
-        let blocks = RowBlocks::shared(4, 2, &[0, 1, 14, 34, 35]);
+        let blocks = RowBlocks::shared(4, 2, 128, &[0, 1, 14, 34, 35]);
         assert_eq!(blocks.rows, [0, 1, 1, 2, 2, 2, 3, 4]);
         assert_eq!(cut_rows(&blocks), (vec![1, 2], vec![1, 3, 3, 6]));
     }
