@@ -70,7 +70,8 @@ impl Method for Stripes {
     fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let rows = &stats.rows;
         let of_a_part = rows.nnz as f64 / Columns::n_parts(rows).max(1) as f64;
-        let of_x = rows.n_cols.saturating_mul(types.vector.bytes());
+        // Of pairs of f64 too: rows near the diagonal, whose part of x a cache holds anyway, would be taken by their sizes, and lose.
+        let of_x = rows.n_cols.saturating_mul(types.vector.bytes().min(size_of::<f64>()));
         let is_scattered = stats.runs.is_some_and(|runs| runs.mean(Runs::MOST) <= SCATTERED.is);
         let pays = |(entries, bytes): &(f64, usize)| of_a_part >= *entries && of_x >= *bytes;
         let does_pay = match caps.kind {
@@ -230,13 +231,16 @@ mod tests {
 
     #[test]
     fn long_rows_of_scattered_columns_are_taken_where_x_is_large() {
-        let planned = |n_rows: usize, n_cols: usize, mean: usize, run: u32| {
+        let planned_for = |dtype: Dtype, n_rows: usize, n_cols: usize, mean: usize, run: u32| {
             let cols: Vec<u32> = (0..1000).map(|at| at / run * 10 + at % run).collect();
             let rows = RowStats { n_rows, n_cols, nnz: n_rows * mean, mean: mean as f64, max: 2 * mean, ..RowStats::default() };
             let stats = MatrixStats { runs: Some(Runs::of(&cols)), ..MatrixStats::from(&rows) };
-            let plan = plan(stats, Dtype::F32, &h200(), None, &Options::default()).unwrap();
+            let plan = plan(stats, dtype, &h200(), None, &Options::default()).unwrap();
             (plan.algorithm, plan.kernel.tiling.lanes())
         };
+        let planned = |n_rows, n_cols, mean, run| planned_for(Dtype::F32, n_rows, n_cols, mean, run);
+        assert_eq!(planned_for(Dtype::C64, 62_451, 62_451, 65, 1).0, Algorithm::Sell, "cant^T");
+        assert_eq!(planned_for(Dtype::C64, 4284, 1_096_894, 2633, 1).0, Algorithm::Stripes);
         let taken = |lanes| (Algorithm::Stripes, lanes);
         assert_eq!(planned(4284, 1_096_894, 2633, 1), taken(2));
         assert_eq!(planned(500, 300_000, 2000, 1), taken(8), "fewer parts of more lanes");
