@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -12,39 +11,26 @@ use spmv::{BackendKind, BlockShape, Csr, DeviceKind, Dtype, Options, Value};
 
 use super::block_product::{Contestant, ON_GPU, Problem, Result};
 use super::comparison::{Gpu, GpuValue};
-use super::devices::{self, Target};
-use super::inputs::{self, Loaded};
-use super::measure::{Eviction, Run, interleave};
+use super::devices::Target;
+use super::measure::Run;
 use super::peers::{self, PeerValue};
-use super::races::mean_line;
-use super::report::{Cache, Spread, distinct};
-use super::rows::Rows;
-use super::stop::Stop;
-use super::suites::SuiteArgs;
+use super::races::{Race, RaceArgs, mean_line};
+use super::report::{Spread, distinct};
 
 /// `cargo xtask blocks`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Matrix Market files to multiply, or names of matrices of the suites.
-    #[arg(long, num_args = 1.., value_name = "FILE")]
-    matrix: Vec<PathBuf>,
     #[command(flatten)]
-    suites: SuiteArgs,
+    race: RaceArgs,
     /// Right-hand sides.
     #[arg(long, value_delimiter = ',', default_value = "4,8,32,64", value_parser = clap::value_parser!(u16).range(1..=1024))]
     columns: Vec<u16>,
     /// Columns next to each other, instead of rows.
     #[arg(long)]
     column_major: bool,
-    /// Backends, with all their devices; all that open, without it.
-    #[arg(long, value_delimiter = ',')]
-    backend: Vec<BackendKind>,
     /// Types of values.
     #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::of_sums)]
     precision: Vec<Dtype>,
-    /// Timed runs of each contestant, at least.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
-    repeat: u16,
     /// Times `mkl_sparse_mm` of MKL and SciPy next to the CPU, and every algorithm of `cusparseSpMM` next to CUDA's first device.
     #[arg(long)]
     peers: bool,
@@ -71,33 +57,16 @@ struct Measured {
 /// # Errors
 /// If a device fails, or a result is wrong.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let stop = Stop::at_interrupt()?;
-    let targets = devices::open(&args.backend)?;
-    let (inputs, left_out) = inputs::select(&args.matrix, args.suites, None)?;
-    left_out.iter().for_each(|what| eprintln!("{what}"));
-    let gpu = args.peers.then(|| Gpu::open(&args.backend, &targets));
+    let field = args.race.open()?;
+    let gpu = args.peers.then(|| Gpu::open(&args.race.backend, &field.targets));
     let gpu = gpu.and_then(|gpu| gpu.inspect_err(|e| eprintln!("cusparse is left out: {e:#}")).ok());
+    let bench = Bench { args, gpu, said: RefCell::default() };
     let order = if args.column_major { "column-major" } else { "row-major" };
-    println!("{order} X and Y, warm; medians\n");
-    let devices = targets.iter().map(|target| &*target.label);
-    let rows = Rows::begin(&HEADER, inputs.iter().map(inputs::Input::name), devices);
-    let bench =
-        Bench { args, targets: &targets, gpu: gpu.as_ref(), rows: &rows, stop, said: RefCell::default() };
-    let mut all = Vec::new();
-    for input in &inputs {
-        let loaded = input.load()?;
-        for dtype in &args.precision {
-            let measured = match dtype {
-                Dtype::F32 => bench.matrix::<f32>(&loaded),
-                _ => bench.matrix::<f64>(&loaded),
-            };
-            all.extend(measured.with_context(|| loaded.name.clone())?);
-        }
-    }
-    println!();
-    means(&all).iter().for_each(|line| println!("{line}"));
-    println!("\nmachine: {}\ncommit: {}", super::machine(), super::commit());
-    Ok(())
+    let each = |race: &Race<'_>, dtype| match dtype {
+        Dtype::F32 => bench.matrix::<f32>(race),
+        _ => bench.matrix::<f64>(race),
+    };
+    field.run(&format!("{order} X and Y"), &HEADER, &args.precision, each, means)
 }
 
 const HEADER: [&str; 11] = [
@@ -116,23 +85,19 @@ const HEADER: [&str; 11] = [
 
 struct Bench<'a> {
     args: &'a Args,
-    targets: &'a [Target],
-    gpu: Option<&'a Gpu>,
-    rows: &'a Rows,
-    stop: &'a Stop,
+    gpu: Option<Gpu>,
     said: RefCell<BTreeSet<String>>,
 }
 
 impl Bench<'_> {
     fn say_once(&self, what: String) {
-        if !self.said.borrow().contains(&what) {
+        if self.said.borrow_mut().insert(what.clone()) {
             eprintln!("{what}");
-            self.said.borrow_mut().insert(what);
         }
     }
 
-    fn matrix<T: PeerValue + GpuValue>(&self, loaded: &Loaded) -> anyhow::Result<Vec<Measured>> {
-        let dtype = <T as Value>::DTYPE;
+    fn matrix<T: PeerValue + GpuValue>(&self, race: &Race<'_>) -> anyhow::Result<Vec<Measured>> {
+        let (dtype, loaded) = (<T as Value>::DTYPE, race.loaded);
         let a: Csr<T> = loaded.matrix.map_values(T::from_f64);
         let sums = [pattern, other_pattern].map(|of: fn(usize) -> f64| {
             let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(of(i))).collect();
@@ -145,41 +110,31 @@ impl Bench<'_> {
             )
         });
         let mut measured = Vec::new();
-        for target in self.targets {
-            if let Some(why) = target.obstacle(dtype, Cache::Warm) {
-                eprintln!("{why}");
+        for columns in self.args.columns.iter().map(|n| usize::from(*n)) {
+            let of = |n_rows: usize| match self.args.column_major {
+                false => BlockShape::row_major(n_rows, columns),
+                true => BlockShape::column_major(n_rows, columns),
+            };
+            let (of_x, of_y) = (of(a.n_cols()), of(a.n_rows()));
+            let values = of_x.len() + of_y.len();
+            if values.saturating_mul(dtype.bytes()) > MOST_BYTES {
+                eprintln!("{}: {columns} columns of {dtype} take more than {MOST_BYTES} bytes", loaded.name);
                 continue;
             }
-            for columns in self.args.columns.iter().map(|n| usize::from(*n)) {
-                self.stop.check()?;
-                let of = |n_rows: usize| match self.args.column_major {
-                    false => BlockShape::row_major(n_rows, columns),
-                    true => BlockShape::column_major(n_rows, columns),
-                };
-                let (of_x, of_y) = (of(a.n_cols()), of(a.n_rows()));
-                let values = of_x.len() + of_y.len();
-                if values.saturating_mul(dtype.bytes()) > MOST_BYTES {
-                    eprintln!(
-                        "{}: {columns} columns of {dtype} take more than {MOST_BYTES} bytes",
-                        loaded.name
-                    );
-                    continue;
+            let mut x = vec![T::default(); of_x.len()];
+            for column in 0..columns {
+                let [first, second] = weights(column);
+                for row in 0..a.n_cols() {
+                    let value = first * pattern(row) + second * other_pattern(row);
+                    x[of_x.index(row, column)] = T::from_f64(value);
                 }
-                let mut x = vec![T::default(); of_x.len()];
-                for column in 0..columns {
-                    let [first, second] = weights(column);
-                    for row in 0..a.n_cols() {
-                        let value = first * pattern(row) + second * other_pattern(row);
-                        x[of_x.index(row, column)] = T::from_f64(value);
-                    }
-                }
-                let problem = Problem { a: &a, x: &x, of_x, of_y };
-                let (ours, one_by_one, peers) = self.race(target, &problem, &sums)?;
-                let (device, matrix) = (target.label.clone(), loaded.name.clone());
-                let one = Measured { device, dtype, columns, matrix, ours, one_by_one, peers };
-                self.rows.print(&one.row(&loaded.matrix));
-                measured.push(one);
             }
+            let problem = Problem { a: &a, x: &x, of_x, of_y };
+            let (ours, one_by_one, peers) = self.race(race, &problem, &sums)?;
+            let (device, matrix) = (race.target.label.clone(), loaded.name.clone());
+            let one = Measured { device, dtype, columns, matrix, ours, one_by_one, peers };
+            race.print(&one.row(&loaded.matrix));
+            measured.push(one);
         }
         Ok(measured)
     }
@@ -188,12 +143,13 @@ impl Bench<'_> {
     #[allow(clippy::type_complexity)] // Ours, one by one, and others with their names.
     fn race<T: PeerValue + GpuValue>(
         &self,
-        target: &Target,
+        race: &Race<'_>,
         problem: &Problem<'_, T>,
         sums: &[Reference<T::Wide>; 2],
     ) -> anyhow::Result<(Spread, Spread, Vec<(String, f64)>)> {
+        let target = race.target;
         let mut contestants = ours(target, problem)?;
-        let peers = match (target.context.backend(), self.gpu) {
+        let peers = match (target.context.backend(), &self.gpu) {
             (BackendKind::Cpu, _) if self.args.peers => peers::blocks(problem).into(),
             (BackendKind::Cuda, Some(gpu)) => match gpu.blocks(problem) {
                 Ok(all) => all.into_iter().map(Ok).collect(),
@@ -213,8 +169,7 @@ impl Bench<'_> {
             runs.push(run);
             results.push(result);
         }
-        let repeat = Some(usize::from(self.args.repeat));
-        let spreads = interleave(&mut runs, Cache::Warm, repeat, &Eviction::none(), self.stop)?;
+        let spreads = race.interleave(&mut runs)?;
         drop(runs);
         for (name, result) in names.iter().zip(results) {
             check(&result()?, problem.of_y, sums).with_context(|| name.clone())?;
@@ -367,13 +322,10 @@ mod tests {
     fn blocks_are_timed_and_checked_in_both_orders() {
         for column_major in [false, true] {
             run(&Args {
-                matrix: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/west0479.mtx.gz").into()],
-                suites: SuiteArgs { suite: None, max_nnz: None },
+                race: RaceArgs::of_a_test(),
                 columns: vec![3],
                 column_major,
-                backend: vec![BackendKind::Cpu],
                 precision: vec![Dtype::F32],
-                repeat: 1,
                 peers: false,
             })
             .unwrap();

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Dtype::F32 => of::<f32>(race),
         _ => of::<f64>(race),
     };
-    args.race.run(title, &HEADER, &args.precision, each, means)
+    args.race.open()?.run(title, &HEADER, &args.precision, each, means)
 }
 
 const HEADER: [&str; 8] = ["matrix", "nonzeros", "type", "on", "epilogue", "us", "over passes", "algorithm"];

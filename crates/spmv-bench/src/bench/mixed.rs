@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Dtype::F32 => of::<f32>(race),
         _ => of::<f64>(race),
     };
-    args.race.run("times of products", &HEADER, &args.vectors, each, means)
+    args.race.open()?.run("times of products", &HEADER, &args.vectors, each, means)
 }
 
 const HEADER: [&str; 8] = ["matrix", "nonzeros", "values", "vectors", "on", "us", "over them", "algorithm"];

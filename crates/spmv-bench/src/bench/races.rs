@@ -1,4 +1,4 @@
-//! Ways to do the same in a queue, side by side, for each matrix, type and device: what `mixed` and `epilogues` have in common.
+//! Ways to do the same in a queue, side by side, for each matrix, type and device: what `mixed`, `epilogues` and `blocks` have in common.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use spmv::{BackendKind, DeviceKind, Dtype, Queue};
 
 use super::block_product::ON_GPU;
 use super::devices::{self, Target};
-use super::inputs::{self, Loaded};
+use super::inputs::{self, Input, Loaded};
 use super::measure::{Eviction, Run, interleave};
 use super::report::{Cache, Spread, mean_and_least};
 use super::rows::Rows;
@@ -29,6 +29,14 @@ pub(crate) struct RaceArgs {
     /// Timed runs of each contestant, at least.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) repeat: u16,
+}
+
+/// The matrices and the devices.
+pub(crate) struct Field<'a> {
+    args: &'a RaceArgs,
+    pub(crate) targets: Vec<Target>,
+    inputs: Vec<Input>,
+    stop: &'static Stop,
 }
 
 /// One matrix on one device.
@@ -55,6 +63,20 @@ impl RaceArgs {
         }
     }
 
+    /// Opens the devices, and says which matrices are left out.
+    ///
+    /// # Errors
+    /// A backend that does not open, and a matrix that is not there.
+    pub(crate) fn open(&self) -> anyhow::Result<Field<'_>> {
+        let stop = Stop::at_interrupt()?;
+        let targets = devices::open(&self.backend)?;
+        let (inputs, left_out) = inputs::select(&self.matrix, self.suites, None)?;
+        left_out.iter().for_each(|what| eprintln!("{what}"));
+        Ok(Field { args: self, targets, inputs, stop })
+    }
+}
+
+impl Field<'_> {
     /// Prints a table, whose rows `race` prints for each matrix, type and device, and the lines that `means` makes of what it found.
     ///
     /// # Errors
@@ -67,24 +89,21 @@ impl RaceArgs {
         race: impl Fn(&Race<'_>, Dtype) -> anyhow::Result<Vec<R>>,
         means: impl Fn(&[R]) -> Vec<String>,
     ) -> anyhow::Result<()> {
-        let stop = Stop::at_interrupt()?;
-        let targets = devices::open(&self.backend)?;
-        let (inputs, left_out) = inputs::select(&self.matrix, self.suites, None)?;
-        left_out.iter().for_each(|what| eprintln!("{what}"));
+        let Self { args, targets, inputs, stop } = self;
         println!("{title}, warm; medians\n");
         let devices = targets.iter().map(|target| &*target.label);
-        let rows = Rows::begin(header, inputs.iter().map(inputs::Input::name), devices);
+        let rows = Rows::begin(header, inputs.iter().map(Input::name), devices);
         let mut found = Vec::new();
-        for input in &inputs {
+        for input in inputs {
             let loaded = input.load()?;
             for dtype in dtypes {
-                for target in &targets {
+                for target in targets {
                     stop.check()?;
                     if let Some(why) = target.obstacle(*dtype, Cache::Warm) {
                         eprintln!("{why}");
                         continue;
                     }
-                    let of = Race { target, loaded: &loaded, rows: &rows, repeat: self.repeat, stop };
+                    let of = Race { target, loaded: &loaded, rows: &rows, repeat: args.repeat, stop };
                     found.extend(race(&of, *dtype).with_context(|| loaded.name.clone())?);
                 }
             }
@@ -116,7 +135,15 @@ impl Race<'_> {
             });
             runs.push(run);
         }
-        interleave(&mut runs, Cache::Warm, Some(usize::from(self.repeat)), &Eviction::none(), self.stop)
+        self.interleave(&mut runs)
+    }
+
+    /// Times runs turn by turn.
+    ///
+    /// # Errors
+    /// As [`times`](Self::times).
+    pub(crate) fn interleave(&self, runs: &mut [Run<'_>]) -> anyhow::Result<Vec<Spread>> {
+        interleave(runs, Cache::Warm, Some(usize::from(self.repeat)), &Eviction::none(), self.stop)
     }
 
     /// Prints a row of the table.
