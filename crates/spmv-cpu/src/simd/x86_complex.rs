@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 
 use spmv_core::{c32, c64};
 
-use super::loops::{Lanes, Source, Sources};
+use super::loops::{Lanes, Source, Sources, Sums};
 use super::x86::{Avx2, Avx512, methods};
 
 /// Vectors of eight parts, and how they come from pairs in memory. Methods are unsafe as those of [`Lanes`] are.
@@ -266,6 +266,27 @@ macro_rules! complex {
                     <Self as Parts<$p>>::read_halves(low.cast(), high.cast())
                 }
                 fn gather(x: *const $c, cols: *const u32) -> Self::V { <Self as Parts<$p>>::gather_pairs(x.cast(), cols) }
+            }
+        }
+
+        // Four columns fill half of a vector; what the other half has is not stored.
+        impl Sums<$c> for $isa {
+            type Four = Self::V;
+
+            methods! {
+                fn either(is: bool, new: Self::V, old: Self::V) -> Self::V {
+                    [<Self as Sums<$p>>::either(is, new[0], old[0]), <Self as Sums<$p>>::either(is, new[1], old[1])]
+                }
+                fn splat_four(a: $c) -> Self::V { Self::splat(a) }
+                fn read_four(from: *const $c) -> Self::V { <Self as Source<$c, $c>>::load_halves(from, from) }
+                fn write_four(to: *mut $c, v: Self::V) -> () {
+                    let mut all = [<$c>::default(); 8];
+                    Self::write(all.as_mut_ptr(), v);
+                    to.copy_from_nonoverlapping(all.as_ptr(), 4)
+                }
+                fn add_four(a: Self::V, b: Self::V) -> Self::V { <Self as Lanes<$c>>::add(a, b) }
+                fn mul_add_four(a: Self::V, b: Self::V, c: Self::V) -> Self::V { <Self as Lanes<$c>>::mul_add(a, b, c) }
+                fn either_four(is: bool, new: Self::V, old: Self::V) -> Self::V { <Self as Sums<$c>>::either(is, new, old) }
             }
         }
     )*};

@@ -1,10 +1,8 @@
-//! Sums of a panel's columns on x86-64: vectors of four, and lanes that stay as they are.
+//! Sums of a panel's columns on x86-64, of real numbers: vectors of four, and lanes that stay as they are.
 
 use std::arch::x86_64::*;
 
-use spmv_core::{c32, c64};
-
-use super::loops::{Lanes, Source, Sums};
+use super::loops::Sums;
 use super::x86::{Avx2, Avx512, methods};
 
 /// `Sums` of real numbers, of which `either` and `either_four` choose by `$mask`.
@@ -71,36 +69,4 @@ f64s! {
 #[inline(always)]
 fn mask(is: bool) -> u8 {
     u8::from(is).wrapping_neg()
-}
-
-/// Four columns fill half of a vector; what the other half has is not stored.
-macro_rules! complex {
-    ($($isa:ident, $c:ty, $p:ty;)*) => {$(
-        impl Sums<$c> for $isa {
-            type Four = Self::V;
-
-            methods! {
-                fn either(is: bool, new: Self::V, old: Self::V) -> Self::V {
-                    [<Self as Sums<$p>>::either(is, new[0], old[0]), <Self as Sums<$p>>::either(is, new[1], old[1])]
-                }
-                fn splat_four(a: $c) -> Self::V { Self::splat(a) }
-                fn read_four(from: *const $c) -> Self::V { <Self as Source<$c, $c>>::load_halves(from, from) }
-                fn write_four(to: *mut $c, v: Self::V) -> () {
-                    let mut all = [<$c>::default(); 8];
-                    Self::write(all.as_mut_ptr(), v);
-                    to.copy_from_nonoverlapping(all.as_ptr(), 4)
-                }
-                fn add_four(a: Self::V, b: Self::V) -> Self::V { <Self as Lanes<$c>>::add(a, b) }
-                fn mul_add_four(a: Self::V, b: Self::V, c: Self::V) -> Self::V { <Self as Lanes<$c>>::mul_add(a, b, c) }
-                fn either_four(is: bool, new: Self::V, old: Self::V) -> Self::V { <Self as Sums<$c>>::either(is, new, old) }
-            }
-        }
-    )*};
-}
-
-complex! {
-    Avx2, c32, f32;
-    Avx2, c64, f64;
-    Avx512, c32, f32;
-    Avx512, c64, f64;
 }
