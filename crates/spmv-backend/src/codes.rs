@@ -1,4 +1,4 @@
-//! Numbers by which kernels are told what to do, the same in every language.
+//! Values of kernel arguments that select an operation, the same in every language.
 //!
 //! ```
 //! use spmv_backend::codes;

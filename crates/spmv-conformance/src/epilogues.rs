@@ -56,8 +56,9 @@ fn each<B: Backend, T: Value>(device: &Device<B>, planned: &Options) -> Check {
     let matrices = [Some(matrix::<T>(algorithm, n_rows)), cut];
     for options in ways::<B, T>(device, planned, None) {
         for a in matrices.iter().flatten() {
-            let prepared = refusals::prepare(device, a, &options)?.filter(|a| !is_repeated(a, &options));
-            let tried = prepared.map(|prepared| check(&prepared, a));
+            let prepared = refusals::prepare(device, a, &options)?;
+            let tried =
+                prepared.filter(|one| !is_repeated(one, &options)).map(|prepared| check(&prepared, a));
             let at = |e| {
                 let Options { fixup, regular_width, .. } = options;
                 format!("{fixup:?}, width {regular_width:?}, {} entries: {e}", a.nnz())

@@ -95,10 +95,10 @@ pub(crate) fn is_repeated<B: Backend, T: Value>(prepared: &Prepared<B, T>, asked
     asked.regular_width.is_some() && prepared.plan().regular_width.is_none()
 }
 
-/// Enough for both parts of a layout that has two, each with a kernel, if the device can hold so many.
+/// Enough for each part of a layout that is multiplied by another algorithm's kernel, if the device can hold so many.
 pub(crate) fn rows_for(algorithm: Algorithm, caps: &DeviceCaps) -> usize {
-    let has_two = algorithm.facts().is_some_and(|facts| facts.rates != facts.kernel.stem());
-    if has_two && caps.max_buffer_bytes >= BYTES_OF_BOTH { N_ROWS_OF_BOTH } else { N_ROWS }
+    let borrows = algorithm.facts().is_some_and(|facts| facts.rates != facts.kernel.stem());
+    if borrows && caps.max_buffer_bytes >= BYTES_OF_BOTH { N_ROWS_OF_BOTH } else { N_ROWS }
 }
 
 /// Empty rows, short ones and a long one; or diagonals that mirror each other until values are set.

@@ -101,8 +101,9 @@ impl RowBlocks {
 
     /// Blocks for groups whose lanes, or teams of lanes, share rows: of each row every lane that it has takes as many entries. A block has a
     /// power of two of rows, up to `lanes`, itself a power of two, such that none has more than `steps` entries for each of its lanes; or
-    /// a single row, or the last rows. A row of more than `lanes * steps` entries is cut into as few pieces as that takes, of the same size
-    /// but for the last; where they were more than 32, which something has to add up, they have up to `most` entries. O(rows).
+    /// a single row, or the last rows. A row of more than `lanes * steps` entries is cut into as few pieces of up to so many as it takes, all
+    /// of the same size but for the last. Instead of more than 32 pieces there are larger ones, of up to `most` entries: sums of pieces
+    /// have to be added up. O(rows).
     ///
     /// ```
     /// use spmv_core::RowBlocks;
@@ -129,9 +130,10 @@ impl RowBlocks {
             let [start, end] = [row_ptr[first], row_ptr[first + n]];
             if n == 1 && u64::from(end - start) > held {
                 cuts_rows = true;
-                let of_a_piece = held.max(most.min((end - start).div_ceil(MANY)).into());
-                let pieces = u64::from(end - start).div_ceil(of_a_piece) as u32;
-                for entry in (start..end).step_by((end - start).div_ceil(pieces) as usize) {
+                let len = end - start;
+                let of_a_piece = held.max(most.min(len.div_ceil(MANY)).into());
+                let pieces = u64::from(len).div_ceil(of_a_piece) as u32;
+                for entry in (start..end).step_by(len.div_ceil(pieces) as usize) {
                     rows.push(first as u32);
                     entries.push(entry);
                 }

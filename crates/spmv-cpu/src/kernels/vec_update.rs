@@ -5,7 +5,7 @@
 //         4 add the sums of the lanes by halves; 5 store the sum of the group
 
 use num_traits::Zero;
-use spmv_backend::codes::{DOTS_Y, DOTS_Z, SOURCE_ONE, SOURCE_WEIGHTED};
+use spmv_backend::codes::{DOTS_NONE, DOTS_Y, DOTS_Z, SOURCE_ONE, SOURCE_WEIGHTED};
 use spmv_core::Accum;
 
 use super::prelude::{factor, for_both_rows, products};
@@ -44,7 +44,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: VecUpdate<'_, T>) {
             };
         }
         // STEP 4, STEP 5
-        if dots != 0 {
+        if dots != DOTS_NONE {
             *partial = sum;
         }
     };

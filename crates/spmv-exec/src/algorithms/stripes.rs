@@ -70,7 +70,7 @@ impl Method for Stripes {
     fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let rows = &stats.rows;
         let of_a_part = rows.nnz as f64 / Columns::n_parts(rows).max(1) as f64;
-        // Of pairs of f64 too: rows near the diagonal, whose part of x a cache holds anyway, would be taken by their sizes, and lose.
+        // A `c64` counts as an `f64`: by its 16 bytes matrices whose rows lie near the diagonal were taken, of which a cache holds x anyway.
         let of_x = rows.n_cols.saturating_mul(types.vector.bytes().min(size_of::<f64>()));
         let is_scattered = stats.runs.is_some_and(|runs| runs.mean(Runs::MOST) <= SCATTERED.is);
         let pays = |(entries, bytes): &(f64, usize)| of_a_part >= *entries && of_x >= *bytes;
