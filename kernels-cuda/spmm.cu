@@ -5,14 +5,30 @@
 //         products of its entries with four columns; 3 add the sums of a row's lanes; 4 store alpha*sums + beta*y, or leave
 //         a piece's sums in carries[block]
 
-// Entries of a lane whose rows of x are on their way before the first is used.
-#define AHEAD 2
+// Entries of a lane whose rows of x are on their way before the first is used. Narrow panels, which have 32 lanes, have less
+// of x on its way for each entry.
+#define AHEAD (LANES == 32 && sizeof(accum_t) == 4 ? 4 : 2)
 // Groups of a multiprocessor: as many as leave registers for what a lane has on its way.
 #if __CUDA_ARCH__ >= 900
-#define GROUPS (sizeof(accum_t) == 16 ? 2 : sizeof(accum_t) == 8 ? 4 : 6)
+#define GROUPS (sizeof(accum_t) == 16 ? 2 : sizeof(accum_t) == 8 || LANES == 32 ? 4 : 6)
 #else
-#define GROUPS 3
+#define GROUPS (sizeof(accum_t) == 16 ? 2 : 3)
 #endif
+
+// Columns and values of a lane's entries from `at` on, before `stop`.
+template <uint N>
+DEVICE void load_entries(const uint *cols, const value_t *vals, uint at, uint share, uint stop, uint (&col)[N], accum_t (&val)[N])
+{
+#pragma unroll
+    for (uint i = 0; i < N; i++)
+    {
+        if (at + i * share < stop)
+        {
+            col[i] = load_index(cols, at + i * share);
+            val[i] = load_value(vals, at + i * share);
+        }
+    }
+}
 
 KERNEL_OF(256, GROUPS) spmm(uint row_base, uint columns, uint x_stride, uint x_at, uint y_stride, uint y_at, accum_t alpha,
                        accum_t beta, const uint *__restrict__ row_ptr, const uint *__restrict__ block_rows,
@@ -48,30 +64,27 @@ KERNEL_OF(256, GROUPS) spmm(uint row_base, uint columns, uint x_stride, uint x_a
     // STEP 2
     const vector_t *from = x + x_at + column;
     accum_t sum[FOUR] = {};
+    uint col[AHEAD];
+    accum_t val[AHEAD];
+    load_entries(cols, vals, start + own, share, stop, col, val);
     for (uint e = start + own; e < stop; e += AHEAD * share)
     {
-        uint col[AHEAD];
-        accum_t val[AHEAD];
         vector_t of_x[AHEAD][FOUR];
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
-        {
-            if (e + i * share < stop)
-            {
-                col[i] = load_index(cols, e + i * share);
-                val[i] = load_value(vals, e + i * share);
-            }
-        }
-#pragma unroll
-        for (uint i = 0; i < AHEAD; i++)
             if (e + i * share < stop) load_four(from + (size_t)col[i] * x_stride, of_x[i]);
+        accum_t by[AHEAD];
+#pragma unroll
+        for (uint i = 0; i < AHEAD; i++) by[i] = val[i];
+        // The next entries are on their way while rows of x are.
+        load_entries(cols, vals, e + AHEAD * share, share, stop, col, val);
 #pragma unroll
         for (uint i = 0; i < AHEAD; i++)
         {
             if (e + i * share < stop)
             {
 #pragma unroll
-                for (uint k = 0; k < FOUR; k++) sum[k] += val[i] * widen(of_x[i][k]);
+                for (uint k = 0; k < FOUR; k++) sum[k] += by[i] * widen(of_x[i][k]);
             }
         }
     }

@@ -28,13 +28,14 @@ impl Share {
     }
 }
 
-/// Found on an H200, where 8 to 128 entries of a lane were tried on seven matrices of the suite (`cargo xtask blocks`); not archived. A row
+/// Found on an H200, where 8 to 128 entries of a lane were tried on seven matrices of the suite, and on an H100, where blocks of a compute
+/// unit were tried on fourteen of suite and classes (`cargo xtask blocks`); not archived. A row
 /// with more than a block's entries is cut: uncut, small matrices with long rows took up to twice as long. Hundreds of pieces took longer to
 /// add up than larger ones to sum (dc2).
 ///
 /// For panels of up to [`NARROW`] columns, and for wider ones: there a row has many lanes already, since each has four columns.
 const SHARES: [Share; 2] = [
-    Share { lanes: 32, steps: [8, 32], blocks: 32, most: 1024 },
+    Share { lanes: 32, steps: [8, 32], blocks: 16, most: 1024 },
     Share { lanes: 16, steps: [8, 128], blocks: 16, most: 1024 },
 ];
 const NARROW: u32 = 8;
