@@ -76,6 +76,33 @@ pub fn write<'a, T: Value, O: Offset>(
     matrix_market::write(path, a.into()).map_err(|cause| Error { path: Some(path.to_owned()), cause })
 }
 
+/// Reads a vector: a matrix of one column, in a coordinate or array file, plain or gzipped. What a file does not hold is zero.
+///
+/// ```
+/// use spmv::io;
+/// let path = std::env::temp_dir().join(format!("spmv-vector-{}.mtx", std::process::id()));
+/// io::write_vector(&path, &[1.0f32, 0.0, -2.5])?;
+/// assert_eq!(io::read_vector::<f32>(&path)?, [1.0, 0.0, -2.5]);
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), io::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error`] with the path: of a matrix with more columns or none too.
+pub fn read_vector<T: Value>(path: impl AsRef<Path>) -> Result<Vec<T>, Error> {
+    let path = path.as_ref();
+    matrix_market::read_vector(path).map_err(|cause| Error { path: Some(path.to_owned()), cause })
+}
+
+/// Writes a vector as an array file of one column, gzipped if the name ends in `.gz`.
+///
+/// # Errors
+/// [`Error`] with the path.
+pub fn write_vector<T: Value>(path: impl AsRef<Path>, x: &[T]) -> Result<(), Error> {
+    let path = path.as_ref();
+    matrix_market::write_vector(path, x).map_err(|cause| Error { path: Some(path.to_owned()), cause })
+}
+
 /// What is wrong with a file, and which file it is.
 ///
 /// ```

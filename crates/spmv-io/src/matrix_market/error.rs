@@ -218,6 +218,14 @@ pub enum ErrorKind {
         /// Column, from 0 on.
         column: u32,
     },
+    /// A matrix where a vector was to be read.
+    #[error("a vector has one column; this matrix is {rows} x {cols}")]
+    NotAVector {
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
+    },
     /// The entries are no matrix.
     #[error(transparent)]
     Matrix(#[from] CsrError),

@@ -46,6 +46,7 @@ mod header;
 mod options;
 mod part;
 mod token;
+mod vector;
 mod write;
 
 use std::fs::File;
@@ -57,6 +58,7 @@ pub use error::{Error, ErrorKind};
 pub use header::{Field, Format, Header, Symmetry};
 pub use part::{Part, Summary};
 use spmv_core::{Csr, Offset, Value};
+pub use vector::{read_vector, write_vector};
 pub use write::{Writer, write};
 
 /// Reads a matrix from a file, plain or gzipped, with 32-bit row offsets.

@@ -106,16 +106,7 @@ impl Writer {
     ) -> Result<(), Error> {
         // Before the file is touched: what it held is not lost to a matrix that cannot be written.
         self.check(a)?;
-        let gzip = path.as_ref().extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
-        let mut file = BufWriter::new(File::create(path)?);
-        if gzip {
-            let mut encoder = GzEncoder::new(file, Compression::default());
-            self.emit(&mut encoder, a)?;
-            file = encoder.finish()?;
-        } else {
-            self.emit(&mut file, a)?;
-        }
-        Ok(file.flush()?)
+        to_file(path.as_ref(), |mut sink| self.emit(&mut sink, a))
     }
 
     /// Writes to anything that takes bytes.
@@ -171,20 +162,44 @@ impl Writer {
         let col = u64::from(col) + 1;
         write!(sink, "{} {col}", row + 1)?;
         if !self.pattern {
-            let n_parts = if T::DTYPE.is_complex() { 2 } else { 1 };
-            value.parts()[..n_parts].iter().try_for_each(|part| number::<T>(sink, *part))?;
+            for part in parts(value) {
+                write!(sink, " ")?;
+                number::<T>(sink, part)?;
+            }
         }
         writeln!(sink)
     }
 }
 
-/// Writes a value, or a part of one, behind a blank.
-fn number<T: Value>(sink: &mut impl Write, part: f64) -> io::Result<()> {
+/// Creates a file and writes to it, gzipped if the name ends in `.gz`.
+pub(super) fn to_file(
+    path: &Path,
+    emit: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    let gzip = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+    let mut file = BufWriter::new(File::create(path)?);
+    if gzip {
+        let mut encoder = GzEncoder::new(file, Compression::default());
+        emit(&mut encoder)?;
+        file = encoder.finish()?;
+    } else {
+        emit(&mut file)?;
+    }
+    Ok(file.flush()?)
+}
+
+/// The parts of a value that a file holds.
+pub(super) fn parts<T: Value>(value: T) -> impl Iterator<Item = f64> {
+    value.parts().into_iter().take(if T::DTYPE.is_complex() { 2 } else { 1 })
+}
+
+/// Writes a value, or a part of one.
+pub(super) fn number<T: Value>(sink: &mut impl Write, part: f64) -> io::Result<()> {
     // Debug is the shortest form that reads back, with an exponent where that is shorter.
     match (T::DTYPE.part(), short::<T>(part)) {
-        (_, Some(short)) => write!(sink, " {short:?}"),
-        (Dtype::F32, None) => write!(sink, " {:?}", part as f32),
-        (_, None) => write!(sink, " {part:?}"),
+        (_, Some(short)) => write!(sink, "{short:?}"),
+        (Dtype::F32, None) => write!(sink, "{:?}", part as f32),
+        (_, None) => write!(sink, "{part:?}"),
     }
 }
 
