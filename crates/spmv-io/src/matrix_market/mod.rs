@@ -58,7 +58,7 @@ pub use error::{Error, ErrorKind};
 pub use header::{Field, Format, Header, Symmetry};
 pub use part::{Part, Summary};
 use spmv_core::{Csr, Offset, Value};
-pub use vector::{read_vector, write_vector};
+pub use vector::write_vector;
 pub use write::{Writer, write};
 
 /// Reads a matrix from a file, plain or gzipped, with 32-bit row offsets.
@@ -73,6 +73,25 @@ pub use write::{Writer, write};
 /// [`Error`], with the line where there is one.
 pub fn read<T: Value>(path: impl AsRef<Path>) -> Result<Csr<T>, Error> {
     Reader::new().read(path)
+}
+
+/// Reads a vector: a matrix of one column, in a coordinate or array file, plain or gzipped. What a file does not hold is zero.
+///
+/// O(bytes / threads + length) time; memory as [above](self).
+///
+/// ```
+/// use spmv_io::matrix_market::{read_vector, write_vector};
+/// let path = std::env::temp_dir().join(format!("vector-{}.mtx", std::process::id()));
+/// write_vector(&path, &[1.0f64, 0.0, -2.5])?;
+/// assert_eq!(read_vector::<f64>(&path)?, [1.0, 0.0, -2.5]);
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), spmv_io::matrix_market::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::NotAVector`] of a matrix with more columns or none, and those of [`read`].
+pub fn read_vector<T: Value>(path: impl AsRef<Path>) -> Result<Vec<T>, Error> {
+    vector::of_column(&read(path)?)
 }
 
 /// Reads the banner and the size line of a file, plain or gzipped.

@@ -5,29 +5,11 @@ use std::path::Path;
 
 use spmv_core::{Csr, Value};
 
+use super::error::{Error, ErrorKind};
 use super::write::{number, parts, to_file};
-use super::{Error, ErrorKind, read};
 
-/// Reads a vector: a matrix of one column, in a coordinate or array file, plain or gzipped. What a file does not hold is zero.
-///
-/// O(bytes / threads + length) time; memory as that of a [matrix](super).
-///
-/// ```
-/// use spmv_io::matrix_market::{read_vector, write_vector};
-/// let path = std::env::temp_dir().join(format!("vector-{}.mtx", std::process::id()));
-/// write_vector(&path, &[1.0f64, 0.0, -2.5])?;
-/// assert_eq!(read_vector::<f64>(&path)?, [1.0, 0.0, -2.5]);
-/// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), spmv_io::matrix_market::Error>(())
-/// ```
-///
-/// # Errors
-/// [`ErrorKind::NotAVector`] of a matrix with more columns or none, and those of [`read`].
-pub fn read_vector<T: Value>(path: impl AsRef<Path>) -> Result<Vec<T>, Error> {
-    of_column(&read(path)?)
-}
-
-fn of_column<T: Value>(a: &Csr<T>) -> Result<Vec<T>, Error> {
+/// The values of a matrix of one column.
+pub(super) fn of_column<T: Value>(a: &Csr<T>) -> Result<Vec<T>, Error> {
     if a.n_cols() != 1 {
         return Err(ErrorKind::NotAVector { rows: a.n_rows(), cols: a.n_cols() }.into());
     }

@@ -172,10 +172,7 @@ impl Writer {
 }
 
 /// Creates a file and writes to it, gzipped if the name ends in `.gz`.
-pub(super) fn to_file(
-    path: &Path,
-    emit: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Error> {
+pub(super) fn to_file(path: &Path, emit: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     let gzip = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
     let mut file = BufWriter::new(File::create(path)?);
     if gzip {
