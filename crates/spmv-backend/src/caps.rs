@@ -69,6 +69,16 @@ impl DeviceKind {
     }
 }
 
+impl fmt::Display for MemoryModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            MemoryModel::Discrete => "discrete",
+            MemoryModel::UnifiedMapped => "unified, mapped",
+            MemoryModel::UnifiedCoherent => "unified, coherent",
+        })
+    }
+}
+
 impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use spmv_backend::{DeviceCaps, DeviceKind, Error, KernelSpec, Types};
+use spmv_core::format::Cost;
 use spmv_core::{Dtype, MatrixStats, RowStats, Tiling};
 use spmv_model::Profile;
 
@@ -76,6 +77,29 @@ impl Plan {
     pub fn seconds(&self) -> Option<f64> {
         let is_this = |c: &&Candidate| (c.algorithm, c.kernel) == (self.algorithm, self.kernel);
         self.candidates.iter().find(is_this).map(|c| c.seconds)
+    }
+
+    /// What its layout takes, at most: `None` where only the entries of the matrix say. O(1).
+    ///
+    /// ```
+    /// # fn with<B: spmv_backend::Backend>(device: spmv_exec::Device<B>) -> Result<(), Box<dyn std::error::Error>> {
+    /// use spmv_core::Csr;
+    /// use spmv_exec::{Algorithm, Options};
+    /// let a = Csr::from_coo(2, 2, &[(0, 1, 2.0f32), (1, 0, 3.0)])?;
+    /// let plan = device.plan(a.view(), &Options { algorithm: Algorithm::MergePath, ..Options::default() })?;
+    /// assert_eq!(plan.layout_cost().map(|cost| cost.blow_up()), Some(1.0));
+    /// # Ok(()) }
+    /// ```
+    pub fn layout_cost(&self) -> Option<Cost> {
+        let RowStats { n_rows, nnz, .. } = self.rows;
+        match self.storage {
+            Storage::Own(cost) => Some(cost),
+            Storage::Unknown => None,
+            Storage::Csr => {
+                let bytes = Cost::of(n_rows, nnz, self.types.value, 0, 0).csr_bytes;
+                Some(Cost::of(n_rows, nnz, self.types.value, bytes, nnz as u64))
+            }
+        }
     }
 
     /// Algorithm and tiling, to be saved and [given again](Options::with_choice): on the same matrix and device, with the same other
