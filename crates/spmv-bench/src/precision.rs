@@ -4,7 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use spmv::Dtype;
 
 /// Reads a value type by its name; `--help` lists them all.
-pub(crate) fn parser() -> impl TypedValueParser<Value = Dtype> {
+pub fn parser() -> impl TypedValueParser<Value = Dtype> {
     PossibleValuesParser::new(Dtype::ALL.map(Dtype::name)).try_map(|name| name.parse::<Dtype>())
 }
 

@@ -3,7 +3,7 @@
 use super::{Package, Workspace};
 
 /// Packages that serve this repository alone.
-const UNPUBLISHED: [&str; 3] = ["xtask", "spmv-bench", "spmv-conformance"];
+const UNPUBLISHED: [&str; 2] = ["xtask", "spmv-conformance"];
 
 /// Licence and description everywhere; a readme and publishable dependencies where it is published.
 pub(crate) fn are_complete(w: &Workspace) -> Vec<String> {

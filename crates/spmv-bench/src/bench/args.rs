@@ -14,7 +14,7 @@ use super::{files, tiling};
 
 /// `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// Matrix Market files to multiply, or names of matrices of the suites.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub(super) matrix: Vec<PathBuf>,
@@ -137,6 +137,17 @@ const QUICK_REPEAT: usize = 5;
 const SWEEP_REPEAT: usize = 20;
 
 impl Args {
+    /// Multiplies these too: files, or names of matrices of the suites.
+    pub fn add_matrices(&mut self, files: impl IntoIterator<Item = PathBuf>) {
+        self.matrix.extend(files);
+    }
+
+    /// Whether it was said what to multiply.
+    pub fn has_matrices(&self) -> bool {
+        let of_suites = self.suites.suite.is_some() || self.suite_dir.is_some() || self.tan_2019;
+        of_suites || self.millions.is_some() || !self.matrix.is_empty()
+    }
+
     pub(super) fn caches(&self) -> &'static [Cache] {
         match (self.warm, self.cold) {
             (true, true) => &[Cache::Warm, Cache::Cold],

@@ -9,6 +9,7 @@ use anyhow::{Context as _, ensure};
 use spmv::oracle::{self, Reference};
 use spmv::{BackendKind, BlockShape, Csr, DeviceKind, Dtype, Options, Value};
 
+use super::Ending;
 use super::block_product::{Contestant, ON_GPU, Problem, Result};
 use super::comparison::{Gpu, GpuValue};
 use super::devices::Target;
@@ -56,7 +57,7 @@ struct Measured {
 ///
 /// # Errors
 /// If a device fails, or a result is wrong.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
     let field = args.race.open()?;
     let gpu = args.peers.then(|| Gpu::open(&args.race.backend, &field.targets));
     let gpu = gpu.and_then(|gpu| gpu.inspect_err(|e| eprintln!("cusparse is left out: {e:#}")).ok());

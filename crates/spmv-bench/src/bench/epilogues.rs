@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use anyhow::ensure;
 use spmv::{Csr, Dtype, Epilogue, Real, Scalar, Value, Vector, oracle};
 
+use super::Ending;
 use super::races::{Contestant, Race, RaceArgs, mean_line};
 use super::report::distinct;
 
@@ -51,7 +52,7 @@ struct Ratio {
 ///
 /// # Errors
 /// If a device fails, or a result is wrong.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
     let title = "times of products with an epilogue";
     let each = |race: &Race<'_>, dtype| match dtype {
         Dtype::F32 => of::<f32>(race),

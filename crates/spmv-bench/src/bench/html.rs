@@ -52,10 +52,12 @@ fn header(out: &mut String, report: &Report) {
         0 => format!("all {} results are right", report.rows.len()),
         _ => format!("<strong class=\"bad\">{failed} of {} results are wrong</strong>", report.rows.len()),
     };
+    let load = report.load.map_or_else(|| "unknown".to_owned(), |threads| format!("{threads:.1} threads"));
     let _ = write!(
         out,
         "<h1>Sparse matrix-vector multiplication</h1>\n<dl class=\"facts\">\n\
          <div><dt>Machine</dt><dd>{}</dd></div>\n<div><dt>Commit</dt><dd>{}</dd></div>\n\
+         <div><dt>Taken by other programs</dt><dd>{load}</dd></div>\n\
          <div><dt>Measured read bandwidth of memory</dt><dd>{:.1} GB/s</dd></div>\n\
          <div><dt>Checked</dt><dd>{verdict}</dd></div>\n<div><dt>Schema</dt><dd>{}</dd></div>\n</dl>\n\
          <ul class=\"formulas\">\n<li><code>GFlop/s = 2 nnz / t</code>, t the median of the device's own time (both stages) where there \

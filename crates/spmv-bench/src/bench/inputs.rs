@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context as _, ensure};
 use spmv::Csr;
 use spmv_io::classes;
 use spmv_io::generate;
@@ -54,10 +54,23 @@ impl Class {
 }
 
 /// A matrix in memory.
-pub(crate) struct Loaded {
-    pub(crate) name: String,
-    pub(crate) twin: bool,
-    pub(crate) matrix: Csr<f64>,
+#[derive(Debug)]
+pub struct Loaded {
+    /// The name in tables: of a file without its ending, and with `Re` where only the real part was read.
+    pub name: String,
+    /// Whether it is generated to have the shape of a published one.
+    pub twin: bool,
+    /// Its values.
+    pub matrix: Csr<f64>,
+}
+
+/// Reads a file, or else generates a matrix of a suite.
+///
+/// # Errors
+/// If there is neither a file nor a matrix of this name, and what is wrong with the file.
+pub fn load(matrix: &Path) -> anyhow::Result<Loaded> {
+    let input = Input::known(matrix)?;
+    input.load().with_context(|| matrix.display().to_string())
 }
 
 /// Suite matrices of a bench without arguments: one regular, one irregular.
@@ -135,6 +148,14 @@ impl Input {
             (_, Some(entry)) => Self::OfClass(entry),
             _ => Self::File(path),
         }
+    }
+
+    /// As [`of`](Self::of), if there is such a matrix.
+    pub(super) fn known(matrix: &Path) -> anyhow::Result<Self> {
+        let input = Self::of(matrix.to_owned());
+        let is_known = !matches!(input, Input::File(_)) || matrix.exists();
+        ensure!(is_known, "{}: neither a file nor a matrix of a suite", matrix.display());
+        Ok(input)
     }
 
     pub(crate) fn name(&self) -> &str {

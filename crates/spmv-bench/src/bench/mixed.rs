@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use anyhow::{Context as _, ensure};
 use spmv::{Csr, Dtype, Options, Real, Scalar, Types, Value, by_dtype, oracle};
 
+use super::Ending;
 use super::races::{Contestant, Race, RaceArgs, mean_line};
 use super::report::distinct;
 
@@ -35,7 +36,7 @@ struct Ratio {
 ///
 /// # Errors
 /// If a device fails, or a result is wrong.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
     let each = |race: &Race<'_>, vector| match vector {
         Dtype::F32 => of::<f32>(race),
         _ => of::<f64>(race),

@@ -15,6 +15,7 @@ pub(crate) mod hetero;
 pub(crate) mod html;
 pub(crate) mod inputs;
 pub(crate) mod live;
+mod machine;
 pub(crate) mod measure;
 pub(crate) mod mixed;
 pub(crate) mod partition;
@@ -39,19 +40,21 @@ pub(crate) mod tiling;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use spmv::{Dtype, plan::Algorithm};
 
-pub(crate) use args::Args;
+pub use args::Args;
 use args::QUICK_MATRICES;
 use comparison::Gpu;
 pub(crate) use comparison::MatrixCache;
 use devices::Target;
 use inputs::{Input, Loaded};
 use live::Live;
+use machine::Others;
+pub(crate) use machine::{commit, machine};
 use measure::Eviction;
 use report::{Cache, Report, SCHEMA, factor};
 use runner::Way;
@@ -59,17 +62,28 @@ use stop::{Stop, Stopped};
 
 /// How a run ended whose results are right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub enum Ending {
+    /// Everything was measured.
     Complete,
     /// What was measured until then has been printed and written.
     Interrupted,
+}
+
+impl Ending {
+    /// What the process returns.
+    pub fn code(self) -> ExitCode {
+        match self {
+            Ending::Complete => ExitCode::SUCCESS,
+            Ending::Interrupted => ExitCode::from(stop::EXIT_STATUS),
+        }
+    }
 }
 
 /// Measures, prints, writes.
 ///
 /// # Errors
 /// If nothing can be measured, or any result is wrong. What was measured before an error is printed and written.
-pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
+pub fn run(args: &Args) -> anyhow::Result<Ending> {
     if args.peers {
         peers::environment::enter()?;
     }
@@ -121,6 +135,7 @@ fn empty(targets: &[Target], args: &Args, read_gbs: f64) -> Report {
         schema: SCHEMA.into(),
         machine: machine(),
         commit: commit(),
+        load: None,
         ended_early: None,
         read_gbs,
         devices: targets.iter().map(Target::device).collect(),
@@ -158,8 +173,9 @@ impl Bench<'_> {
     ) -> anyhow::Result<Ending> {
         let mut report = empty(self.targets, self.args, read_gbs);
         report.left_out.extend(left_out);
-        let mut pictures = Vec::new();
+        let (mut pictures, others) = (Vec::new(), Others::watch());
         let ended = self.measure_all(inputs, gpu, &mut report, &mut pictures);
+        report.load = others.threads();
         self.bar.finish_and_clear();
         report.ended_early = ended.as_ref().err().map(|e| format!("{e:#}"));
         // Files of earlier runs stay if this one has nothing to put there.
@@ -295,39 +311,6 @@ pub(crate) fn progress(steps: usize) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64).with_style(style);
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
     bar
-}
-
-/// Processor, cores and system; no names of hosts or users.
-pub(crate) fn machine() -> String {
-    let cpu = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
-        let line = text.lines().find(|l| l.starts_with("model name"))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    });
-    let cpu = cpu.or_else(|| output("sysctl", &["-n", "machdep.cpu.brand_string"]));
-    format!(
-        "{}, {} threads, {} {}",
-        cpu.unwrap_or_else(|| "unknown processor".into()),
-        rayon::current_num_threads(),
-        std::env::consts::OS,
-        std::env::consts::ARCH
-    )
-}
-
-/// `SPMV_COMMIT` names it where the program was carried to a machine without the repository.
-pub(crate) fn commit() -> String {
-    if let Ok(commit) = std::env::var("SPMV_COMMIT") {
-        return commit;
-    }
-    let Some(hash) = output("git", &["rev-parse", "--short=10", "HEAD"]) else { return "unknown".into() };
-    let clean =
-        output("git", &["status", "--porcelain", "--untracked-files=no"]).is_some_and(|s| s.is_empty());
-    if clean { hash } else { format!("{hash}-dirty") }
-}
-
-/// What a command prints, if it succeeds.
-fn output(command: &str, args: &[&str]) -> Option<String> {
-    let output = Command::new(command).args(args).output().ok().filter(|o| o.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 #[cfg(test)]

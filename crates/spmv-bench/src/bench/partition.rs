@@ -1,19 +1,19 @@
 //! `cargo xtask partition`: what the parts of a matrix hold and exchange, by several ways to choose them.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use clap::ValueEnum;
 use spmv::Csr;
 use spmv_partition::{PartTraffic, Ranges, Traffic, cut, permute, rcm};
 
-use super::inputs::{Input, Loaded};
+use super::inputs::{Loaded, load};
 use super::text::{aligned, name};
 
 /// `cargo xtask partition`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// Matrix Market files, plain or gzipped, or names of the suite.
     #[arg(required = true, value_name = "MATRIX")]
     matrix: Vec<PathBuf>,
@@ -75,11 +75,11 @@ fn of(a: &Csr<f64>, rows: &Ranges) -> anyhow::Result<Traffic> {
 ///
 /// # Errors
 /// If a matrix cannot be read, or not be reordered.
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let mut rows = Vec::new();
     for matrix in &args.matrix {
-        let Loaded { name: matrix, twin, matrix: a } = input(matrix)?.load()?;
+        let Loaded { name: matrix, twin, matrix: a } = load(matrix)?;
         let matrix = name(&matrix, twin);
         for parts in &args.parts {
             for by in ways(&args.by, &a) {
@@ -105,14 +105,6 @@ fn ways<'a>(named: &'a [By], a: &Csr<f64>) -> &'a [By] {
         [] => &[By::Rows, By::Nonzeros],
         named => named,
     }
-}
-
-/// A file, or else a matrix of a suite.
-pub(super) fn input(matrix: &Path) -> anyhow::Result<Input> {
-    let input = Input::of(matrix.to_owned());
-    let is_known = !matches!(input, Input::File(_)) || matrix.exists();
-    ensure!(is_known, "{}: neither a file nor a matrix of a suite", matrix.display());
-    Ok(input)
 }
 
 const HEADER: [&str; 9] = [
@@ -167,12 +159,15 @@ fn of_parts(traffic: &Traffic) -> comfy_table::Table {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use super::super::inputs::Input;
     use super::*;
 
     fn of_file(name: &str) -> Csr<f64> {
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(format!("{name}.mtx.gz"));
-        input(&path).unwrap().load().unwrap().matrix
+        load(&path).unwrap().matrix
     }
 
     #[test]
@@ -211,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_is_neither_a_file_nor_of_the_suite_is_refused() {
-        assert!(input(Path::new("no such matrix")).is_err());
-        assert_eq!(input(Path::new("cant")).unwrap().name(), "cant");
+        assert!(Input::known(Path::new("no such matrix")).is_err());
+        assert_eq!(Input::known(Path::new("cant")).unwrap().name(), "cant");
     }
 }

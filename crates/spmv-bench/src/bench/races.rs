@@ -6,13 +6,14 @@ use std::time::Instant;
 use anyhow::Context as _;
 use spmv::{BackendKind, DeviceKind, Dtype, Queue};
 
+use super::Ending;
 use super::block_product::ON_GPU;
 use super::devices::{self, Target};
 use super::inputs::{self, Input, Loaded};
 use super::measure::{Eviction, Run, interleave};
 use super::report::{Cache, Spread, mean_and_least};
 use super::rows::Rows;
-use super::stop::Stop;
+use super::stop::{Stop, Stopped};
 use super::suites::SuiteArgs;
 
 /// Which matrices, on what, how often.
@@ -77,7 +78,8 @@ impl RaceArgs {
 }
 
 impl Field<'_> {
-    /// Prints a table, whose rows `race` prints for each matrix, type and device, and the lines that `means` makes of what it found.
+    /// Prints a table, whose rows `race` prints for each matrix, type and device, and the lines that `means` makes of what it found: of
+    /// what was measured until then, if the run is interrupted.
     ///
     /// # Errors
     /// If a device fails, and what `race` returns.
@@ -88,12 +90,34 @@ impl Field<'_> {
         dtypes: &[Dtype],
         race: impl Fn(&Race<'_>, Dtype) -> anyhow::Result<Vec<R>>,
         means: impl Fn(&[R]) -> Vec<String>,
-    ) -> anyhow::Result<()> {
-        let Self { args, targets, inputs, stop } = self;
+    ) -> anyhow::Result<Ending> {
+        let Self { inputs, targets, .. } = self;
         println!("{title}, warm; medians\n");
         let devices = targets.iter().map(|target| &*target.label);
         let rows = Rows::begin(header, inputs.iter().map(Input::name), devices);
         let mut found = Vec::new();
+        let ending = match self.race_all(&rows, dtypes, race, &mut found) {
+            Ok(()) => Ending::Complete,
+            Err(e) if e.is::<Stopped>() => Ending::Interrupted,
+            Err(e) => return Err(e),
+        };
+        println!();
+        if ending == Ending::Interrupted {
+            println!("The run ended early, and the rest was not measured\n");
+        }
+        means(&found).iter().for_each(|line| println!("{line}"));
+        println!("\nmachine: {}\ncommit: {}", super::machine(), super::commit());
+        Ok(ending)
+    }
+
+    fn race_all<R>(
+        &self,
+        rows: &Rows,
+        dtypes: &[Dtype],
+        race: impl Fn(&Race<'_>, Dtype) -> anyhow::Result<Vec<R>>,
+        found: &mut Vec<R>,
+    ) -> anyhow::Result<()> {
+        let Self { args, targets, inputs, stop } = self;
         for input in inputs {
             let loaded = input.load()?;
             for dtype in dtypes {
@@ -103,14 +127,11 @@ impl Field<'_> {
                         eprintln!("{why}");
                         continue;
                     }
-                    let of = Race { target, loaded: &loaded, rows: &rows, repeat: args.repeat, stop };
+                    let of = Race { target, loaded: &loaded, rows, repeat: args.repeat, stop };
                     found.extend(race(&of, *dtype).with_context(|| loaded.name.clone())?);
                 }
             }
         }
-        println!();
-        means(&found).iter().for_each(|line| println!("{line}"));
-        println!("\nmachine: {}\ncommit: {}", super::machine(), super::commit());
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use co_execution::{HeteroRow, RegularRow};
 use serde::{Deserialize, Serialize};
-use spmv::{DeviceCaps, Dtype, MemoryModel, plan::RowStats};
+use spmv::{DeviceCaps, Dtype, plan::RowStats};
 
 /// Version of the schema; changes whenever a field changes its meaning or goes away.
 pub(crate) const SCHEMA: &str = "spmv-bench/3";
@@ -25,6 +25,9 @@ pub(crate) struct Report {
     pub(crate) schema: String,
     pub(crate) machine: String,
     pub(crate) commit: String,
+    /// Threads that other programs kept busy during the run, in the mean, where Linux says so.
+    #[serde(default)]
+    pub(crate) load: Option<f64>,
     /// Why the run ended before everything was measured, if it did; the lists below are then of what was.
     #[serde(default)]
     pub(crate) ended_early: Option<String>,
@@ -363,13 +366,8 @@ impl ComparisonRun {
 
 impl Device {
     pub(crate) fn of(label: &str, caps: &DeviceCaps) -> Self {
-        let memory = match caps.memory {
-            MemoryModel::Discrete => "discrete",
-            MemoryModel::UnifiedMapped => "unified, mapped",
-            MemoryModel::UnifiedCoherent => "unified, coherent",
-        };
         let (label, name) = (label.to_owned(), caps.name.clone());
-        Self { label, name, kind: caps.kind.to_string(), memory: memory.into() }
+        Self { label, name, kind: caps.kind.to_string(), memory: caps.memory.to_string() }
     }
 }
 

@@ -15,8 +15,8 @@ use spmv_partition::{Traffic, near_cube, poisson_3d};
 use self::calibrate::{Measured, VALUE_BYTES};
 use self::report::{Bounds, Check, Compared, OfCurve, OfMatrix, Point, Rate, Report, Scaled};
 use super::devices::Target;
-use super::inputs::Loaded;
-use super::partition::{By, input};
+use super::inputs::{Loaded, load};
+use super::partition::By;
 use super::report::Cache;
 use super::stop::Stop;
 use super::text::name;
@@ -125,7 +125,7 @@ fn made(args: &Args) -> anyhow::Result<Report> {
         anyhow::bail!("{why}");
     }
     let matrices = args.matrix.iter().map(|matrix| {
-        let Loaded { name: matrix, twin, matrix: a } = input(matrix)?.load()?;
+        let Loaded { name: matrix, twin, matrix: a } = load(matrix)?;
         let name = name(&matrix, twin);
         strong(args, &devices, &name, &a, stop).context(name)
     });

@@ -13,7 +13,8 @@ pub(crate) fn tail(report: &Report) -> String {
     if let Some(why) = &report.ended_early {
         let _ = writeln!(text, "The run ended early, and the rest was not measured: {why}");
     }
-    for line in &report.left_out {
+    let busy = super::machine::busy(report.load);
+    for line in busy.iter().chain(&report.left_out) {
         let _ = writeln!(text, "{line}");
     }
     for (name, about) in &report.peers {
@@ -38,7 +39,7 @@ pub(crate) fn tuned(is_tuned: bool) -> &'static str {
 }
 
 /// A table whose first column holds names and whose others hold numbers.
-pub(crate) fn aligned(header: Vec<String>, rows: Vec<Vec<String>>) -> Table {
+pub fn aligned(header: Vec<String>, rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
     table.set_header(header);

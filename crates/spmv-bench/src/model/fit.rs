@@ -18,7 +18,7 @@ const BUILT_IN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../spmv-model/src/c
 
 /// `cargo xtask fit`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct FitArgs {
+pub struct FitArgs {
     #[command(flatten)]
     scope: Scope,
     /// Fewer matrices: about half a minute for a spread and type.
@@ -53,7 +53,7 @@ pub(crate) struct FitArgs {
 }
 
 /// Fits every device and says where the profiles are; one that fails does not keep the others from it.
-pub(crate) fn fit(args: &FitArgs) -> anyhow::Result<()> {
+pub fn fit(args: &FitArgs) -> anyhow::Result<()> {
     let backends = if args.built_in { &[BackendKind::Cpu][..] } else { &args.scope.backend };
     let mut failed = Vec::new();
     for target in devices::open(backends)? {

@@ -14,7 +14,7 @@ mod timing;
 #[cfg(feature = "train")]
 mod train;
 
-pub(crate) use fit::{FitArgs, fit};
+pub use fit::{FitArgs, fit};
 pub(crate) use predict::{PredictArgs, predict};
 #[cfg(feature = "train")]
 pub(crate) use train::{TrainArgs, train};
