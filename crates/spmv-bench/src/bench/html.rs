@@ -52,11 +52,13 @@ fn header(out: &mut String, report: &Report) {
         0 => format!("all {} results are right", report.rows.len()),
         _ => format!("<strong class=\"bad\">{failed} of {} results are wrong</strong>", report.rows.len()),
     };
+    let date = report.date.as_deref().unwrap_or("unknown");
     let load = report.load.map_or_else(|| "unknown".to_owned(), |threads| format!("{threads:.1} threads"));
     let _ = write!(
         out,
         "<h1>Sparse matrix-vector multiplication</h1>\n<dl class=\"facts\">\n\
          <div><dt>Machine</dt><dd>{}</dd></div>\n<div><dt>Commit</dt><dd>{}</dd></div>\n\
+         <div><dt>Date</dt><dd>{}</dd></div>\n\
          <div><dt>Taken by other programs</dt><dd>{load}</dd></div>\n\
          <div><dt>Measured read bandwidth of memory</dt><dd>{:.1} GB/s</dd></div>\n\
          <div><dt>Checked</dt><dd>{verdict}</dd></div>\n<div><dt>Schema</dt><dd>{}</dd></div>\n</dl>\n\
@@ -72,6 +74,7 @@ fn header(out: &mut String, report: &Report) {
          after</li>\n",
         escape(&report.machine),
         escape(&report.commit),
+        escape(date),
         report.read_gbs,
         escape(&report.schema),
     );

@@ -1,4 +1,4 @@
-//! What a report says of its run: processor, commit, and what other programs took.
+//! What a report says of its run: date, processor, commit, and what other programs took.
 
 use std::process::Command;
 
@@ -30,6 +30,11 @@ pub(crate) fn commit() -> String {
     };
     let clean = git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|s| s.is_empty());
     if clean { hash } else { format!("{hash}-dirty") }
+}
+
+/// Day and minute in UTC, where the system has a command that says it.
+pub(crate) fn date() -> Option<String> {
+    output("date", &["-u", "+%Y-%m-%d %H:%M UTC"])
 }
 
 /// Watches what other programs take of the processor, where Linux says so.

@@ -135,6 +135,7 @@ fn empty(targets: &[Target], args: &Args, read_gbs: f64) -> Report {
         schema: SCHEMA.into(),
         machine: machine(),
         commit: commit(),
+        date: machine::date(),
         load: None,
         ended_early: None,
         read_gbs,

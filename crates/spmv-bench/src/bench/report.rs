@@ -25,6 +25,9 @@ pub(crate) struct Report {
     pub(crate) schema: String,
     pub(crate) machine: String,
     pub(crate) commit: String,
+    /// When it began, in UTC.
+    #[serde(default)]
+    pub(crate) date: Option<String>,
     /// Threads that other programs kept busy during the run, in the mean, where Linux says so.
     #[serde(default)]
     pub(crate) load: Option<f64>,

@@ -28,8 +28,14 @@ pub(crate) fn tail(report: &Report) -> String {
         let label = format!("{}:", d.label);
         let _ = writeln!(text, "{label:width$} {}; {}, memory {}", d.name, d.kind, d.memory);
     }
-    let _ =
-        writeln!(text, "{:width$} {}\n{:width$} {}", "machine:", report.machine, "commit:", report.commit);
+    let date = report.date.as_deref();
+    for (what, value) in
+        [("machine:", Some(&*report.machine)), ("commit:", Some(&report.commit)), ("date:", date)]
+    {
+        value.iter().for_each(|value| {
+            let _ = writeln!(text, "{what:width$} {value}");
+        });
+    }
     text
 }
 

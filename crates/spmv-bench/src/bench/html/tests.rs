@@ -65,6 +65,7 @@ pub(crate) fn sample(names: &[&str]) -> Report {
         schema: SCHEMA.into(),
         machine: format!("{HOSTILE}machine"),
         commit: format!("{HOSTILE}commit"),
+        date: Some(format!("{HOSTILE}date")),
         load: Some(1.5),
         ended_early: Some(format!("{HOSTILE}ended")),
         read_gbs: 32.0,
