@@ -107,6 +107,23 @@ fn times_are_of_checked_products() {
 }
 
 #[test]
+fn the_guide_s_lines_run_as_typed() {
+    let folder = folder();
+    std::fs::rename(folder.path().join("a.mtx"), folder.path().join("matrix.mtx")).unwrap();
+    let guide = include_str!("../../spmv/src/guide.rs");
+    let lines: Vec<&str> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! "))
+        .filter(|line| line.starts_with("spmv "))
+        .collect();
+    assert!(lines.len() > 5);
+    for line in lines {
+        let args: Vec<&str> = line.split_whitespace().skip(1).collect();
+        spmv(&folder, &args).unwrap_or_else(|said| panic!("{line}: {said}"));
+    }
+}
+
+#[test]
 fn devices_parts_completions_and_pages_are_there() {
     let folder = folder();
     assert!(spmv(&folder, &["devices"]).unwrap().contains("| cpu "));

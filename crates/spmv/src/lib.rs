@@ -15,6 +15,7 @@ mod erased_queue;
 mod error;
 #[cfg(feature = "fit")]
 pub mod fit;
+pub mod guide;
 pub mod hetero;
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub mod interop;

@@ -44,7 +44,7 @@ const DEV: [(&str, &[&str]); 8] = [
     ("spmv-wgpu", &["spmv-conformance"]),
     ("spmv-exec", &["spmv-cpu", "spmv-conformance"]),
     ("spmv-hetero", &["spmv-cpu"]),
-    ("spmv", &["spmv-conformance"]),
+    ("spmv", &["spmv-conformance", "spmv-solvers"]),
     ("spmv-mpi", &["spmv-conformance", "spmv-solvers"]),
 ];
 
