@@ -1,14 +1,17 @@
 //! Matrices and vectors in files.
 
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use spmv::io::matrix_market::{Field, read_header};
 use spmv::{Dtype, Value, io};
 
 /// The type to compute in: the one that was asked for, or else double precision, complex if a file is.
-pub(crate) fn precision(asked: Option<Dtype>, files: &[&Path]) -> anyhow::Result<Dtype> {
+pub(crate) fn precision<'a>(
+    asked: Option<Dtype>,
+    files: impl IntoIterator<Item = &'a PathBuf>,
+) -> anyhow::Result<Dtype> {
     let mut complex = None;
     for file in files {
         let header = read_header(file).with_context(|| file.display().to_string())?;

@@ -40,9 +40,8 @@ pub(crate) struct Args {
 
 /// Reads, multiplies, writes.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let read = [Some(&args.matrix), args.x.as_ref(), args.y.as_ref()];
-    let read: Vec<_> = read.into_iter().flatten().map(PathBuf::as_path).collect();
-    match files::precision(args.precision, &read)? {
+    let read = [&args.matrix].into_iter().chain(&args.x).chain(&args.y);
+    match files::precision(args.precision, read)? {
         Dtype::F32 => multiply::<f32>(args),
         Dtype::F64 => multiply::<f64>(args),
         Dtype::C32 => multiply::<spmv::c32>(args),

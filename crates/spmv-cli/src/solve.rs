@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{bail, ensure};
 use clap::ValueEnum;
-use spmv::{Context, Csr, DeviceScalar, Dtype, Matrix, Queue, Real, Scalar, Vector, io};
+use spmv::{Context, Csr, Dtype, Matrix, Real, Scalar, Vector, io};
 use spmv_solvers::{
     BiCgStab, BlockJacobi, ConjugateGradient, Gmres, Jacobi, Minres, Options, PipelinedConjugateGradient,
     Preconditioner, Report, Stop, lsmr,
@@ -90,41 +90,24 @@ enum Precondition {
 }
 
 /// A preconditioner that was asked for.
-enum Inverse<A: Real + Scalar<Accum = A>> {
-    OfDiagonal(Jacobi<A>),
-    OfBlocks(BlockJacobi<A>),
-}
+type Inverse<A> = Box<dyn Preconditioner<A>>;
 
-impl<A: Real + Scalar<Accum = A>> Inverse<A> {
-    fn of(args: &Args, context: &Context, a: &Csr<A>) -> anyhow::Result<Option<Self>> {
-        Ok(match args.precondition {
-            Precondition::None => None,
-            Precondition::Jacobi => Some(Self::OfDiagonal(Jacobi::new(context, a)?)),
-            Precondition::BlockJacobi => Some(Self::OfBlocks(BlockJacobi::new(context, a, args.block)?)),
-        })
-    }
-}
-
-impl<A: Real + Scalar<Accum = A>> Preconditioner<A> for Inverse<A> {
-    fn apply(
-        &self,
-        queue: &mut Queue,
-        r: &Vector<A>,
-        z: &mut Vector<A>,
-        rz: DeviceScalar<A>,
-    ) -> spmv::Result<()> {
-        match self {
-            Self::OfDiagonal(inverse) => inverse.apply(queue, r, z, rz),
-            Self::OfBlocks(inverse) => inverse.apply(queue, r, z, rz),
-        }
-    }
+fn inverse<A: Real + Scalar<Accum = A>>(
+    args: &Args,
+    context: &Context,
+    a: &Csr<A>,
+) -> anyhow::Result<Option<Inverse<A>>> {
+    Ok(match args.precondition {
+        Precondition::None => None,
+        Precondition::Jacobi => Some(Box::new(Jacobi::new(context, a)?)),
+        Precondition::BlockJacobi => Some(Box::new(BlockJacobi::new(context, a, args.block)?)),
+    })
 }
 
 /// Reads, solves, writes; a residual that is not small enough is a failure.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let read = [Some(&args.matrix), args.rhs.as_ref(), args.x0.as_ref()];
-    let read: Vec<_> = read.into_iter().flatten().map(PathBuf::as_path).collect();
-    match files::precision(args.precision, &read)? {
+    let read = [&args.matrix].into_iter().chain(&args.rhs).chain(&args.x0);
+    match files::precision(args.precision, read)? {
         Dtype::F32 => solve::<f32>(args),
         Dtype::F64 => solve::<f64>(args),
         Dtype::C32 | Dtype::C64 => bail!("solvers take real systems; these values are complex"),
@@ -143,7 +126,7 @@ fn solve<A: Real + Scalar<Accum = A>>(args: &Args) -> anyhow::Result<ExitCode> {
     );
     ensure!(!(is_lsmr && args.precondition != Precondition::None), "lsmr takes no preconditioner");
     let context = args.device.open()?;
-    let inverse = Inverse::of(args, &context, &a)?;
+    let inverse = inverse(args, &context, &a)?;
     let matrix = match is_lsmr {
         true => context.prepare_with_transpose(&a, &spmv::Options::default())?,
         false => context.prepare(&a)?,

@@ -30,6 +30,19 @@ pub trait Preconditioner<A: Real> {
     ) -> spmv::Result<()>;
 }
 
+/// One that is chosen at run time: `Box<dyn Preconditioner<A>>` is passed on like any other.
+impl<A: Real, M: Preconditioner<A> + ?Sized> Preconditioner<A> for Box<M> {
+    fn apply(
+        &self,
+        queue: &mut Queue,
+        r: &Vector<A>,
+        z: &mut Vector<A>,
+        rz: DeviceScalar<A>,
+    ) -> spmv::Result<()> {
+        (**self).apply(queue, r, z, rz)
+    }
+}
+
 /// The inverse of the diagonal.
 ///
 /// ```
