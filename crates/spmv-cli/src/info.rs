@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use spmv::plan::{Algorithm, MatrixStats, Plan};
+use spmv::plan::{Algorithm, Plan, RowStats};
 use spmv::{Context, Csr, Dtype, Options, Scalar, by_dtype};
 use spmv_bench::{Loaded, aligned, load};
 
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Size, lengths of rows, pattern.
 fn describe(text: &mut String, name: &str, a: &Csr<f64>, no_plot: bool) {
-    let rows = MatrixStats::of(a.view()).rows;
+    let rows = RowStats::of(a.view());
     let (n_rows, n_cols, nnz) = (a.n_rows(), a.n_cols(), a.nnz());
     let _ = writeln!(text, "{name}: {n_rows} rows, {n_cols} columns, {nnz} nonzeros");
     let (min, mean, max, deviation) = (rows.min, rows.mean, rows.max, rows.std_dev);
@@ -85,12 +85,14 @@ impl Pattern {
     fn of(a: &Csr<f64>) -> Self {
         let mut pattern = Self::default();
         for row in 0..a.n_rows() {
+            let mut on_diagonal = false;
             for (col, _) in a.row(row) {
                 let (row, col) = (row as u64, u64::from(col));
                 pattern.lower = pattern.lower.max(row.saturating_sub(col));
                 pattern.upper = pattern.upper.max(col.saturating_sub(row));
+                on_diagonal |= row == col;
             }
-            pattern.on_diagonal += usize::from(a.row(row).any(|(col, _)| col as usize == row));
+            pattern.on_diagonal += usize::from(on_diagonal);
         }
         pattern
     }

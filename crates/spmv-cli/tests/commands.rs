@@ -73,9 +73,8 @@ fn each_method_solves_and_writes_x() {
 
 #[test]
 fn a_residual_that_is_too_large_is_a_failure() {
-    let args =
-        ["solve", data("epb0").to_str().unwrap(), "-m", "gmres", "--max-iterations", "5"].map(str::to_owned);
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let matrix = data("epb0");
+    let args = ["solve", matrix.to_str().unwrap(), "-m", "gmres", "--max-iterations", "5"];
     let said = spmv(&folder(), &args).unwrap_err();
     assert!(said.contains("not converged after 5 iterations"), "{said}");
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let names: Vec<_> = devices.iter().map(|device| &*device.caps().name).collect();
     writeln!(out, "{}; {by}; medians of {}, each of {EXCHANGES} in a row\n", names.join(", "), args.repeat)?;
     writeln!(out, "{}", aligned(header.map(str::to_owned).to_vec(), rows))?;
-    writeln!(out, "\nmachine: {}\ncommit: {}", super::machine(), super::commit())?;
+    writeln!(out, "\n{}", super::machine::lines())?;
     Ok(())
 }
 

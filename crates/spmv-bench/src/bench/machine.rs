@@ -32,8 +32,13 @@ pub(crate) fn commit() -> String {
     if clean { hash } else { format!("{hash}-dirty") }
 }
 
+/// The lines that end tables: machine and commit.
+pub(super) fn lines() -> String {
+    format!("machine: {}\ncommit: {}", machine(), commit())
+}
+
 /// Day and minute in UTC, where the system has a command that says it.
-pub(crate) fn date() -> Option<String> {
+pub(super) fn date() -> Option<String> {
     output("date", &["-u", "+%Y-%m-%d %H:%M UTC"])
 }
 

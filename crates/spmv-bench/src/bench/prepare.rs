@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         args.repeat
     )?;
     writeln!(out, "{}", aligned(header.map(str::to_owned).to_vec(), rows))?;
-    writeln!(out, "\nmachine: {}\ncommit: {}", super::machine(), super::commit())?;
+    writeln!(out, "\n{}", super::machine::lines())?;
     Ok(())
 }
 

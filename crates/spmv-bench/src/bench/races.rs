@@ -106,7 +106,7 @@ impl Field<'_> {
             println!("The run ended early, and the rest was not measured\n");
         }
         means(&found).iter().for_each(|line| println!("{line}"));
-        println!("\nmachine: {}\ncommit: {}", super::machine(), super::commit());
+        println!("\n{}", super::machine::lines());
         Ok(ending)
     }
 

@@ -222,7 +222,7 @@ fn print(args: &Args, a: &Csr<f64>, contestants: &[Contestant<'_>], times: &Time
         "\nits parts: a product and the {PASSES} passes over vectors, each as long as it takes alone; an update, y <- alpha*x + beta*y, \
          is three passes"
     )?;
-    writeln!(out, "machine: {}\ncommit: {}", super::machine(), super::commit())?;
+    writeln!(out, "{}", super::machine::lines())?;
     Ok(())
 }
 
