@@ -119,7 +119,7 @@
 //! # Ok::<(), spmv_solvers::Error>(())
 //! ```
 //!
-//! An iteration of one's own is a sequence of operations in a [`Queue`](crate::Queue). None of them waits; reading a scalar does.
+//! To write your own iteration, put its operations in a [`Queue`](crate::Queue). Operations do not wait; reading a scalar does.
 //! [`Queue::record`](crate::Queue::record) makes a sequence one launch where the device can.
 //!
 //! # Several devices, several processes
