@@ -1,5 +1,7 @@
 //! The devices of a run, and what reports call them.
 
+use std::time::Instant;
+
 use spmv::{BackendKind, Context, DeviceCaps, DeviceKind, Dtype, fit::Runs};
 
 use super::report::{Cache, Device};
@@ -105,6 +107,16 @@ impl Target {
         self.context.caps().kind == DeviceKind::Cpu
     }
 
+    /// GB/s that its memory was measured to read: that of the host where it is the host's, else by a dot product, which reads two vectors
+    /// and nothing else. `None` where it cannot run one.
+    pub(crate) fn read_gbs(&self, host_gbs: f64) -> Option<f64> {
+        if self.is_in_host_memory() {
+            return Some(host_gbs);
+        }
+        // Small devices have no room for the longest.
+        READ.into_iter().find_map(|n| read_gbs(&self.context, n).ok())
+    }
+
     /// Whether it is the cores of the CPU themselves.
     pub(crate) fn is_cores(&self) -> bool {
         self.context.backend() == BackendKind::Cpu
@@ -114,6 +126,30 @@ impl Target {
     pub(crate) fn has_timestamps(&self) -> bool {
         !self.is_several() && Runs::by_device(&self.context)
     }
+}
+
+/// Numbers in each of two vectors: 512 MiB together, beyond any cache; and fewer.
+const READ: [usize; 3] = [1 << 26, 1 << 24, 1 << 22];
+/// Dot products in a queue.
+const DOTS: u32 = 16;
+
+/// The best of several queues. What a queue costs by itself is told by an empty vector, and taken off.
+fn read_gbs(context: &Context, n: usize) -> spmv::Result<f64> {
+    let mut queue = context.queue()?;
+    let product = queue.scalar::<f32>()?;
+    let mut shortest = |n: usize| -> spmv::Result<f64> {
+        let (x, z) = (context.zeros::<f32>(n)?, context.zeros::<f32>(n)?);
+        let mut turn = || -> spmv::Result<f64> {
+            let start = Instant::now();
+            (0..DOTS).try_for_each(|_| queue.dot(&x, &z, product))?;
+            queue.wait()?;
+            Ok(start.elapsed().as_secs_f64())
+        };
+        (0..5).try_fold(f64::INFINITY, |best, _| Ok(best.min(turn()?)))
+    };
+    let (seconds, idle) = (shortest(n)?, shortest(1)?);
+    let bytes = f64::from(DOTS) * (2 * n * size_of::<f32>()) as f64;
+    Ok(bytes / (seconds - idle).max(seconds / 2.0) / 1e9)
 }
 
 fn obstacle(caps: &DeviceCaps, precision: Dtype, cache: Cache) -> Option<String> {

@@ -30,7 +30,7 @@ pub(crate) fn page(report: &Report, pictures: &[Picture]) -> String {
     rows::summary(&mut body, &views);
     for view in &views {
         bars::chart(&mut body, view, &series);
-        roofline::chart(&mut body, view, &series, report.read_gbs);
+        roofline::chart(&mut body, view, &series, report);
     }
     rows::table(&mut body, report);
     picture::panels(&mut body, report, pictures);
@@ -41,7 +41,7 @@ pub(crate) fn page(report: &Report, pictures: &[Picture]) -> String {
          <title>spmv bench: {}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
          <script>\n{}</script>\n</body>\n</html>\n",
         escape(&report.commit),
-        assets::STYLE,
+        assets::style(series.len().max(1)),
         assets::SCRIPT,
     )
 }
@@ -66,8 +66,7 @@ fn header(out: &mut String, report: &Report) {
          is one, else of one call as the caller sees it</li>\n\
          <li><code>GB/s = ((m+1)*4 + nnz*4 + (nnz+n+m)*value) bytes / t</code>, the compulsory traffic \
          of an m x n matrix with values of <code>value</code> bytes</li>\n\
-         <li><code>roof</code> is GB/s over the read bandwidth; above 100% the matrix stays in cache; devices \
-         with another memory have none</li>\n\
+         <li><code>roof</code> is GB/s over the read bandwidth of the device's memory; above 100% the matrix stays in cache</li>\n\
          <li>a ratio to a peer is its time over ours, both as the caller sees them: above 1 we are \
          faster</li>\n\
          <li>a <span class=\"twin\">twin</span> was generated in the likeness of the matrix it is named \
@@ -80,7 +79,7 @@ fn header(out: &mut String, report: &Report) {
     );
     for d in &report.devices {
         let [label, name, kind, memory] = [&d.label, &d.name, &d.kind, &d.memory].map(|text| escape(text));
-        let _ = writeln!(out, "<li><code>{label}</code>: {name}; {kind}, memory {memory}</li>");
+        let _ = writeln!(out, "<li><code>{label}</code>: {name}; {kind}, memory {memory}{}</li>", d.read());
     }
     if let Some(why) = &report.ended_early {
         let _ = writeln!(out, "<li>the run ended early, and the rest was not measured: {}</li>", escape(why));

@@ -56,7 +56,7 @@ use live::Live;
 use machine::Others;
 pub(crate) use machine::{commit, machine};
 use measure::Eviction;
-use report::{Cache, Report, SCHEMA, factor};
+use report::{Cache, Device, Report, SCHEMA, factor};
 use runner::Way;
 use stop::{Stop, Stopped};
 
@@ -139,7 +139,7 @@ fn empty(targets: &[Target], args: &Args, read_gbs: f64) -> Report {
         load: None,
         ended_early: None,
         read_gbs,
-        devices: targets.iter().map(Target::device).collect(),
+        devices: targets.iter().map(|t| Device { read_gbs: t.read_gbs(read_gbs), ..t.device() }).collect(),
         left_out: left_out(targets, &args.precision, args.caches()),
         absent: BTreeMap::new(),
         peers: BTreeMap::new(),
@@ -244,7 +244,6 @@ impl Bench<'_> {
                     repeat: args.repeat(),
                     peers: args.peers && able.iter().any(|target| target.is_cores()),
                     eviction: self.eviction,
-                    read_gbs: report.read_gbs,
                     stop: self.stop,
                     live: self.live,
                 };

@@ -70,6 +70,9 @@ pub(crate) struct Device {
     pub(crate) name: String,
     pub(crate) kind: String,
     pub(crate) memory: String,
+    /// Measured read bandwidth of its memory, GB/s.
+    #[serde(default)]
+    pub(crate) read_gbs: Option<f64>,
 }
 
 /// One matrix, multiplied one way.
@@ -105,8 +108,7 @@ pub(crate) struct Row {
     pub(crate) device_us: Option<Spread>,
     pub(crate) gflops: Option<f64>,
     pub(crate) gbs: Option<f64>,
-    /// `gbs` over `read_gbs`; above 1 where the matrix stays in cache. Absent where the memory is not the
-    /// host's, which alone was measured.
+    /// `gbs` over the `read_gbs` of the device; above 1 where the matrix stays in cache.
     pub(crate) roof_share: Option<f64>,
     pub(crate) plan_us: f64,
     /// Tiles of a run; 0 for algorithms without tiles.
@@ -253,6 +255,12 @@ impl Report {
         }
     }
 
+    /// GB/s that the memory of a device was measured to read.
+    pub(crate) fn roof(&self, label: &str) -> Option<f64> {
+        let of_it = self.devices.iter().find(|device| device.label == label)?.read_gbs;
+        of_it.filter(|gbs| gbs.is_finite() && *gbs > 0.0)
+    }
+
     /// Adds a comparison with the library of this name.
     pub(crate) fn add_comparison(&mut self, found: Report, library: &str) {
         self.comparisons.extend(found.comparisons);
@@ -370,7 +378,12 @@ impl ComparisonRun {
 impl Device {
     pub(crate) fn of(label: &str, caps: &DeviceCaps) -> Self {
         let (label, name) = (label.to_owned(), caps.name.clone());
-        Self { label, name, kind: caps.kind.to_string(), memory: caps.memory.to_string() }
+        Self { label, name, kind: caps.kind.to_string(), memory: caps.memory.to_string(), read_gbs: None }
+    }
+
+    /// What reports say of its memory after its kind.
+    pub(crate) fn read(&self) -> String {
+        self.read_gbs.map_or_else(String::new, |gbs| format!(", read at {gbs:.1} GB/s"))
     }
 }
 

@@ -36,7 +36,6 @@ pub(crate) struct Way<'a> {
     pub(crate) repeat: Option<usize>,
     pub(crate) peers: bool,
     pub(crate) eviction: &'a Eviction,
-    pub(crate) read_gbs: f64,
     pub(crate) stop: &'a Stop,
     pub(crate) live: &'a Live,
 }
@@ -239,7 +238,8 @@ where
         let (tuned, asked) = (options.tune != Tune::Off, options.algorithm == Algorithm::Auto);
         let auto = if tuned { asked } else { autos[*input].as_ref().is_some_and(is_as) };
         let row = row(way, loaded, target, options.algorithm, entrant, finding, peers.clone());
-        report.rows.push(Row { auto, tuned, ..row });
+        let roof_share = row.gbs.zip(report.roof(&row.on)).map(|(gbs, roof)| gbs / roof);
+        report.rows.push(Row { auto, tuned, roof_share, ..row });
     }
     let rows = &mut report.rows[first..];
     if targets.iter().any(Target::is_several) {
@@ -319,7 +319,7 @@ fn row<T: Scalar>(
         device_us,
         gflops: seconds.map(|t| 2.0 * rows.nnz as f64 / t / 1e9),
         gbs,
-        roof_share: gbs.filter(|_| target.is_in_host_memory()).map(|gbs| gbs / way.read_gbs),
+        roof_share: None,
         plan_us: entrant.prepare_s * 1e6,
         n_tiles,
         dirty_tiles,
@@ -357,7 +357,6 @@ pub(super) mod tests {
             repeat: Some(1),
             peers: false,
             eviction: &Eviction::none(),
-            read_gbs: 1.0,
             stop: &Stop::new(),
             live: &Live::discarding(),
         });

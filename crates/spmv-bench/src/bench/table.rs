@@ -41,7 +41,7 @@ const QUEUED: &str = "queued us";
 
 /// What the device's own times are.
 const DEVICE_FORMULA: &str = "device us is stage 1 by the device's timestamps and stage 2 by\n\
-     that of whoever repairs; a device with another memory has no roof. ";
+     that of whoever repairs. ";
 
 /// The table of one precision after the other, then means, formulas, machine and commit.
 pub(crate) fn text(report: &Report) -> String {
@@ -64,7 +64,7 @@ pub(crate) fn text(report: &Report) -> String {
     let _ = writeln!(
         text,
         "GFlop/s = 2 nnz / t. GB/s = ((m+1)*4 + nnz*4 + (nnz+n+m)*value) bytes / t, the compulsory traffic; roof is its\n\
-         share of the {:.1} GB/s that this machine's memory was measured to read (above 100% from cache).\n\
+         share of what the device's memory was measured to read (above 100% from cache); this machine's reads {:.1} GB/s.\n\
          us is one call, with its spread; {}t is its median{}.\n\
          Dirty tiles are repaired in stage 2, here with their share of all tiles; st. 1+2 are medians of both stages. plan/spmv is the time to prepare over `us`. Peers: their time over `us`.",
         report.read_gbs,
@@ -332,7 +332,13 @@ mod tests {
         for (row, label) in report.rows.iter_mut().zip(["opencl#0", "opencl#1"]) {
             row.on = label.to_owned();
             let (kind, memory) = ("discrete GPU".to_owned(), "discrete".to_owned());
-            report.devices.push(Device { label: label.to_owned(), name: "some GPU".into(), kind, memory });
+            report.devices.push(Device {
+                label: label.to_owned(),
+                name: "some GPU".into(),
+                kind,
+                memory,
+                read_gbs: None,
+            });
         }
         let text = text(&report);
         for label in ["opencl#0", "opencl#1"] {

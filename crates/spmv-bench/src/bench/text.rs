@@ -26,7 +26,7 @@ pub(crate) fn tail(report: &Report) -> String {
     let width = report.devices.iter().map(|d| d.label.len() + 1).fold("machine:".len(), usize::max);
     for d in &report.devices {
         let label = format!("{}:", d.label);
-        let _ = writeln!(text, "{label:width$} {}; {}, memory {}", d.name, d.kind, d.memory);
+        let _ = writeln!(text, "{label:width$} {}; {}, memory {}{}", d.name, d.kind, d.memory, d.read());
     }
     let date = report.date.as_deref();
     for (what, value) in

@@ -11,7 +11,6 @@ pub(crate) mod numbers;
 mod outcome;
 mod page;
 mod print;
-mod roof;
 mod scene;
 mod study;
 mod tan;

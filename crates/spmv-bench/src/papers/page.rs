@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::item::Paper;
 use super::outcome::{Figure, Findings, Marks, Outcome, Series};
 use super::print;
-use crate::bench::html::assets::{COLOURS, STYLE};
+use crate::bench::html::assets;
 use crate::bench::html::axis::{Axis, tick};
 use crate::bench::html::text::escape;
 
@@ -37,9 +37,18 @@ pub(crate) fn page(paper: &Paper, findings: &Findings) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n\
          <body>\n<main>\n{body}</main>\n</body>\n</html>\n",
         escape(paper.id),
+        assets::style(
+            findings
+                .outcomes
+                .iter()
+                .flat_map(|outcome| &outcome.figures)
+                .map(|f| f.series.len())
+                .max()
+                .unwrap_or(0)
+        ),
     )
 }
 
@@ -146,7 +155,7 @@ fn frame(out: &mut String, figure: &Figure, scale: &Scale, bottom: f64) {
 }
 
 fn marks(out: &mut String, figure: &Figure, scale: &Scale, (at, series): (usize, &Series)) {
-    let colour = at % COLOURS;
+    let colour = assets::series(at);
     let title = |(x, y): (f64, f64)| {
         let x = figure.x.names.get(x as usize).cloned().unwrap_or_else(|| tick(x));
         escape(&format!("{x}, {}: {}", series.name, tick(y)))
@@ -158,17 +167,13 @@ fn marks(out: &mut String, figure: &Figure, scale: &Scale, (at, series): (usize,
             let path: Vec<String> = points()
                 .map(|(x, y)| format!("{:.1} {:.1}", scale.x.at(x + middle), scale.y.at(y)))
                 .collect();
-            let _ = writeln!(
-                out,
-                "<path d=\"M{}\" style=\"stroke:var(--c{colour});fill:none;stroke-width:1.5\"/>",
-                path.join("L")
-            );
+            let _ = writeln!(out, "<path class=\"line {colour}\" d=\"M{}\"/>", path.join("L"));
         }
         Marks::Points => {
             for (x, y) in points() {
                 let _ = writeln!(
                     out,
-                    "<circle class=\"s{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"><title>{}</title></circle>",
+                    "<circle class=\"{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"><title>{}</title></circle>",
                     scale.x.at(x + middle),
                     scale.y.at(y),
                     title((x, y))
@@ -184,7 +189,7 @@ fn marks(out: &mut String, figure: &Figure, scale: &Scale, (at, series): (usize,
                 let top = scale.y.at(y).min(scale.base);
                 let _ = writeln!(
                     out,
-                    "<rect class=\"s{colour}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>",
+                    "<rect class=\"{colour}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>{}</title></rect>",
                     (wide - 0.7).max(0.5),
                     scale.base - top,
                     title((x, y))
@@ -197,7 +202,7 @@ fn marks(out: &mut String, figure: &Figure, scale: &Scale, (at, series): (usize,
 fn legend(out: &mut String, series: &[Series]) {
     out.push_str("<ul class=\"legend\">");
     for (at, each) in series.iter().enumerate() {
-        let _ = write!(out, "<li><i class=\"s{}\"></i>{}</li>", at % COLOURS, escape(&each.name));
+        let _ = write!(out, "<li><i class=\"{}\"></i>{}</li>", assets::series(at), escape(&each.name));
     }
     out.push_str("</ul>\n");
 }

@@ -310,7 +310,6 @@ impl Scene<'_> {
             repeat: self.repeat,
             peers: false,
             eviction: self.eviction,
-            read_gbs: self.read_gbs,
             stop: self.stop,
             live,
         }

@@ -1,18 +1,49 @@
 //! Style and script of the page, written into it.
 
-/// Colours of series in [`STYLE`]: `s0`, `s1`, ...
-pub(crate) const COLOURS: usize = 10;
+use std::fmt::Write;
+
+/// Hues of the colour circle that are told apart.
+const HUES: usize = 12;
+/// Steps between the hues of neighbours, which have no divisor in common with [`HUES`].
+const STRIDE: usize = 5;
+/// Each hue comes light and dark.
+const COLOURS: usize = 2 * HUES;
+
+/// The class of a series, and the name of its colour: [`style`] has those of so many series. No two of the first 24 are alike.
+pub(crate) fn series(at: usize) -> String {
+    format!("s{}", at % COLOURS)
+}
+
+/// The hue of a colour, in degrees, and whether it is the darker one of the two.
+fn colour(at: usize) -> (usize, bool) {
+    let hue = at * STRIDE % HUES;
+    // Neighbours on the circle differ in lightness too.
+    (hue * 360 / HUES + HUE_OF_FIRST, (at / HUES + hue) % 2 == 1)
+}
+
+/// Blue.
+const HUE_OF_FIRST: usize = 255;
+
+/// The style of the page, with a class and a colour for each of so many series.
+pub(crate) fn style(n_series: usize) -> String {
+    let mut style = STYLE.to_owned();
+    for at in 0..n_series.min(COLOURS) {
+        let (name, (hue, is_dark)) = (series(at), colour(at));
+        let lightness = if is_dark { "dark" } else { "light" };
+        let _ = writeln!(
+            style,
+            ".{name}{{--series:oklch(var(--{lightness}) var(--chroma) {hue});fill:var(--series);background:var(--series)}}"
+        );
+    }
+    style
+}
 
 /// Both colour schemes hold 3:1 for shapes and 4.5:1 for text against their background.
-pub(crate) const STYLE: &str = "\
+const STYLE: &str = "\
 :root{color-scheme:light dark;--bg:#fff;--panel:#f5f7f9;--ink:#16202b;--soft:#505c69;--line:#d5dbe1;--bad:#b3141f;\
---badbg:#fdecec;--roof:#b3141f;
---c0:#0b5fc0;--c1:#c4500a;--c2:#00796b;--c3:#8e3fa8;--c4:#8a6d00;--c5:#b8336a;--c6:#5a6672;--c7:#3d7a1f;\
---c8:#7a4b2a;--c9:#1b7f9e}
+--badbg:#fdecec;--roof:#b3141f;--accent:#0b5fc0;--light:.62;--dark:.44;--chroma:.14}
 @media (prefers-color-scheme:dark){:root{--bg:#11161c;--panel:#1a2129;--ink:#e6ebf0;--soft:#a5b0bb;--line:#323c47;\
---bad:#ff8a8a;--badbg:#3a1c20;--roof:#ff8a8a;
---c0:#5ea9ff;--c1:#ff9a57;--c2:#3fc6b3;--c3:#cf90e6;--c4:#d8b93c;--c5:#f587b0;--c6:#a3afbb;--c7:#8ccb6a;\
---c8:#cf9d77;--c9:#66c8e6}}
+--bad:#ff8a8a;--badbg:#3a1c20;--roof:#ff8a8a;--accent:#5ea9ff;--light:.84;--dark:.64;--chroma:.12}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif}
 main{max-width:1320px;margin:0 auto;padding:1.5rem 1rem 3rem}
@@ -27,7 +58,7 @@ code{font:.9em ui-monospace,'DejaVu Sans Mono',monospace;overflow-wrap:anywhere}
 .formulas{margin:0;padding-left:1.2rem;font-size:.9rem}
 .scroll{overflow-x:auto;border:1px solid var(--line);border-radius:6px}
 .tall{max-height:80vh;overflow-y:auto}
-.scroll:focus-visible,button:focus-visible{outline:2px solid var(--c0);outline-offset:1px}
+.scroll:focus-visible,button:focus-visible{outline:2px solid var(--accent);outline-offset:1px}
 table{border-collapse:separate;border-spacing:0;font-size:.84rem;font-variant-numeric:tabular-nums}
 th,td{padding:.28rem .6rem;text-align:left;white-space:nowrap;border-bottom:1px solid var(--line);font-weight:400}
 tbody tr:last-child>*{border-bottom:0}
@@ -54,17 +85,15 @@ svg{display:block}
 .axis,.leader{stroke:var(--soft);fill:none}
 .leader{stroke-width:.7}
 .roof{stroke:var(--roof);stroke-width:2;fill:none}
+.spread{stroke:var(--ink);stroke-width:1;fill:none}
+.chart .value{font-size:9.5px;fill:var(--ink)}
+path.line{fill:none;stroke:var(--series);stroke-width:1.5}
 circle{stroke:var(--bg);stroke-width:1}
 .panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26.5rem),1fr));gap:1rem}
 article{background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.7rem .8rem;min-width:0}
 article p{font-size:.85rem}
 .pair{display:flex;flex-wrap:wrap;gap:.8rem;align-items:flex-start}
-.spy{background:var(--bg);border:1px solid var(--line);fill:var(--c0)}
-.s0{fill:var(--c0);background:var(--c0)}.s1{fill:var(--c1);background:var(--c1)}
-.s2{fill:var(--c2);background:var(--c2)}.s3{fill:var(--c3);background:var(--c3)}
-.s4{fill:var(--c4);background:var(--c4)}.s5{fill:var(--c5);background:var(--c5)}
-.s6{fill:var(--c6);background:var(--c6)}.s7{fill:var(--c7);background:var(--c7)}
-.s8{fill:var(--c8);background:var(--c8)}.s9{fill:var(--c9);background:var(--c9)}
+.spy{background:var(--bg);border:1px solid var(--line);fill:var(--accent)}
 @media print{.scroll,.tall{overflow:visible;max-height:none}}
 ";
 
@@ -89,3 +118,45 @@ for (const table of document.querySelectorAll('table.sortable')) {
   }));
 }
 ";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn two_dozen_series_have_colours_of_their_own() {
+        let colours: BTreeSet<_> = (0..COLOURS).map(colour).collect();
+        assert_eq!(colours.len(), COLOURS);
+        // Whoever has few series has hues far from each other.
+        for (one, next) in (0..HUES - 1).map(|at| (colour(at).0, colour(at + 1).0)) {
+            assert!((90..=270).contains(&one.abs_diff(next)), "{one} {next}");
+        }
+        let style = style(30);
+        assert_eq!(style.matches("{--series:").count(), COLOURS);
+        assert!((0..30).all(|at| style.contains(&format!(".{}{{", series(at)))));
+    }
+
+    /// Luminance of gray of a lightness of OKLab, which is its cube; colours of that lightness differ little.
+    fn contrast(one: f64, other: f64) -> f64 {
+        let (one, other) = (one.powi(3) + 0.05, other.powi(3) + 0.05);
+        one.max(other) / one.min(other)
+    }
+
+    #[test]
+    fn colours_stand_out_from_the_background_of_either_scheme() {
+        let numbers = |name: &str| {
+            let ends = STYLE.match_indices(name).map(|(at, _)| &STYLE[at + name.len()..]);
+            ends.map(|rest| rest.split([';', '}']).next().unwrap().parse::<f64>().unwrap())
+                .collect::<Vec<_>>()
+        };
+        // White, and #11161c.
+        let backgrounds = [1.0, 0.2];
+        for (scheme, background) in backgrounds.into_iter().enumerate() {
+            for lightness in [numbers("--light:")[scheme], numbers("--dark:")[scheme]] {
+                assert!(contrast(lightness, background) >= 3.0, "{lightness} on {background}");
+            }
+        }
+    }
+}

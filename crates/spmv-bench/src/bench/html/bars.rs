@@ -2,16 +2,19 @@
 
 use std::fmt::Write;
 
+use super::assets;
 use super::axis::{Axis, tick};
 use super::text::escape;
-use super::views::{Outcome, Series, View};
+use super::views::{Outcome, Series, Speed, View};
 
 const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 46.0;
-const TOP: f64 = 12.0;
+const LEFT: f64 = 64.0;
+/// Room for the value above the highest bar.
+const TOP: f64 = 40.0;
 /// Room for slanted names.
 const BOTTOM: f64 = 96.0;
-const BAR: f64 = 8.0;
+/// As wide as a line of text, since its value is written above it.
+const BAR: f64 = 13.0;
 const GAP: f64 = 12.0;
 /// What a wide screen holds.
 const WIDTH: f64 = 1270.0;
@@ -33,7 +36,7 @@ pub(super) fn chart(out: &mut String, view: &View<'_>, series: &[Series<'_>]) {
     let width = LEFT + group * matrices.len() as f64 + 8.0;
     let high = matrices.iter().flat_map(|m| used.iter().map(move |s| (m, s)));
     let high = high.filter_map(|(m, s)| match view.outcome(m, &series[*s]) {
-        Outcome::Gflops(v) => Some(v),
+        Outcome::Right(speed) => Some(speed.top()),
         Outcome::Absent | Outcome::Failed => None,
     });
     let y = Axis::linear(high.fold(0.0, f64::max), TOP + HEIGHT, TOP);
@@ -57,6 +60,11 @@ pub(super) fn chart(out: &mut String, view: &View<'_>, series: &[Series<'_>]) {
             tick(value)
         );
     }
+    let _ = writeln!(
+        out,
+        "<text transform=\"translate(14 {:.0}) rotate(-90)\" text-anchor=\"middle\">GFlop/s, linear</text>",
+        TOP + HEIGHT / 2.0
+    );
     for (i, matrix) in matrices.iter().enumerate() {
         let centre = LEFT + group * (i as f64 + 0.5);
         for (slot, &s) in used.iter().enumerate() {
@@ -92,24 +100,64 @@ fn bar(out: &mut String, (x, base, y): (f64, f64, &Axis), colour: usize, what: &
             x + BAR / 2.0,
             base - 2.0
         ),
-        Outcome::Gflops(v) => writeln!(
-            out,
-            "<rect class=\"s{}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\">\
-             <title>{what}: {v:.2} GFlop/s</title></rect>",
-            colour % super::assets::COLOURS,
-            y.at(v),
-            BAR - 1.0,
-            base - y.at(v)
-        ),
+        Outcome::Right(speed) => right(out, (x, base, y), colour, &what, speed),
     };
+}
+
+/// A bar as high as the median, a line from the slowest run to the fastest, and the median as a number above both.
+fn right(
+    out: &mut String,
+    (x, base, y): (f64, f64, &Axis),
+    colour: usize,
+    what: &str,
+    speed: Speed,
+) -> std::fmt::Result {
+    let (top, middle) = (y.at(speed.median), x + (BAR - 1.0) / 2.0);
+    let range =
+        speed.range.map(|(low, high)| format!(", runs from {low:.2} to {high:.2}")).unwrap_or_default();
+    writeln!(
+        out,
+        "<rect class=\"{}\" x=\"{x:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\">\
+         <title>{what}: {:.2} GFlop/s{range}</title></rect>",
+        assets::series(colour),
+        BAR - 1.0,
+        base - top,
+        speed.median
+    )?;
+    if let Some((low, high)) = speed.range {
+        let (low, high, left, right) = (y.at(low), y.at(high), middle - 2.5, middle + 2.5);
+        writeln!(
+            out,
+            "<path class=\"spread\" d=\"M{middle:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}H{right:.1}M{left:.1} {high:.1}H{right:.1}\"/>"
+        )?;
+    }
+    writeln!(
+        out,
+        "<text class=\"value\" transform=\"translate({:.1} {:.1}) rotate(-90)\">{}</text>",
+        middle + 3.5,
+        y.at(speed.top()) - 4.0,
+        value(speed.median)
+    )
+}
+
+/// Three digits, or all before the point.
+fn value(gflops: f64) -> String {
+    let digits = if gflops >= 100.0 {
+        0
+    } else if gflops >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{gflops:.digits$}")
 }
 
 /// Which colour is whose.
 pub(super) fn legend(out: &mut String, series: &[Series<'_>], used: &[usize]) {
     out.push_str("<ul class=\"legend\">");
     for &s in used {
-        let colour = s % super::assets::COLOURS;
-        let _ = write!(out, "<li><i class=\"s{colour}\"></i>{}</li>", escape(&series[s].name()));
+        let colour = assets::series(s);
+        let _ = write!(out, "<li><i class=\"{colour}\"></i>{}</li>", escape(&series[s].name()));
     }
     out.push_str("</ul>\n");
 }

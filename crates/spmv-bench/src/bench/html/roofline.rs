@@ -1,7 +1,9 @@
-//! Speed against arithmetic intensity, below the roof of the memory's bandwidth.
+//! Speed against arithmetic intensity, below the roofs of the devices' memories.
 
 use std::fmt::Write;
 
+use super::super::report::{Report, Row};
+use super::assets;
 use super::axis::{Axis, tick};
 use super::bars::legend;
 use super::text::escape;
@@ -31,7 +33,7 @@ struct Dot<'a> {
 type Area = (f64, f64, f64, f64);
 
 /// A dot for each of our rows that is right.
-pub(super) fn chart(out: &mut String, view: &View<'_>, series: &[Series<'_>], read_gbs: f64) {
+pub(super) fn chart(out: &mut String, view: &View<'_>, series: &[Series<'_>], report: &Report) {
     let dots = dots(view, series);
     let (Some(low), Some(high)) = (
         dots.iter().map(|d| d.intensity).min_by(f64::total_cmp),
@@ -40,10 +42,10 @@ pub(super) fn chart(out: &mut String, view: &View<'_>, series: &[Series<'_>], re
         return;
     };
     let x = Axis::log(low / 1.15, high * 1.15, LEFT, RIGHT);
-    let roof = Some(read_gbs).filter(|v| v.is_finite() && *v > 0.0);
+    let roofs = roofs(view, report);
     let speeds = || {
-        let ends = roof.map(|r| [r * x.ends().0, r * x.ends().1]);
-        dots.iter().map(|d| d.gflops).chain(ends.into_iter().flatten())
+        let ends = roofs.iter().flat_map(|(_, gbs)| [gbs * x.ends().0, gbs * x.ends().1]);
+        dots.iter().map(|d| d.gflops).chain(ends)
     };
     let (slowest, fastest) = (speeds().fold(f64::INFINITY, f64::min), speeds().fold(0.0, f64::max));
     let y = Axis::log(slowest / 1.25, fastest * 1.25, BOTTOM, TOP);
@@ -63,16 +65,16 @@ pub(super) fn chart(out: &mut String, view: &View<'_>, series: &[Series<'_>], re
     );
     frame(out, &x, &y);
     let mut taken = Vec::new();
-    if let Some(roof) = roof {
-        slope(out, (&x, &y), roof, &mut taken);
+    for (devices, gbs) in &roofs {
+        slope(out, (&x, &y), &format!("{devices}: {gbs:.1} GB/s read"), *gbs, &mut taken);
     }
     for dot in &dots {
         let (cx, cy) = (x.at(dot.intensity), y.at(dot.gflops));
         taken.push((cx - DOT, cy - DOT, cx + DOT, cy + DOT));
         let _ = writeln!(
             out,
-            "<circle class=\"s{}\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{DOT}\"><title>{}</title></circle>",
-            dot.colour % super::assets::COLOURS,
+            "<circle class=\"{}\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{DOT}\"><title>{}</title></circle>",
+            assets::series(dot.colour),
             escape(&dot.title)
         );
     }
@@ -82,8 +84,21 @@ pub(super) fn chart(out: &mut String, view: &View<'_>, series: &[Series<'_>], re
     out.push_str("</svg>\n</div>\n</section>\n");
 }
 
+/// Bandwidths, and which devices have them.
+fn roofs(view: &View<'_>, report: &Report) -> Vec<(String, f64)> {
+    let mut roofs: Vec<(String, f64)> = Vec::new();
+    for device in report.devices.iter().filter(|device| view.rows.iter().any(|row| row.on == device.label)) {
+        let Some(gbs) = report.roof(&device.label) else { continue };
+        match roofs.iter_mut().find(|(_, of_others)| *of_others == gbs) {
+            Some((devices, _)) => *devices += &format!(", {}", device.label),
+            None => roofs.push((device.label.clone(), gbs)),
+        }
+    }
+    roofs
+}
+
 fn dots<'a>(view: &View<'a>, series: &[Series<'_>]) -> Vec<Dot<'a>> {
-    let dot = |row: &&'a super::super::report::Row| {
+    let dot = |row: &&'a Row| {
         let (gflops, gbs) = (speed(row)?, row.gbs.filter(|v| v.is_finite() && *v > 0.0)?);
         let way = Series::of(row);
         let colour = series.iter().position(|s| *s == way)?;
@@ -121,25 +136,25 @@ fn frame(out: &mut String, x: &Axis, y: &Axis) {
     let _ = writeln!(
         out,
         "<path class=\"axis\" d=\"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}\"/>\n\
-         <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">flop per compulsory byte</text>\n\
-         <text transform=\"translate(14 {middle}) rotate(-90)\" text-anchor=\"middle\">GFlop/s</text>",
+         <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">flop per compulsory byte, logarithmic</text>\n\
+         <text transform=\"translate(14 {middle}) rotate(-90)\" text-anchor=\"middle\">GFlop/s, logarithmic</text>",
         (LEFT + RIGHT) / 2.0,
         HEIGHT - 8.0
     );
 }
 
 /// The bandwidth's line, and its name above the left end, where dots are rare.
-fn slope(out: &mut String, (x, y): (&Axis, &Axis), read_gbs: f64, taken: &mut Vec<Area>) {
+fn slope(out: &mut String, (x, y): (&Axis, &Axis), text: &str, read_gbs: f64, taken: &mut Vec<Area>) {
     let (low, high) = x.ends();
     let (x0, y0, x1, y1) = (x.at(low), y.at(low * read_gbs), x.at(high), y.at(high * read_gbs));
     let steepness = (y1 - y0) / (x1 - x0);
-    let text = format!("host memory: {read_gbs:.1} GB/s read");
     let (tx, ty) = (x0 + 12.0, y0 + 12.0 * steepness - 7.0);
     let _ = writeln!(
         out,
         "<path class=\"roof\" d=\"M{x0:.1} {y0:.1}L{x1:.1} {y1:.1}\"/>\n\
-         <text class=\"rooftext\" transform=\"translate({tx:.1} {ty:.1}) rotate({:.2})\">{text}</text>",
-        steepness.atan().to_degrees()
+         <text class=\"rooftext\" transform=\"translate({tx:.1} {ty:.1}) rotate({:.2})\">{}</text>",
+        steepness.atan().to_degrees(),
+        escape(text)
     );
     let written = text.len() as f64 * LETTER.0;
     let mut at = x0;

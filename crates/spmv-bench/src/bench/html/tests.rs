@@ -74,6 +74,7 @@ pub(crate) fn sample(names: &[&str]) -> Report {
             name: format!("{HOSTILE}device"),
             kind: "CPU".into(),
             memory: "unified, coherent".into(),
+            read_gbs: Some(32.0),
         }],
         left_out: vec![format!("{HOSTILE}left out")],
         absent: BTreeMap::from([(format!("{HOSTILE}absent"), format!("{HOSTILE}why"))]),
@@ -179,6 +180,37 @@ fn every_matrix_is_in_table_charts_and_panels() {
 }
 
 #[test]
+fn bars_have_values_and_error_bars_and_axes_have_units() {
+    let page = page(&sample(&["a"]), &[]);
+    // 2 * 500000 in 100 us, 99 to 120.
+    assert!(page.contains("<title>a, spmv cpu csr5: 10.00 GFlop/s, runs from 8.33 to 10.10</title>"));
+    assert!(page.contains("rotate(-90)\">10.0</text>"));
+    // Ours and the peer that was right.
+    assert_eq!(page.matches("class=\"spread\"").count(), 3);
+    for axis in ["GFlop/s, linear", "GFlop/s, logarithmic", "flop per compulsory byte, logarithmic"] {
+        assert!(page.contains(&format!(">{axis}</text>")), "{axis}");
+    }
+}
+
+#[test]
+fn the_roof_of_each_memory_is_drawn_once() {
+    let mut report = sample(&["a"]);
+    report.rows.truncate(1);
+    let device = report.devices[0].clone();
+    for (label, read_gbs) in
+        [("opencl", Some(32.0)), ("cuda", Some(2800.0)), ("wgpu", None), ("idle", Some(1.0))]
+    {
+        report.devices.push(Device { label: label.into(), read_gbs, ..device.clone() });
+        if label != "idle" {
+            report.rows.push(Row { on: label.into(), ..report.rows[0].clone() });
+        }
+    }
+    let page = page(&report, &[]);
+    assert_eq!(page.matches("class=\"roof\"").count(), 2);
+    assert!(page.contains(">cpu, opencl: 32.0 GB/s read<") && page.contains(">cuda: 2800.0 GB/s read<"));
+}
+
+#[test]
 fn the_page_names_no_address_but_the_svg_namespace() {
     let page = page(&sample(&["a"]), &pictures(&["a"]));
     let rest = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
@@ -190,7 +222,7 @@ fn the_page_names_no_address_but_the_svg_namespace() {
 #[test]
 fn reports_without_rows_or_numbers_have_a_page() {
     let mut report = sample(&["a"]);
-    report.read_gbs = f64::NAN;
+    (report.read_gbs, report.devices[0].read_gbs) = (f64::NAN, Some(f64::NAN));
     for row in &mut report.rows {
         (row.gflops, row.gbs, row.plan_us) = (Some(f64::INFINITY), Some(0.0), f64::NAN);
     }

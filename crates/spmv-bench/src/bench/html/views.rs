@@ -22,7 +22,29 @@ pub(super) enum Series<'a> {
 pub(super) enum Outcome {
     Absent,
     Failed,
-    Gflops(f64),
+    Right(Speed),
+}
+
+/// GFlop/s: of the median time, and between the longest and the shortest.
+#[derive(Clone, Copy)]
+pub(super) struct Speed {
+    pub(super) median: f64,
+    pub(super) range: Option<(f64, f64)>,
+}
+
+impl Speed {
+    /// Of times in microseconds. `None` if no time passed.
+    fn of(nnz: usize, median: f64, ends: Option<(f64, f64)>) -> Option<Self> {
+        let gflops =
+            |us: f64| Some(2.0 * nnz as f64 / us / 1e3).filter(|v| us > 0.0 && v.is_finite() && *v > 0.0);
+        let range = ends.and_then(|(shortest, longest)| Some((gflops(longest)?, gflops(shortest)?)));
+        Some(Self { median: gflops(median)?, range })
+    }
+
+    /// The end of what is drawn of it.
+    pub(super) fn top(&self) -> f64 {
+        self.range.map_or(self.median, |(_, high)| high.max(self.median))
+    }
 }
 
 /// Every combination of precision and cache, in the order of the report.
@@ -88,14 +110,18 @@ impl View<'_> {
         match series {
             Series::Ours { .. } => match rows.find(|r| Series::of(r) == *series) {
                 None => Outcome::Absent,
-                Some(row) => speed(row).map_or(Outcome::Failed, Outcome::Gflops),
+                Some(row) => {
+                    let us = row.device_us.or(row.time_us).filter(|_| speed(row).is_some());
+                    let speed = us.and_then(|us| Speed::of(row.nnz, us.median, Some((us.min, us.max))));
+                    speed.map_or(Outcome::Failed, Outcome::Right)
+                }
             },
             Series::Peer(peer) => match rows.find_map(|r| Some((r.nnz, r.peers.get(*peer)?))) {
                 None => Outcome::Absent,
-                Some((nnz, time)) => match time.time_us {
-                    Some(us) if us > 0.0 => Outcome::Gflops(2.0 * nnz as f64 / us / 1e3),
-                    _ => Outcome::Failed,
-                },
+                Some((nnz, time)) => {
+                    let speed = time.time_us.and_then(|us| Speed::of(nnz, us, time.min_us.zip(time.max_us)));
+                    speed.map_or(Outcome::Failed, Outcome::Right)
+                }
             },
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn table_2(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
         .collect();
     for target in scene.targets {
         let caps = target.context.caps();
-        let gbs = target.is_in_host_memory().then_some(scene.read_gbs);
+        let gbs = target.read_gbs(scene.read_gbs);
         let local_kib = f64::from(caps.max_local_bytes) / 1024.0;
         let values =
             vec![Value::ours(f64::from(caps.compute_units)), Value::ours(local_kib), Value::ours(gbs)];

@@ -10,7 +10,6 @@ use super::super::figures::{
     self, by_device, claim, left_out, maximum, mean, of_precision, ratios, table, with_mean,
 };
 use super::super::outcome::{Column, Outcome, Row, Rule, Table, Value};
-use super::super::roof;
 use super::super::scene::{Contestant, Raced, Scene, Way};
 use crate::bench::devices::Target;
 use crate::bench::report::{self, harmonic_mean};
@@ -112,8 +111,8 @@ fn bytes_of_the_paper(rows: &RowStats, value: Dtype) -> f64 {
 pub(super) fn figure_6(scene: &Scene<'_>) -> anyhow::Result<Outcome> {
     let raced: Vec<Raced> = race(scene)?.into_iter().filter(|r| r.name == OURS).collect();
     let mut outcome = Outcome::of("figure-6");
-    let roofs = scene.targets.iter().map(|target| Ok((&target.label, roof::read_gbs(scene, target)?)));
-    let roofs: Vec<(&String, Option<f64>)> = roofs.collect::<anyhow::Result<_>>()?;
+    let roofs = scene.targets.iter().map(|target| (&target.label, target.read_gbs(scene.read_gbs)));
+    let roofs: Vec<(&String, Option<f64>)> = roofs.collect();
     for (on, precision, of_it) in by_device(&raced) {
         let gbs = |r: &Raced, bytes: f64| r.us.map(|us| bytes / us / 1e3);
         let papers_gbs = |r: &Raced| gbs(r, bytes_of_the_paper(&r.rows, r.precision));
