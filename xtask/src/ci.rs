@@ -1,7 +1,6 @@
 //! `cargo xtask ci`: everything that must hold before a change is merged, in order.
 
 use std::env::consts::EXE_SUFFIX;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use crate::command::{cargo, host, succeed};
 use crate::fuzz;
 use crate::kernels;
 use crate::python;
+use crate::release;
 use crate::test;
 use crate::tidy::{self, Workspace};
 
@@ -92,27 +92,48 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         })?;
         sections.run("fuzz", || fuzz::run(&fuzz::Args::of(FUZZ_S)))?;
     }
-    sections.run("package", || package(args.full))?;
+    sections.run("package", || {
+        let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
+        let (root, target) = (metadata.workspace_root.as_std_path(), metadata.target_directory.as_std_path());
+        release::package(&Workspace::load()?, root, target, args.full).map(drop)
+    })?;
     sections.summary();
     // Once more, below what the tests print.
     skipped.iter().for_each(|reason| println!("\nkernels {reason}"));
     Ok(())
 }
 
-/// Checks every published crate without its features; with `alone`, with each of them by itself too, as far as the machine can build it.
+/// Checks the published libraries without their features, and the programs; with `alone`, every published crate by itself, without its
+/// features and with each of them, as far as the machine can build it.
 fn features(alone: bool, has_mpi: bool) -> anyhow::Result<()> {
+    let check = |packages: &[&str], feature: Option<&str>| {
+        let packages = packages.iter().flat_map(|name| ["--package", name]);
+        let features = feature.iter().flat_map(|feature| ["--features", feature]);
+        let mut cargo = cargo_in_root()?;
+        cargo.args(["clippy", "--quiet", "--no-default-features"]).args(packages).args(features);
+        let shown: Vec<_> = cargo.get_args().map(|arg| arg.to_string_lossy()).collect();
+        println!("{}", shown.join(" "));
+        succeed(cargo.args(["--", "-D", "warnings"]))
+    };
     let workspace = Workspace::load()?;
-    for package in workspace.packages.iter().filter(|p| p.publish && !p.features.is_empty()) {
-        let each = package.features.iter().filter(|feature| alone && (has_mpi || *feature != "mpi"));
-        let each = each.map(|feature| vec!["--features", feature]);
-        for features in std::iter::once(vec![]).chain(each) {
-            let check = ["clippy", "--quiet", "--package", &package.name, "--no-default-features"];
-            println!("{} {}", check.join(" "), features.join(" "));
-            succeed(cargo_in_root()?.args(check).args(features).args(["--", "-D", "warnings"]))?;
+    let packages = workspace.packages.iter().filter(|p| p.publish && !p.features.is_empty());
+    if !alone {
+        // Programs ask libraries for features, which those are to do without.
+        let is_program = |name: &&str| PROGRAMS.contains(name);
+        let (programs, libraries): (Vec<_>, Vec<_>) = packages.map(|p| &*p.name).partition(is_program);
+        return check(&libraries, None).and_then(|()| check(&programs, None));
+    }
+    for package in packages {
+        check(&[&package.name], None)?;
+        for feature in package.features.iter().filter(|feature| has_mpi || *feature != "mpi") {
+            check(&[&package.name], Some(feature))?;
         }
     }
     Ok(())
 }
+
+/// Published crates that are commands.
+const PROGRAMS: [&str; 2] = ["spmv-bench", "spmv-cli"];
 
 /// Previews of every table and figure of the papers on the CPU, with `all` also on the OpenCL device if one is required. Side by side:
 /// nothing follows from their times.
@@ -148,44 +169,6 @@ fn deny() -> anyhow::Result<()> {
         return Ok(());
     }
     succeed(cargo_in_root()?.args(["deny", "--all-features", "check", "licenses", "bans", "sources"]))
-}
-
-/// Packages every published crate, those it depends on included; with `build`, builds each from its package, which takes minutes.
-fn package(build: bool) -> anyhow::Result<()> {
-    let workspace = Workspace::load()?;
-    forget_unpacked(&workspace);
-    // What was compiled of earlier packages is taken for that of these, too.
-    let mut cargo = cargo_in_root()?;
-    let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
-    let target = metadata.target_directory.join("package-check");
-    if target.exists() {
-        std::fs::remove_dir_all(&target).with_context(|| target.to_string())?;
-    }
-    // Uncommitted work is packaged too, so that this runs before a commit as well as after.
-    cargo.args(["package", "--quiet", "--allow-dirty", "--target-dir"]).arg(&target);
-    cargo.args((!build).then_some("--no-verify"));
-    let published = workspace.packages.iter().filter(|p| p.publish);
-    cargo.args(published.flat_map(|p| ["--package", &p.name]));
-    succeed(&mut cargo)
-}
-
-/// Removes what earlier runs unpacked. Cargo keeps packages of its temporary registry by name and version, as if they
-/// never changed, and would build a crate against yesterday's text of another.
-fn forget_unpacked(workspace: &Workspace) {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let Some(home) = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))) else { return };
-    for kind in ["src", "cache"] {
-        // Registries with a name are real ones.
-        let registries = std::fs::read_dir(home.join("registry").join(kind)).into_iter().flatten().flatten();
-        for registry in registries.filter(|folder| folder.file_name().to_string_lossy().starts_with('-')) {
-            for package in workspace.packages.iter().filter(|p| p.publish) {
-                let name = format!("{}-{}", package.name, env!("CARGO_PKG_VERSION"));
-                // What is not there needs no removal.
-                let _ = std::fs::remove_dir_all(registry.path().join(&name));
-                let _ = std::fs::remove_file(registry.path().join(format!("{name}.crate")));
-            }
-        }
-    }
 }
 
 /// Tests the crates with `unsafe` under AddressSanitizer.

@@ -1,4 +1,4 @@
-//! Commands of the workspace: `cargo xtask bench | blocks | epilogues | fit | mixed | partition | predict | reproduce | scale | solve | train | test | ci | fuzz | tidy | kernels | python | weight`.
+//! Commands of the workspace: `cargo xtask bench | blocks | epilogues | fit | mixed | partition | predict | reproduce | scale | solve | train | test | ci | fuzz | tidy | kernels | python | pictures | release | weight`.
 // Not `forbid`: one command calls the CUDA compiler (kernels/nvrtc.rs).
 #![deny(unsafe_code)]
 
@@ -6,7 +6,9 @@ mod ci;
 mod command;
 mod fuzz;
 mod kernels;
+mod pictures;
 mod python;
+mod release;
 mod test;
 mod tidy;
 mod weight;
@@ -75,6 +77,10 @@ enum Command {
     Kernels(kernels::Args),
     /// Builds the Python package and tests it.
     Python(python::Args),
+    /// Makes the packages of a release, and tries them where nothing else is.
+    Release(release::Args),
+    /// Takes the pictures of the documents: the report page and a notebook, in a browser.
+    Pictures(pictures::Args),
     /// What the facade costs a program, by features: crates, seconds to build, size.
     Weight,
 }
@@ -100,6 +106,8 @@ fn main() -> anyhow::Result<()> {
         Command::Tidy(args) => tidy::run(&args),
         Command::Kernels(args) => kernels::run(&args),
         Command::Python(args) => python::run(&args),
+        Command::Release(args) => release::run(&args),
+        Command::Pictures(args) => pictures::run(&args),
         Command::Weight => weight::run(),
     }
 }

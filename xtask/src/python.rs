@@ -117,6 +117,8 @@ impl Workshop {
         }
         let mut pip = Command::new(self.python());
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        // How a source package is built.
+        pip.env("MATURIN_PEP517_ARGS", "--profile dev --no-default-features --features abi3");
         succeed(pip.args(packages))
     }
 
@@ -143,36 +145,82 @@ impl Workshop {
         succeed(&mut maturin)
     }
 
+    /// Where wheels and source packages go.
+    fn wheels(&self) -> anyhow::Result<PathBuf> {
+        Ok(self.target.parent().context("a folder of Cargo")?.join("wheels"))
+    }
+
     fn wheel(&self) -> anyhow::Result<()> {
         self.make(&[&PACKAGES[..], &[ZIG]].concat())?;
-        let wheels = self.target.parent().context("a folder of Cargo")?.join("wheels");
+        let wheels = self.wheels()?;
         let mut maturin = self.maturin("build");
         maturin.args(["--release", "--out"]).arg(&wheels);
         if cfg!(target_os = "linux") {
             maturin.args(["--zig", "--compatibility", "manylinux2014"]);
         }
         succeed(&mut maturin)?;
-        tried(self, &wheels)
+        self.tried(&newest(&wheels, "whl")?)
+    }
+
+    /// The source package. The trial builds it for the CPU, not optimised.
+    fn sources(&self) -> anyhow::Result<()> {
+        self.make(&PACKAGES)?;
+        let wheels = self.wheels()?;
+        succeed(self.maturin("sdist").arg("--out").arg(&wheels))?;
+        self.tried(&newest(&wheels, "gz")?)
+    }
+
+    /// Installs a package where nothing else is, and multiplies by it.
+    fn tried(&self, file: &Path) -> anyhow::Result<()> {
+        let fresh = self.target.join("fresh");
+        if fresh.exists() {
+            std::fs::remove_dir_all(&fresh)?;
+        }
+        let alone = Workshop { venv: fresh, package: self.package.clone(), target: self.target.clone() };
+        alone.make(&[file.to_str().context("a path of text")?])?;
+        let output =
+            Command::new(alone.python()).args(["-c", PROGRAM]).current_dir(&alone.target).output()?;
+        let printed = String::from_utf8_lossy(&output.stdout);
+        ensure!(printed.trim() == "[20.0, 3.0]", "{printed}{}", String::from_utf8_lossy(&output.stderr));
+        println!("{}, {:.1} MiB", file.display(), file.metadata()?.len() as f64 / f64::from(1 << 20));
+        Ok(())
     }
 }
 
-/// Installs the newest wheel of a folder where nothing else is, and multiplies by it.
-fn tried(workshop: &Workshop, wheels: &Path) -> anyhow::Result<()> {
-    let files = std::fs::read_dir(wheels)?.flatten().map(|entry| entry.path());
-    let wheel = files.filter(|path| path.extension().is_some_and(|e| e == "whl"));
-    let wheel = wheel.max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok());
-    let wheel = wheel.context("no wheel was written")?;
-    let fresh = workshop.target.join("fresh");
-    if fresh.exists() {
-        std::fs::remove_dir_all(&fresh)?;
-    }
-    let alone = Workshop { venv: fresh, package: workshop.package.clone(), target: workshop.target.clone() };
-    alone.make(&[wheel.to_str().context("a path of text")?])?;
-    let code =
-        "import spmv; print((spmv.matrix(([2.0, 3.0], [1, 0], [0, 1, 2]), (2, 2)) @ [1.0, 10.0]).tolist())";
-    let output = Command::new(alone.python()).args(["-c", code]).current_dir(&alone.target).output()?;
-    let printed = String::from_utf8_lossy(&output.stdout);
-    ensure!(printed.trim() == "[20.0, 3.0]", "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    println!("{}, {:.1} MiB", wheel.display(), wheel.metadata()?.len() as f64 / f64::from(1 << 20));
-    Ok(())
+/// What a package is tried by.
+const PROGRAM: &str =
+    "import spmv; print((spmv.matrix(([2.0, 3.0], [1, 0], [0, 1, 2]), (2, 2)) @ [1.0, 10.0]).tolist())";
+
+/// The newest file of a folder with this extension.
+fn newest(folder: &Path, extension: &str) -> anyhow::Result<PathBuf> {
+    let files = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path());
+    let files = files.filter(|path| path.extension().is_some_and(|e| e == extension));
+    let newest = files.max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok());
+    newest.with_context(|| format!("no .{extension} was written"))
+}
+
+/// The wheel and the source package of a release, each tried.
+///
+/// # Errors
+/// If either cannot be built, or multiplies wrong.
+pub(crate) fn release() -> anyhow::Result<()> {
+    let workshop = Workshop::open()?;
+    workshop.wheel().and_then(|()| workshop.sources())
+}
+
+/// What executes notebooks and writes them as pages.
+const NOTEBOOKS: [&str; 2] = ["nbconvert", "ipykernel"];
+
+/// Executes the example's notebook by an optimised package, and writes it as a page to a folder.
+///
+/// # Errors
+/// Without Python, and if anything fails.
+pub(crate) fn page_of_notebook(folder: &Path) -> anyhow::Result<PathBuf> {
+    let workshop = Workshop::open()?;
+    workshop.make(&NOTEBOOKS)?;
+    workshop.install(false, true)?;
+    let mut jupyter = Command::new(workshop.python());
+    jupyter.args(["-m", "nbconvert", "--to", "html", "--execute", "--output-dir"]).arg(folder);
+    succeed(jupyter.arg("examples/plane.ipynb").current_dir(&workshop.package))?;
+    Ok(folder.join("plane.html"))
 }

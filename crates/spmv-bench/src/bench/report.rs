@@ -255,6 +255,12 @@ impl Report {
         }
     }
 
+    /// Adds a row, with its share of the roof.
+    pub(crate) fn add(&mut self, mut row: Row) {
+        row.roof_share = row.gbs.zip(self.roof(&row.on)).map(|(gbs, roof)| gbs / roof);
+        self.rows.push(row);
+    }
+
     /// GB/s that the memory of a device was measured to read.
     pub(crate) fn roof(&self, label: &str) -> Option<f64> {
         let of_it = self.devices.iter().find(|device| device.label == label)?.read_gbs;

@@ -238,8 +238,7 @@ where
         let (tuned, asked) = (options.tune != Tune::Off, options.algorithm == Algorithm::Auto);
         let auto = if tuned { asked } else { autos[*input].as_ref().is_some_and(is_as) };
         let row = row(way, loaded, target, options.algorithm, entrant, finding, peers.clone());
-        let roof_share = row.gbs.zip(report.roof(&row.on)).map(|(gbs, roof)| gbs / roof);
-        report.rows.push(Row { auto, tuned, roof_share, ..row });
+        report.add(Row { auto, tuned, ..row });
     }
     let rows = &mut report.rows[first..];
     if targets.iter().any(Target::is_several) {
