@@ -240,6 +240,9 @@ mod tests {
         figure.series = vec![series("line", Marks::Line, &[(2.0, 3.0), (4.0, 5.0), (32.0, 1.0)])];
         let mut text = String::new();
         draw(&mut text, &figure);
-        assert!(text.contains("<path d=\"M") && !text.contains("NaN") && !text.contains("inf"), "{text}");
+        assert!(
+            text.contains("<path class=\"line s0\" d=\"M") && !text.contains("NaN") && !text.contains("inf"),
+            "{text}"
+        );
     }
 }
