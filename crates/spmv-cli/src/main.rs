@@ -13,7 +13,7 @@ mod time;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Computes with sparse matrices on whatever the machine has: CPU, CUDA, OpenCL, wgpu.
 ///
@@ -47,8 +47,16 @@ enum Command {
     Man(shell::ManArgs),
 }
 
+/// The command line, without what only those need who work on `spmv` itself.
+fn command_line() -> clap::Command {
+    let hide = |arg: clap::Arg| arg.hide(true);
+    let command = Cli::command().mut_subcommand("fit", |fit| fit.mut_arg("built_in", hide));
+    command.mut_subcommand("time", |time| time.mut_arg("tan_2019", hide).mut_arg("census", hide))
+}
+
 fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let matches = command_line().get_matches();
+    match Cli::from_arg_matches(&matches).map_err(Into::into).and_then(|cli| run(cli.command)) {
         Ok(code) => code,
         // What reads the output may not want all of it: `spmv info a.mtx | head`.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
@@ -68,8 +76,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Partition(args) => spmv_bench::partition(&args)?,
         Command::Devices => devices::run()?,
         Command::Fit(args) => spmv_bench::fit(&args)?,
-        Command::Completions(args) => shell::completions(&args, Cli::command())?,
-        Command::Man(args) => shell::man(&args, Cli::command())?,
+        Command::Completions(args) => shell::completions(&args, command_line())?,
+        Command::Man(args) => shell::man(&args, command_line())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -85,6 +93,16 @@ mod tests {
 
     #[test]
     fn the_commands_are_well_formed() {
-        Cli::command().debug_assert();
+        command_line().debug_assert();
+    }
+
+    #[test]
+    fn help_shows_nothing_for_those_who_work_on_the_library() {
+        let command = command_line();
+        for (name, hidden) in [("fit", "built-in"), ("time", "census"), ("time", "tan-2019")] {
+            let of_it = command.find_subcommand(name).unwrap();
+            let argument = of_it.get_arguments().find(|a| a.get_long() == Some(hidden)).unwrap();
+            assert!(argument.is_hide_set(), "{name} --{hidden}");
+        }
     }
 }
