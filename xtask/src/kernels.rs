@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// Takes kernels that spill registers on sm_90; they fail, without it.
     #[arg(long)]
     allow_spills: bool,
+    /// Assembles for the architectures that decide on the ISA, and the one that is shown: enough to compare.
+    #[arg(skip)]
+    few_architectures: bool,
 }
 
 /// Where sources and PTX are, from the workspace root.
@@ -99,7 +102,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let nvrtc = Nvrtc::open(&tools.nvrtc)?;
 
     let results: Vec<anyhow::Result<Built>> =
-        jobs.par_iter().map(|job| job.build(&nvrtc, &tools.ptxas)).collect();
+        jobs.par_iter().map(|job| job.build(&nvrtc, &tools.ptxas, args.few_architectures)).collect();
     let built = all_or_first_of_each_stem(&jobs, results)?;
     println!("{}", table(&built));
     let (spills, elsewhere) = spills(&built);
@@ -156,7 +159,7 @@ pub(crate) fn check_or_skip(all: bool) -> anyhow::Result<Option<String>> {
     )?;
     if skipped.is_none() {
         let only = commit()?.filter(|_| !all).map_or_else(Vec::new, |commit| in_turn(&commit));
-        run(&Args { check: true, only, ..Args::default() })?;
+        run(&Args { check: true, only, few_architectures: !all, ..Args::default() })?;
     }
     Ok(skipped)
 }
@@ -212,11 +215,11 @@ impl Job {
         format!("{} {} {}", self.variants.stem, self.value, self.target.name)
     }
 
-    fn build(&self, nvrtc: &Nvrtc, ptxas: &Path) -> anyhow::Result<Built> {
-        self.try_build(nvrtc, ptxas).with_context(|| self.name())
+    fn build(&self, nvrtc: &Nvrtc, ptxas: &Path, few: bool) -> anyhow::Result<Built> {
+        self.try_build(nvrtc, ptxas, few).with_context(|| self.name())
     }
 
-    fn try_build(&self, nvrtc: &Nvrtc, ptxas: &Path) -> anyhow::Result<Built> {
+    fn try_build(&self, nvrtc: &Nvrtc, ptxas: &Path, few: bool) -> anyhow::Result<Built> {
         let Self { variants: Variants { stem, .. }, value, target } = *self;
         let unit = unit(stem).with_context(|| format!("{stem} has no source in SOURCES"))?;
         let (names, entries): (Vec<_>, Vec<_>) = self.variants.tilings().map(instance(stem)).unzip();
@@ -226,33 +229,39 @@ impl Job {
 
         let body =
             text::tidied(&compiled.ptx, &std::iter::zip(compiled.lowered, entries).collect::<Vec<_>>());
-        let (body, needs) = self.assembled(&body, &text::isas(target.isa, &compiled.ptx), ptxas)?;
+        let isas = text::isas(target.isa, &compiled.ptx);
+        let (body, needs) = assembled(&body, &isas, &architectures(target.name, few)?, ptxas)?;
         let first = first_line(stem, value, target.name, &body).context("no hash of the sources")?;
         Ok(Built { job: *self, text: format!("{first}\n{body}"), needs })
     }
+}
 
-    /// The text with the least ISA that every architecture's assembler takes, and what its entries need there.
-    fn assembled(
-        &self,
-        body: &str,
-        isas: &[(u32, u32)],
-        ptxas: &Path,
-    ) -> anyhow::Result<(String, BTreeMap<&'static str, ByEntry>)> {
-        let architectures = ARCHITECTURES.iter().find(|(name, _)| *name == self.target.name);
-        let (_, architectures) = architectures.context("no architectures are listed for the target")?;
-        let mut refusal =
-            anyhow!("the compiler's ISA is older than the target's least, {:?}", self.target.isa);
-        for isa in isas {
-            let text = text::with_isa(body, *isa);
-            let needs: anyhow::Result<_> =
-                architectures.iter().map(|&name| Ok((name, ptxas::assemble(ptxas, &text, name)?))).collect();
-            match needs {
-                Ok(needs) => return Ok((text, needs)),
-                Err(e) => refusal = e,
-            }
+/// Those that a target's PTX is assembled for; of a few, the one that is shown, and the newest, whose assembler asks for the latest ISA.
+fn architectures(target: &str, few: bool) -> anyhow::Result<Vec<&'static str>> {
+    let of_it = ARCHITECTURES.iter().find(|(name, _)| *name == target);
+    let (_, of_it) = of_it.context("no architectures are listed for the target")?;
+    let is_taken = |name: &&&'static str| !few || **name == SHOWN || Some(**name) == of_it.last().copied();
+    Ok(of_it.iter().filter(is_taken).copied().collect())
+}
+
+/// The text with the least ISA that every architecture's assembler takes, and what its entries need there.
+fn assembled(
+    body: &str,
+    isas: &[(u32, u32)],
+    architectures: &[&'static str],
+    ptxas: &Path,
+) -> anyhow::Result<(String, BTreeMap<&'static str, ByEntry>)> {
+    let mut refusal = anyhow!("the compiler's ISA is older than the target's least");
+    for isa in isas {
+        let text = text::with_isa(body, *isa);
+        let needs: anyhow::Result<_> =
+            architectures.iter().map(|&name| Ok((name, ptxas::assemble(ptxas, &text, name)?))).collect();
+        match needs {
+            Ok(needs) => return Ok((text, needs)),
+            Err(e) => refusal = e,
         }
-        Err(refusal)
     }
+    Err(refusal)
 }
 
 /// The instantiation in C++ and the entry's name for a tiling.
@@ -379,6 +388,14 @@ mod tests {
         all.sort_unstable();
         assert_eq!(checked, all);
         assert_eq!(in_turn("c6f0"), in_turn("2abc"), "12 and 2 leave the same rest");
+    }
+
+    #[test]
+    fn a_few_architectures_are_the_newest_and_the_one_that_is_shown() {
+        assert_eq!(architectures("sm_60", true).unwrap(), ["sm_90"]);
+        assert_eq!(architectures("sm_90", true).unwrap(), ["sm_90", "sm_120"]);
+        assert_eq!(architectures("sm_60", false).unwrap().len(), 6);
+        assert!(architectures("sm_20", true).is_err());
     }
 
     #[test]
