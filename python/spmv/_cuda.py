@@ -1,7 +1,9 @@
-"""Arrays that are on a CUDA device already: of CuPy, PyTorch, Numba, and whatever else has `__cuda_array_interface__`."""
+"""Arrays that are on a CUDA device already: of CuPy, PyTorch, Numba, and whatever else has `__cuda_array_interface__` or DLPack."""
 
 import math
 import sys
+
+from ._dlpack import borrowed
 
 # Of addresses that kernels take.
 _ALIGNMENT = 16
@@ -34,7 +36,8 @@ def operand(x, dtype, what="x"):
     """The array itself, its address, shape and stream; None if it is on no CUDA device. It is copied only where kernels cannot take it."""
     face = getattr(x, "__cuda_array_interface__", None)
     if face is None:
-        return None
+        x = borrowed(x)
+        return None if x is None else operand(x, dtype, what)
     if face["typestr"] != dtype.str:
         raise TypeError(f"{what} has type {face['typestr']}, the matrix {dtype}: convert one of them")
     if face.get("mask") is not None:
@@ -71,7 +74,8 @@ def _empty(x, shape):
     if _is_of(x, "cupy"):
         with x.device:
             return sys.modules["cupy"].empty(shape, x.dtype)
-    raise TypeError(f"give an array for the result by out=: how {type(x).__module__} makes one is not known")
+    library = type(getattr(x, "of", x)).__module__
+    raise TypeError(f"give an array for the result by out=: how {library} makes one is not known")
 
 
 def solution(b, x0, n, dtype):

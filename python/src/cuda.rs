@@ -1,6 +1,6 @@
 //! Arrays that are on a CUDA device already, used where they are.
 
-use numpy::dtype;
+use numpy::{PyUntypedArray, dtype};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -49,7 +49,10 @@ pub(crate) fn operand<T: Number>(
     x: &Bound<'_, PyAny>,
     what: &str,
 ) -> PyResult<Option<Array>> {
-    if !x.hasattr("__cuda_array_interface__")? {
+    // Those of NumPy are on the host, and have DLPack too.
+    let may_be = x.hasattr("__cuda_array_interface__")?
+        || !x.is_instance_of::<PyUntypedArray>() && x.hasattr("__dlpack_device__")?;
+    if !may_be {
         return Ok(None);
     }
     let found = helper(py, "operand")?.call1((x, dtype::<T>(py), what))?;
@@ -76,7 +79,7 @@ fn vector<T: Number>(context: &Context, array: &Array, object: Py<PyAny>) -> PyR
         unsafe { cuda.backend().wait_for(handle) }.map_err(failed)?;
     }
     let bytes = (array.len() * size_of::<T>()) as u64;
-    // SAFETY: `__cuda_array_interface__` says that so many bytes from there on are the array's, and `object` keeps it. What was put on
+    // SAFETY: `__cuda_array_interface__`, or DLPack, says that so many bytes from there on are the array's, and `object` keeps it. What was put on
     // its stream is done (above), and callers wait for the device before they return; that no other thread uses the array
     // meanwhile is their caller's promise, as it is for arrays of the host. The backend checks whose memory it is.
     #[allow(unsafe_code)]

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import spmv
+from spmv import _cuda
 
 CUDA = [device for device in spmv.devices() if device.backend == "cuda"]
 needs_cuda = pytest.mark.skipif(not CUDA, reason="there is no CUDA device")
@@ -145,3 +146,46 @@ def test_addresses_of_nothing_are_refused():
     m = spmv.matrix(sp.eye_array(4, format="csr"), device=CUDA[0])
     with pytest.raises(spmv.SpmvError):
         m.matvec(Pretends(), out=Pretends(data=(1 << 41, False)))
+
+
+class Dlpack:
+    """An array of NumPy that says that it is on another device, to those who read DLPack."""
+
+    def __init__(self, array, device):
+        self.array, self.device, self.streams = array, device, []
+
+    def __dlpack_device__(self):
+        return (self.device, 0)
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        return self.array.__dlpack__()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_dlpack_says_what_the_array_is(dtype):
+    array = np.zeros((16, 4), dtype)
+    start = -array.ctypes.data % 16 // array.itemsize
+    array = array.reshape(-1)[start : start + 48].reshape(12, 4)
+    x = Dlpack(array, 2)
+    object, address, shape, stream = _cuda.operand(x, np.dtype(dtype))
+    assert (address, shape, stream, x.streams) == (array.ctypes.data, (12, 4), 1, [1])
+    assert object.of is x
+    with pytest.raises(TypeError, match="out=: how tests.test_cuda|out=: how test_cuda"):
+        _cuda.result(object, None, (3,), np.dtype(dtype))
+    with pytest.raises(TypeError, match="convert one of them"):
+        _cuda.operand(x, np.dtype("f2"))
+    with pytest.raises(ValueError, match="not contiguous"):
+        _cuda.operand(Dlpack(array[:, 1:], 2), np.dtype(dtype))
+
+
+def test_dlpack_of_the_host_is_left_to_numpy():
+    x = Dlpack(np.ones(3), 1)
+    assert _cuda.operand(x, np.dtype("f8")) is None and x.streams == []
+
+
+def test_dlpack_and_a_matrix_on_cores():
+    # A package without CUDA knows it for no array at all.
+    m = spmv.matrix(sp.eye_array(64, format="csr"), device="cpu")
+    with pytest.raises(TypeError, match="out=|real numbers are needed"):
+        m @ Dlpack(np.ones(64), 2)
