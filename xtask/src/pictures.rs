@@ -1,20 +1,21 @@
 //! `cargo xtask pictures`: takes the pictures of `docs/pictures`, of the report page and of a notebook, in a browser.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use cargo_metadata::MetadataCommand;
 
-use crate::command::{cargo, succeed};
-use crate::python;
+use crate::command::succeed;
+use crate::{python, workshop};
 
 /// `cargo xtask pictures`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Passed on to `bench`, whose report is shown.
     #[arg(last = true)]
-    rest: Vec<String>,
+    rest: Vec<OsString>,
 }
 
 /// Programs that show pages, by name; `$CHROME` comes first.
@@ -49,11 +50,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     let report = pages.join("report.html").into_std_path_buf();
-    let mut bench = Command::new(cargo());
-    bench
-        .args(["run", "--quiet", "--release", "--package", "spmv-bench", "--", "bench", "--html"])
-        .arg(&report);
-    succeed(bench.args(&args.rest).current_dir(&root))?;
+    let page = ["--html".into(), report.clone().into_os_string()];
+    succeed(&mut workshop::of("bench", &[&page[..], &args.rest].concat())?)?;
     for (width, height, scheme, name) in OF_REPORT {
         browser.picture(&report, (width, height), scheme, &docs.join(name))?;
     }

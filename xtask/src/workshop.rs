@@ -21,12 +21,21 @@ pub(crate) struct Args {
 /// # Errors
 /// If it does not start. A command that fails ends this process with its code.
 pub(crate) fn run(command: &str, args: &Args) -> anyhow::Result<()> {
+    become_command(&mut of(command, &args.rest)?)
+}
+
+/// A command of `spmv-bench`, which is built for it.
+///
+/// # Errors
+/// Outside of a workspace.
+pub(crate) fn of(command: &str, rest: &[OsString]) -> anyhow::Result<Command> {
     let metadata = MetadataCommand::new().no_deps().exec()?;
     let manifest = metadata.workspace_root.join("Cargo.toml");
     let mut cargo = Command::new(crate::command::cargo());
     cargo.args(["run", "--quiet", "--release", "--package", "spmv-bench", "--manifest-path"]).arg(manifest);
-    cargo.args(features(command, &args.rest).flat_map(|feature| ["--features", feature]));
-    become_command(cargo.args(["--", command]).args(&args.rest))
+    cargo.args(features(command, rest).flat_map(|feature| ["--features", feature]));
+    cargo.args(["--", command]).args(rest);
+    Ok(cargo)
 }
 
 /// The command instead of this process, so that Ctrl-C and the exit code are its own.
