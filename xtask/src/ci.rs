@@ -116,7 +116,7 @@ fn features(alone: bool, has_mpi: bool) -> anyhow::Result<()> {
         succeed(cargo.args(["--", "-D", "warnings"]))
     };
     let workspace = Workspace::load()?;
-    let packages = workspace.packages.iter().filter(|p| p.publish && !p.features.is_empty());
+    let packages = workspace.published().filter(|p| !p.features.is_empty());
     if !alone {
         // Programs ask libraries for features, which those are to do without.
         let is_program = |name: &&str| PROGRAMS.contains(name);

@@ -89,7 +89,7 @@ pub(crate) fn package(
     // Uncommitted work is packaged too, so that this runs before a commit as well as after.
     cargo.args(["package", "--quiet", "--allow-dirty", "--target-dir"]).arg(&target);
     cargo.args((!build).then_some("--no-verify")).current_dir(root);
-    let published = workspace.packages.iter().filter(|p| p.publish);
+    let published = workspace.published();
     cargo.args(published.flat_map(|p| ["--package", &p.name]));
     succeed(&mut cargo)?;
     Ok(target.join("package"))
@@ -104,7 +104,7 @@ fn forget_unpacked(workspace: &Workspace) {
         // Registries with a name are real ones.
         let registries = std::fs::read_dir(home.join("registry").join(kind)).into_iter().flatten().flatten();
         for registry in registries.filter(|folder| folder.file_name().to_string_lossy().starts_with('-')) {
-            for package in workspace.packages.iter().filter(|p| p.publish) {
+            for package in workspace.published() {
                 let name = folder(&package.name);
                 // What is not there needs no removal.
                 let _ = std::fs::remove_dir_all(registry.path().join(&name));
@@ -117,7 +117,7 @@ fn forget_unpacked(workspace: &Workspace) {
 /// Unpacks every package, and has Cargo take the crates from there, as from the registry once they are published.
 fn unpack(workspace: &Workspace, packages: &Path, clean: &Path) -> anyhow::Result<()> {
     let mut config = String::from("[patch.crates-io]\n");
-    for package in workspace.packages.iter().filter(|p| p.publish) {
+    for package in workspace.published() {
         let folder = folder(&package.name);
         let mut tar = Command::new("tar");
         tar.arg("-xzf").arg(packages.join(format!("{folder}.crate"))).arg("-C").arg(clean);

@@ -18,6 +18,11 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
+    /// The packages that users get.
+    pub(crate) fn published(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| package.publish)
+    }
+
     /// The workspace that the current directory is in.
     pub(crate) fn load() -> anyhow::Result<Self> {
         let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata")?;
