@@ -50,6 +50,24 @@ pub enum CsrError {
         /// The offset there.
         offset: i128,
     },
+    /// A matrix that is not square has no mirror.
+    #[error("{n_rows} rows and {n_cols} columns; only a square matrix is symmetric")]
+    NotSquare {
+        /// Rows of the matrix.
+        n_rows: usize,
+        /// Its columns.
+        n_cols: usize,
+    },
+    /// An entry stands on the other side of the diagonal than one before it.
+    #[error(
+        "row {row}: column {col} is on the other side of the diagonal than earlier entries; give one triangle"
+    )]
+    NoTriangle {
+        /// Row of the entry.
+        row: usize,
+        /// Its column.
+        col: u32,
+    },
     /// The last row offset is not the number of entries.
     #[error("the last row offset is {last}, but there are {entries} column indices")]
     LastOffset {
