@@ -18,6 +18,7 @@
 #![deny(unsafe_code)]
 
 mod bench;
+mod lists;
 mod memory;
 mod model;
 mod papers;
@@ -28,6 +29,7 @@ pub use bench::inputs::{Loaded, load};
 pub use bench::partition::{Args as PartitionArgs, run as partition};
 pub use bench::text::aligned;
 pub use bench::{Args as BenchArgs, Ending, run as bench};
+pub use lists::join_lists;
 pub use model::{FitArgs, fit};
 pub use precision::parser as precision;
 pub use workshop::workshop;

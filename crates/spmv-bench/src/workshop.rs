@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 use crate::bench;
 use crate::{model, papers};
@@ -45,7 +45,8 @@ enum Command {
 /// # Errors
 /// Those of the command, such as a device that was asked for and does not open.
 pub fn workshop() -> anyhow::Result<ExitCode> {
-    match Command::parse() {
+    let words = crate::lists::join_lists(&Command::command(), std::env::args_os());
+    match Command::parse_from(words) {
         Command::Bench(args) => return Ok(bench::run(&args)?.code()),
         Command::Reproduce(args) => return Ok(papers::run(&args)?.code()),
         Command::Fit(args) => model::fit(&args)?,

@@ -55,7 +55,9 @@ fn command_line() -> clap::Command {
 }
 
 fn main() -> ExitCode {
-    let matches = command_line().get_matches();
+    let command = command_line();
+    let words = spmv_bench::join_lists(&command, std::env::args_os());
+    let matches = command.get_matches_from(words);
     match Cli::from_arg_matches(&matches).map_err(Into::into).and_then(|cli| run(cli.command)) {
         Ok(code) => code,
         // What reads the output may not want all of it: `spmv info a.mtx | head`.

@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',')]
     pub(super) backend: Vec<BackendKind>,
     /// Algorithms, or `all`.
-    #[arg(long, value_delimiter = ',', default_value = "auto")]
+    #[arg(long, value_delimiter = ',', default_value = "auto", value_parser = algorithm_or_all)]
     pub(super) algorithm: Vec<String>,
     /// Value types.
     #[arg(long, value_delimiter = ',', default_value = "f32,f64", value_parser = crate::precision::parser())]
@@ -191,6 +191,14 @@ impl Args {
     pub(super) fn algorithms(&self) -> anyhow::Result<Vec<Algorithm>> {
         algorithms(&self.algorithm, self.variant)
     }
+}
+
+/// The name, if there is an algorithm of it, or it is `all`.
+fn algorithm_or_all(name: &str) -> Result<String, String> {
+    if name != "all" {
+        name.parse::<Algorithm>().map_err(|e| e.to_string())?;
+    }
+    Ok(name.to_owned())
 }
 
 fn algorithms(names: &[String], variant: Variant) -> anyhow::Result<Vec<Algorithm>> {
