@@ -15,7 +15,7 @@ use super::{files, tiling};
 /// `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Matrix Market files to multiply, or names of matrices of the suites.
+    /// Matrix Market files to multiply, or names of matrices of the suites. With `sym:` before, the lower triangle and its mirror.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub(super) matrix: Vec<PathBuf>,
     #[command(flatten)]

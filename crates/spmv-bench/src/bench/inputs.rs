@@ -14,9 +14,20 @@ use super::suites::{Suite, SuiteArgs, Taken};
 /// A matrix to be read or generated when its turn comes.
 pub(crate) enum Input {
     File(PathBuf),
-    Suite { entry: &'static Entry, dir: Option<PathBuf> },
+    Suite {
+        entry: &'static Entry,
+        dir: Option<PathBuf>,
+    },
     OfClass(&'static classes::Entry),
-    Generated { class: Class, millions: u32 },
+    Generated {
+        class: Class,
+        millions: u32,
+    },
+    /// The lower triangle of another and its mirror.
+    Symmetric {
+        name: String,
+        of: Box<Input>,
+    },
 }
 
 /// Matrices that are generated with nearly as many entries as one asks for.
@@ -72,6 +83,9 @@ pub fn load(matrix: &Path) -> anyhow::Result<Loaded> {
     let input = Input::known(matrix)?;
     input.load().with_context(|| matrix.display().to_string())
 }
+
+/// Before the name of a matrix.
+const SYMMETRIC: &str = "sym:";
 
 /// Suite matrices of a bench without arguments: one regular, one irregular.
 const DEFAULT_SUITE: [&str; 2] = ["cant", "dc2"];
@@ -140,9 +154,13 @@ fn named(name: String, field: Field) -> String {
 }
 
 impl Input {
-    /// A matrix of a suite, if there is one of this name and no such file.
+    /// A matrix of a suite, if there is one of this name and no such file; with `sym:` before, its lower triangle and the mirror of that.
     pub(crate) fn of(path: PathBuf) -> Self {
         let name = path.to_str().filter(|_| !path.exists());
+        if let Some((name, of)) = name.and_then(|name| Some((name.to_owned(), name.strip_prefix(SYMMETRIC)?)))
+        {
+            return Self::Symmetric { name, of: Box::new(Self::of(of.into())) };
+        }
         match (name.and_then(suite::find), name.and_then(classes::find)) {
             (Some(entry), _) => Self::Suite { entry, dir: None },
             (_, Some(entry)) => Self::OfClass(entry),
@@ -153,9 +171,17 @@ impl Input {
     /// As [`of`](Self::of), if there is such a matrix.
     pub(super) fn known(matrix: &Path) -> anyhow::Result<Self> {
         let input = Self::of(matrix.to_owned());
-        let is_known = !matches!(input, Input::File(_)) || matrix.exists();
+        let is_known = input.file().is_none_or(|path| path.exists());
         ensure!(is_known, "{}: neither a file nor a matrix of a suite", matrix.display());
         Ok(input)
+    }
+
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Input::File(path) => Some(path),
+            Input::Symmetric { of, .. } => of.file(),
+            Input::Suite { .. } | Input::OfClass(_) | Input::Generated { .. } => None,
+        }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -167,6 +193,7 @@ impl Input {
             Input::Suite { entry, .. } => entry.name,
             Input::OfClass(entry) => entry.name,
             Input::Generated { class, .. } => class.name(),
+            Input::Symmetric { name, .. } => name,
         }
     }
 
@@ -191,6 +218,12 @@ impl Input {
             Input::Generated { class, millions } => {
                 Ok(Loaded { name, twin: false, matrix: class.generate(*millions)? })
             }
+            Input::Symmetric { of, .. } => {
+                let Loaded { twin, matrix, .. } = of.load()?;
+                let triangle = |row: usize| matrix.row(row).filter(move |(col, _)| *col as usize <= row);
+                let lower = Csr::from_rows(matrix.n_cols(), (0..matrix.n_rows()).map(triangle))?;
+                Ok(Loaded { name, twin, matrix: lower.mirrored()? })
+            }
         }
     }
 }
@@ -198,6 +231,14 @@ impl Input {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lower_triangle_is_mirrored() {
+        let input = Input::of("sym:stencil5-1e5".into());
+        let Loaded { name, matrix, .. } = input.load().unwrap();
+        assert_eq!((&*name, &matrix), ("sym:stencil5-1e5", &matrix.transpose()));
+        assert!(Input::known("sym:nothing".as_ref()).is_err());
+    }
 
     #[test]
     fn a_complex_file_is_named_for_what_is_multiplied() {
