@@ -267,7 +267,7 @@ pub(crate) fn mpi_feature() -> anyhow::Result<Option<&'static str>> {
     Ok(matches!(needs.found_or_installed()?, State::Ok(_)).then_some(MPI_FEATURE))
 }
 
-/// The conformance suites whose drivers compile kernels, each on one core.
+/// The conformance suites whose drivers compile kernels, each on one core: what one leaves idle another uses.
 const SUITES: [&str; 2] = ["conformance-opencl", "conformance-wgpu"];
 
 /// How the suite of a backend is called that may be absent. It is not built where it is: every trial of it would be skipped, and each suite
@@ -285,7 +285,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Builds every test; then runs all but [`SUITES`], one after the other, and the doc-tests, next to those.
+    /// Builds every test; then runs all but [`SUITES`], one after the other, and the doc-tests, next to each of those.
     fn every(&self, metadata: &Metadata) -> anyhow::Result<()> {
         // Not nextest, which starts a process for each of the suites' thousands of cases, and has no doc-tests.
         let tests = metadata.packages.iter().flat_map(|package| &package.targets).filter(|target| {
@@ -328,19 +328,18 @@ impl Run<'_> {
     }
 }
 
-/// Runs the first ones in turn and the second ones next to them, and prints what each of the second says when it has ended.
-fn at_once(mut first: Vec<Command>, mut second: Vec<Command>) -> anyhow::Result<()> {
+/// Runs the first ones in turn and each of the second ones next to them, and prints what each of the second says when it has ended.
+fn at_once(mut first: Vec<Command>, second: Vec<Command>) -> anyhow::Result<()> {
     std::thread::scope(|scope| {
-        let second = scope.spawn(|| {
-            second.iter_mut().try_for_each(|command| {
-                let output = command.stderr(Stdio::inherit()).output()?;
-                std::io::stdout().write_all(&output.stdout)?;
-                ensure!(output.status.success(), "{}: {command:?}", output.status);
-                Ok(())
-            })
-        });
+        let run = |mut command: Command| {
+            let output = command.stderr(Stdio::inherit()).output()?;
+            std::io::stdout().write_all(&output.stdout)?;
+            ensure!(output.status.success(), "{}: {command:?}", output.status);
+            Ok(())
+        };
+        let second: Vec<_> = second.into_iter().map(|command| scope.spawn(move || run(command))).collect();
         let first = first.iter_mut().try_for_each(crate::command::succeed);
-        first.and(second.join().expect("no panic"))
+        second.into_iter().fold(first, |earlier, of_suite| earlier.and(of_suite.join().expect("no panic")))
     })
 }
 
