@@ -82,6 +82,23 @@ macro_rules! for_each_kernel {
                 row_ptr: [u32], run_ptr: [u32], runs: [u32], vals: [value], x: [vector], z: [accum], y: [mut accum],
             ) local |_| 0;
 
+            /// One lane a range of rows, of whose entries one stands for itself and for the one that mirrors it at the diagonal (Gkountouvas et
+            /// al. 2013, local vectors with effective ranges).
+            ///
+            /// Three numbers for each range, and for the end: its first row, the first row that an entry of it is mirrored to, and where the
+            /// sums of its rows, from the second of these on, begin in `sums`. `run_ptr` as in `vbl`; a run is 16 times its first column, plus 8
+            /// if its entries are mirrored, plus how many it has less than eight. Entries on the diagonal may count as mirrored.
+            Sss sss(
+                row_base: u32, n_ranges: u32, ranges: [u32], row_ptr: [u32], run_ptr: [u32], runs: [u32], vals: [value], x: [vector],
+                sums: [mut accum],
+            ) local |_| 0;
+
+            /// Sums of what ranges have of each row.
+            SssSums sss_sums(
+                n_rows: u32, row_base: u32, n_ranges: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum,
+                ranges: [u32], sums: [accum], z: [accum], y: [mut accum],
+            ) local |_| 0;
+
             /// One bunch a row (Bell & Garland 2009).
             CsrVector csr_vector(
                 n_rows: u32, row_base: u32, tiles: u32, epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum,

@@ -77,6 +77,9 @@ impl Group {
 /// Makes a group for a tiling, or what a trial takes of it.
 pub type Matrices = dyn Fn(&Tiling, Share) -> Group + Send + Sync;
 
+/// The group of matrices that are symmetric, but for some.
+pub(crate) const SYMMETRIC: &str = "symmetric";
+
 /// Every group by name.
 pub fn groups() -> Vec<(&'static str, Arc<Matrices>)> {
     vec![
@@ -87,6 +90,7 @@ pub fn groups() -> Vec<(&'static str, Arc<Matrices>)> {
         ("long_rows", Arc::new(|tiling, _| long_rows(tiling))),
         ("dense_row_and_column", Arc::new(|tiling, _| dense(tiling))),
         ("power_law", Arc::new(|tiling, _| power_law(tiling))),
+        (SYMMETRIC, Arc::new(|_, _| symmetric())),
         ("many_short_rows", Arc::new(|tiling, _| many_short_rows(tiling))),
         ("rounding", Arc::new(|tiling, _| rounding(tiling))),
         ("special_values", Arc::new(|tiling, _| special_values(tiling))),
@@ -219,6 +223,38 @@ fn power_law(_: &Tiling) -> Group {
 }
 
 /// Rows of two entries for the most part, and as many as fill the slots of a layout that keeps others apart.
+/// Matrices of which half of the entries say all, and such as differ from them in some.
+fn symmetric() -> Group {
+    let n = 130u32;
+    let val = |row: u32, col: u32| f64::from((row * 7 + col * 3) % 8) - 3.5 + 0.5;
+    let of = |name: &str, cols: &dyn Fn(u32) -> Vec<u32>| {
+        let triangle = (0..n).map(|row| {
+            let mut cols = cols(row);
+            cols.retain(|col| *col <= row);
+            cols.sort_unstable();
+            cols.dedup();
+            cols.into_iter().map(move |col| (col, val(row, col))).collect::<Vec<_>>()
+        });
+        let lower: Csr<f64> = Csr::from_rows(n as usize, triangle).expect("valid");
+        Case::new(name, lower.mirrored().expect("a lower triangle"), true)
+    };
+    let near = of("blocks near the diagonal", &|row| {
+        (row / 3 * 3..=row).chain(row.saturating_sub(9)..row.saturating_sub(4)).collect()
+    });
+    let mut at = 0;
+    let perturbed = near.matrix.map_values(|v| {
+        at += 1;
+        if at % 11 == 0 { v + 1.0 } else { v }
+    });
+    clean(vec![
+        of("an arrow", &|row| vec![0, row]),
+        of("anywhere", &|row| (0..row % 7).map(|i| (row * 31 + i * 17) % n).collect()),
+        of("no diagonal", &|row| (row.saturating_sub(5)..row).collect()),
+        Case::new("some other values", perturbed, true),
+        near,
+    ])
+}
+
 fn many_short_rows(tiling: &Tiling) -> Group {
     let long = (2 * tiling.bunch_entries() as usize + 1).min(5000);
     let len = |row: usize| match row % 8 {

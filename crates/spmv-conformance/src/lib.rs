@@ -13,7 +13,7 @@
 //! loudly (the name says what is needed), if one table, `EXPECTED_REFUSALS`, expects it, and fails otherwise;
 //! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
-//! By default every algorithm that the heuristic takes runs in every real value type and in a complex one on the first variant, as planned, and
+//! By default every algorithm that the heuristic takes on such a device runs in every real value type and in a complex one on the first variant, as planned, and
 //! others in two. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type, half of the
 //! algorithms on each variant after the first. Each runs on a quarter of the groups, and trials take turns with types, groups, scalings and
 //! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm runs in one pair of types, on an eighth of the
@@ -261,7 +261,9 @@ fn of_device<B: Backend, F>(
             };
             let share = Share::of(at + turn + way);
             let dtypes = match (at, way) {
-                (0, 0) if facts.by_heuristic => reals_and_a_complex(turn),
+                (0, 0) if facts.by_heuristic && (device.caps().tasks || !facts.on_cores) => {
+                    reals_and_a_complex(turn)
+                }
                 (0, 0) => share.part(&Dtype::ALL, 3),
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
@@ -349,7 +351,12 @@ fn of_combination<B: Backend, F>(
     };
     // A variant that tries few groups tries each.
     let every = if variant.only.is_empty() { every } else { 1 };
-    for (case, matrices) in share.part(&corpus::groups(), every) {
+    let mut groups = share.part(&corpus::groups(), every);
+    // What it is for, it tries in every type.
+    if options.algorithm == Algorithm::Sss && groups.iter().all(|(name, _)| *name != corpus::SYMMETRIC) {
+        groups.extend(corpus::groups().into_iter().filter(|(name, _)| *name == corpus::SYMMETRIC));
+    }
+    for (case, matrices) in groups {
         let device = device.clone();
         push(
             case,

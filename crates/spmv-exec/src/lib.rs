@@ -46,6 +46,7 @@ mod keep_blocks;
 #[allow(unsafe_code)]
 mod launch;
 mod method;
+mod mirror;
 mod narrow;
 mod numbers;
 mod options;

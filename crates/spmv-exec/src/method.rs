@@ -68,6 +68,8 @@ pub struct Facts {
     pub stores_one_nonzero_a_cell: bool,
     /// Whether the heuristic may take it; any other needs a prediction, or to be asked for.
     pub by_heuristic: bool,
+    /// Whether the heuristic takes it on cores alone.
+    pub on_cores: bool,
     /// Whether it is there to compare with, so that `Auto` never takes it, whatever is predicted.
     pub by_name_only: bool,
     /// Those of the conformance suite's examples that it refuses.
@@ -86,6 +88,7 @@ impl Facts {
             own_layout: false,
             stores_one_nonzero_a_cell: false,
             by_heuristic: false,
+            on_cores: false,
             by_name_only: false,
             refuses: &[],
         }

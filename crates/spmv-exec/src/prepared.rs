@@ -73,7 +73,10 @@ impl<B: Backend> Device<B> {
             None if options.algorithm == Algorithm::Auto && self.caps().kind == DeviceKind::DiscreteGpu => {
                 MatrixStats::of_diagonals(a)
             }
-            None => MatrixStats { runs: Some(Runs::of(a.cols())), ..MatrixStats::from(&RowStats::of(a)) },
+            None => {
+                let (runs, mirrored) = (Some(Runs::of(a.cols())), Some(spmv_core::mirrored(a)));
+                MatrixStats { runs, mirrored, ..MatrixStats::from(&RowStats::of(a)) }
+            }
             Some(_) => MatrixStats::of(a),
         };
         planned(&stats, vector, self.caps(), profile, options, given)
@@ -206,7 +209,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     /// Gives the entries of the matrix other values, in the order in which it was prepared: plan, structure, buffers, workspaces
     /// and recorded operations stay. Waits for what multiplies, then copies `vals` to the device. On `dia`, a value of zero is no entry
-    /// any more: it makes no NaN of an infinite `x`. Values that are kept in a narrower type ([`Options::values`]) are rounded.
+    /// any more: it makes no NaN of an infinite `x`. On `sss` each entry stands for itself again. Values that are kept in a narrower type ([`Options::values`]) are rounded.
     ///
     /// In a layout of its own the device brings each value to its slot. For that the first call makes a list of entries, of 4 bytes a slot,
     /// and memory for a copy of `vals` (of a part, where the matrix was split; none where kernels use the host's memory). Both stay with

@@ -1,6 +1,6 @@
 //! Values of a part on the device, which may be set anew, and where each stands.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use spmv_backend::arguments::GatherValues;
 use spmv_backend::{Backend, Error as DeviceError, Memory};
@@ -102,6 +102,11 @@ impl<B: Backend> Values<B> {
     /// For a launch.
     pub(crate) fn get(&self) -> RwLockReadGuard<'_, B::Buffer> {
         self.buffer.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To lay them out anew.
+    pub(crate) fn get_mut(&self) -> RwLockWriteGuard<'_, B::Buffer> {
+        self.buffer.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn order(&self) -> MutexGuard<'_, Known<B>> {

@@ -33,6 +33,13 @@ impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
         unsafe { to.cast::<[A; 8]>().write(v) }
     }
     #[inline(always)]
+    unsafe fn write_first(to: *mut A, n: usize, v: [A; 8]) {
+        for i in 0..n.min(8) {
+            // SAFETY: by contract, there are the first `n`.
+            unsafe { to.add(i).write(v[i]) }
+        }
+    }
+    #[inline(always)]
     unsafe fn add(a: [A; 8], b: [A; 8]) -> [A; 8] {
         std::array::from_fn(|i| a[i] + b[i])
     }
@@ -135,6 +142,6 @@ impl<const FUSED: bool, E: Value<Accum: Into<A>>, A: Accum> Source<E, A> for Arr
 }
 
 impl<const FUSED: bool, T: Numbers> Sources<T> for Arrays<FUSED> where
-    Self: Source<T::Val, T::Accum> + Source<T::Vector, T::Accum>
+    Self: Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> + Source<T::Accum, T::Accum>
 {
 }

@@ -37,6 +37,8 @@ pub(super) trait Lanes<A> {
     /// The first `n` of eight elements, all of them if `n` is 9 to 255, and zeros. All are read.
     unsafe fn read_first(from: *const A, n: usize) -> Self::V;
     unsafe fn write(to: *mut A, v: Self::V);
+    /// The first `n` of one to eight lanes; no other element is written.
+    unsafe fn write_first(to: *mut A, n: usize, v: Self::V);
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
     unsafe fn mul_add(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
@@ -115,7 +117,7 @@ pub(super) trait Source<E, A>: Lanes<A> {
 
 /// Lanes of sums loaded from values and from `x`.
 pub(super) trait Sources<T: Numbers>:
-    Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> + Sums<T::Accum>
+    Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> + Source<T::Accum, T::Accum> + Sums<T::Accum>
 {
     /// Adds the products of the first `n` of eight values with as many elements of `x`, of which no other is read.
     #[inline(always)]

@@ -13,6 +13,7 @@ mod arrays;
 mod diagonals;
 mod isa;
 mod loops;
+mod mirrored;
 mod operand;
 mod panels;
 mod runs;
@@ -31,6 +32,6 @@ mod x86_panels;
 
 pub use isa::Isa;
 pub(crate) use operand::{
-    Columns, Operand, PaddedColumns, PanelRows, Piece, RunRows, SimdValue, Slices, Slots, Words,
+    Columns, Operand, PaddedColumns, PanelRows, Piece, RowRange, RunRows, SimdValue, Slices, Slots, Words,
 };
 pub(crate) use slices::{BLOCK_LANES, slices};

@@ -288,10 +288,19 @@ pub(crate) struct RunRows<'a, T: Numbers> {
     pub(crate) run_ptr: &'a [u32],
     /// The entry that the first of these runs begins with. Entries of a run follow those of the run before.
     pub(crate) first_entry: usize,
-    /// Of each run eight times its first column, plus how many entries it has less than eight.
+    /// The words of runs, as the kernel's declaration has them.
     pub(crate) runs: &'a [u32],
     pub(crate) vals: &'a [T::Val],
     pub(crate) x: &'a [T::Vector],
+}
+
+/// Where the sums of a range of rows stand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowRange {
+    /// The column that is mirrored to the first of them.
+    pub(crate) first_col: usize,
+    /// Sums of rows before those of the range.
+    pub(crate) n_before: usize,
 }
 
 /// Rows of a matrix in CSR form, and a panel of right-hand sides: columns next to each other of a matrix X, whose rows are `x_stride` values apart.
@@ -364,6 +373,14 @@ pub(crate) trait SimdValue: Numbers {
     /// Panics unless there is a row for each `y`, whose runs are there, and end before the ends of the values and of x. An `isa` this CPU
     /// lacks counts as `Scalar`.
     fn runs(isa: Isa, a: &RunRows<'_, Self>, alpha: Self::Accum, beta: Self::Accum, y: &mut [Self::Accum]);
+
+    /// Sums of rows of runs, which end in words of one bit more than those of [`runs`](Self::runs): whether each entry stands for the one that
+    /// mirrors it too, and is added to the sum of its column's row. A row's sum is stored when its runs have been added, so that nothing on
+    /// the diagonal is added twice.
+    ///
+    /// Panics unless `sums` are those of the range, and runs end before the ends of the values and of x, mirrored ones before that of the
+    /// sums. An `isa` this CPU lacks counts as `Scalar`.
+    fn mirrored(isa: Isa, a: &RunRows<'_, Self>, range: RowRange, sums: &mut [Self::Accum]);
 
     /// Whole rows for each column of a panel: `y[i * y_stride + y_at + k] = alpha * sum + beta * y[i * y_stride + y_at + k]` for row `i` and
     /// column `k`, where `at` is `(y_stride, y_at)`. A zero `beta` leaves the old `y` unread.

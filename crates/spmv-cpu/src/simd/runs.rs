@@ -22,7 +22,7 @@ fn prefetch<T>(runs: *const u32, vals: *const T) {
 
 #[cold]
 #[inline(never)]
-fn beyond(col: usize, len: usize, n_cols: usize, end: usize, n_entries: usize) -> ! {
+pub(super) fn beyond(col: usize, len: usize, n_cols: usize, end: usize, n_entries: usize) -> ! {
     panic!("{len} columns from {col} on of {n_cols}, and entries up to {end} of {n_entries}");
 }
 

@@ -8,7 +8,10 @@ use super::arrays::Arrays;
 use super::diagonals::diagonals;
 use super::isa::Isa;
 use super::loops::{dot, rows, slots};
-use super::operand::{Entries, LANES, Operand, PanelRows, Piece, RunRows, SimdValue, Slices, Slots, Way};
+use super::mirrored::mirrored;
+use super::operand::{
+    Entries, LANES, Operand, PanelRows, Piece, RowRange, RunRows, SimdValue, Slices, Slots, Way,
+};
 use super::panels::panel;
 use super::runs::runs;
 use super::slices::eights;
@@ -56,6 +59,10 @@ macro_rules! values {
 
             fn runs(isa: Isa, a: &RunRows<'_, Self>, alpha: $accum, beta: $accum, y: &mut [$accum]) {
                 dispatch!(isa, $t, $wide, runs, a, alpha, beta, y)
+            }
+
+            fn mirrored(isa: Isa, a: &RunRows<'_, Self>, range: RowRange, sums: &mut [$accum]) {
+                dispatch!(isa, $t, $wide, mirrored, a, range, sums)
             }
 
             fn panel(

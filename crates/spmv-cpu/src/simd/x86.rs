@@ -15,7 +15,7 @@ macro_rules! compiled {
 
             use super::super::loops::Sources;
             use super::super::operand::{
-                Entries, LANES, Operand, PanelRows, Piece, RunRows, SimdValue, Slices, Slots, Way,
+                Entries, LANES, Operand, PanelRows, Piece, RowRange, RunRows, SimdValue, Slices, Slots, Way,
             };
 
             /// Body of [`SimdValue::dot`].
@@ -105,6 +105,23 @@ macro_rules! compiled {
             {
                 // SAFETY: the features are this function's.
                 unsafe { super::super::runs::runs::<T, super::$lanes>(a, alpha, beta, y) }
+            }
+
+            /// Body of [`SimdValue::mirrored`].
+            ///
+            /// # Safety
+            ///
+            /// The CPU has the features.
+            #[target_feature(enable = $features)]
+            pub(in super::super) unsafe fn mirrored<T: SimdValue>(
+                a: &RunRows<'_, T>,
+                range: RowRange,
+                sums: &mut [T::Accum],
+            ) where
+                super::$lanes: Sources<T>,
+            {
+                // SAFETY: the features are this function's.
+                unsafe { super::super::mirrored::mirrored::<T, super::$lanes>(a, range, sums) }
             }
 
             /// Body of [`SimdValue::eights`].
@@ -248,6 +265,9 @@ impl Lanes<f32> for Avx2 {
             _mm256_and_ps(_mm256_loadu_ps(from), _mm256_castsi256_ps(kept))
         }
         fn write(to: *mut f32, v: __m256) -> () { _mm256_storeu_ps(to, v) }
+        fn write_first(to: *mut f32, n: usize, v: __m256) -> () {
+            _mm256_maskstore_ps(to, _mm256_loadu_si256(FIRST_OF_32.as_ptr().add(8 - n).cast()), v)
+        }
         fn add(a: __m256, b: __m256) -> __m256 { _mm256_add_ps(a, b) }
         fn mul(a: __m256, b: __m256) -> __m256 { _mm256_mul_ps(a, b) }
         fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256 { _mm256_fmadd_ps(a, b, c) }
@@ -321,6 +341,11 @@ impl Lanes<f64> for Avx2 {
         fn write(to: *mut f64, v: Self::V) -> () {
             _mm256_storeu_pd(to, v[0]);
             _mm256_storeu_pd(to.add(4), v[1])
+        }
+        fn write_first(to: *mut f64, n: usize, v: Self::V) -> () {
+            let mask = FIRST_OF_64.as_ptr().add(8 - n);
+            _mm256_maskstore_pd(to, _mm256_loadu_si256(mask.cast()), v[0]);
+            _mm256_maskstore_pd(to.wrapping_add(4), _mm256_loadu_si256(mask.add(4).cast()), v[1])
         }
         fn add(a: Self::V, b: Self::V) -> Self::V { [_mm256_add_pd(a[0], b[0]), _mm256_add_pd(a[1], b[1])] }
         fn mul(a: Self::V, b: Self::V) -> Self::V { [_mm256_mul_pd(a[0], b[0]), _mm256_mul_pd(a[1], b[1])] }
@@ -398,7 +423,8 @@ where
 }
 
 impl<T: Numbers> Sources<T> for Avx2 where
-    Self: Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> + Sums<T::Accum>
+    Self:
+        Source<T::Val, T::Accum> + Source<T::Vector, T::Accum> + Source<T::Accum, T::Accum> + Sums<T::Accum>
 {
 }
 
@@ -435,6 +461,7 @@ impl Lanes<f32> for Avx512 {
 
     methods! {
         fn read_first(from: *const f32, n: usize) -> __m256 { _mm256_maskz_loadu_ps(_bzhi_u32(0xff, n as u32) as u8, from) }
+        fn write_first(to: *mut f32, n: usize, v: __m256) -> () { _mm256_mask_storeu_ps(to, first_lanes(n), v) }
     }
 
     as_avx2! {
@@ -487,6 +514,7 @@ impl Lanes<f64> for Avx512 {
         fn read(from: *const f64) -> __m512d { _mm512_loadu_pd(from) }
         fn read_first(from: *const f64, n: usize) -> __m512d { _mm512_maskz_loadu_pd(_bzhi_u32(0xff, n as u32) as u8, from) }
         fn write(to: *mut f64, v: __m512d) -> () { _mm512_storeu_pd(to, v) }
+        fn write_first(to: *mut f64, n: usize, v: __m512d) -> () { _mm512_mask_storeu_pd(to, first_lanes(n), v) }
         fn add(a: __m512d, b: __m512d) -> __m512d { _mm512_add_pd(a, b) }
         fn mul(a: __m512d, b: __m512d) -> __m512d { _mm512_mul_pd(a, b) }
         fn mul_add(a: __m512d, b: __m512d, c: __m512d) -> __m512d { _mm512_fmadd_pd(a, b, c) }

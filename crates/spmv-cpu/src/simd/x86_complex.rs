@@ -218,6 +218,11 @@ macro_rules! complex {
                     [<Self as Parts<$p>>::first(all[0], n), <Self as Parts<$p>>::first(all[1], n)]
                 }
                 fn write(to: *mut $c, v: Self::V) -> () { <Self as Parts<$p>>::write_pairs(to.cast(), v) }
+                fn write_first(to: *mut $c, n: usize, v: Self::V) -> () {
+                    let mut all = [<$c>::default(); 8];
+                    <Self as Lanes<$c>>::write(all.as_mut_ptr(), v);
+                    to.copy_from_nonoverlapping(all.as_ptr(), n)
+                }
                 fn add(a: Self::V, b: Self::V) -> Self::V {
                     [<Self as Lanes<$p>>::add(a[0], b[0]), <Self as Lanes<$p>>::add(a[1], b[1])]
                 }
@@ -280,9 +285,7 @@ macro_rules! complex {
                 fn splat_four(a: $c) -> Self::V { Self::splat(a) }
                 fn read_four(from: *const $c) -> Self::V { <Self as Source<$c, $c>>::load_halves(from, from) }
                 fn write_four(to: *mut $c, v: Self::V) -> () {
-                    let mut all = [<$c>::default(); 8];
-                    Self::write(all.as_mut_ptr(), v);
-                    to.copy_from_nonoverlapping(all.as_ptr(), 4)
+                    <Self as Lanes<$c>>::write_first(to, 4, v)
                 }
                 fn add_four(a: Self::V, b: Self::V) -> Self::V { <Self as Lanes<$c>>::add(a, b) }
                 fn mul_add_four(a: Self::V, b: Self::V, c: Self::V) -> Self::V { <Self as Lanes<$c>>::mul_add(a, b, c) }

@@ -36,6 +36,7 @@ impl Method for Vbl {
             &Facts {
                 own_layout: true,
                 by_heuristic: true,
+                on_cores: true,
                 ..Facts::of(KernelId::Vbl, "Pinar & Heath 1999, section 3 (1D-VBL)")
             }
         }
