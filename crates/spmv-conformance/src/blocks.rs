@@ -38,8 +38,8 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>, at: usize) -> 
             trials.push(trial_where(can, name, Box::new(each)));
         }
     }
-    // A long row and its products take a few MiB.
-    if device.caps().max_buffer_bytes >= 1 << 24 {
+    // A long row and its products take a few MiB, and seconds.
+    if device.caps().max_buffer_bytes >= 1 << 24 && (at == 0 || is_full()) {
         let device = device.clone();
         let long_rows = move || long_rows::<B, f32>(&device);
         trials.push(trial(format!("{label}/blocks/f32/long_rows"), Box::new(long_rows)));
@@ -52,7 +52,7 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>, at: usize) -> 
 /// The first algorithm with a layout of its own, or without, that takes every matrix and has a kernel of its own.
 fn first(has_own_layout: bool) -> Algorithm {
     let is_it = |a: &&Algorithm| {
-        a.facts().is_some_and(|facts| facts.refuses.is_empty() && facts.kernel.stem() == a.name())
+        a.facts().is_some_and(|f| f.refuses.is_empty() && !f.on_cores && f.kernel.stem() == a.name())
     };
     let mut all = ALGORITHMS.iter().filter(is_it);
     *all.find(|a| a.has_own_layout() == has_own_layout).expect("one of either kind")

@@ -108,8 +108,9 @@ fn with_memory<F>(variant: &Variant<F>, at: usize) -> &'static [Algorithm] {
 /// its own: others cut a matrix into many launches, which take long where buffers are small.
 pub fn of_memory() -> &'static [Algorithm] {
     static OF_MEMORY: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
-        let is_it =
-            |a: &Algorithm, sums| a.facts().is_some_and(|f| f.sums == sums && f.kernel.stem() == a.name());
+        let is_it = |a: &Algorithm, sums| {
+            a.facts().is_some_and(|f| f.sums == sums && !f.on_cores && f.kernel.stem() == a.name())
+        };
         let of = |sums: Sums| ALGORITHMS.iter().copied().find(|a| is_it(a, sums));
         [Sums::Repaired, Sums::Direct, Sums::Joined].into_iter().filter_map(of).collect()
     });
@@ -143,11 +144,11 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
                 trials.extend(sharing::trials(&label, &device, &variant, at));
                 trials.extend(new_values::trials(&label, &device, &variant, at));
                 trials.extend(epilogues::trials(&label, &device, &variant, at));
-                // Of operations on vectors a variant after the first tries a third in turn.
+                // Of operations on vectors a variant after the first tries an eighth in turn.
                 let of_vectors = vectors::trials(&label, &device).into_iter();
                 let of_vectors = of_vectors.chain(by_indices::trials(&label, &device));
                 let of_vectors = of_vectors.chain(blocks::trials(&label, &device, at));
-                let is_due = |i: usize| at == 0 || is_full() || i % 3 == at % 3;
+                let is_due = |i: usize| at == 0 || is_full() || i % 8 == at % 8;
                 trials.extend(of_vectors.enumerate().filter(|(i, _)| is_due(*i)).map(|(_, trial)| trial));
             }
             Ok(Err(e)) => trials.push(absent(&label, B::NAME, &e.to_string())),

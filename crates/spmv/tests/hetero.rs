@@ -75,7 +75,7 @@ fn check<B: Backend, T: Value>(
 }
 
 /// All kinds of splits, types of values and groups of the corpus on one device.
-fn of_device<B: Backend>(label: &str, device: spmv_backend::Result<B>, trials: &mut Vec<Trial>) {
+fn of_device<B: Backend>(at: usize, label: &str, device: spmv_backend::Result<B>, trials: &mut Vec<Trial>) {
     let cores = || Device::new(Cpu::open(Default::default())?);
     let devices =
         device.map_err(Into::into).and_then(|device| CoDevices::new(Device::new(device)?, 2, cores));
@@ -100,8 +100,8 @@ fn of_device<B: Backend>(label: &str, device: spmv_backend::Result<B>, trials: &
         }
         let groups = |kind| corpus::groups().into_iter().enumerate().map(move |group| (kind, group));
         for (kind, (turn, (group, matrices))) in (0..splits(1).len()).flat_map(groups) {
-            // Kinds, types and groups take turns: every two of them meet.
-            if !is_full() && !(kind + turn + dtype as usize).is_multiple_of(4) {
+            // Kinds, types and groups take turns: every two of them meet on one device or another.
+            if !is_full() && !(kind + turn + dtype as usize + 3 * at).is_multiple_of(8) {
                 continue;
             }
             let devices = Arc::clone(&devices);
@@ -219,18 +219,19 @@ fn of_context(context: &Context) -> spmv::Result<()> {
 fn main() {
     let mut trials = Vec::new();
     let discrete = spmv_cpu::Mask { discrete: true, ..Default::default() };
-    of_device("cpu", Cpu::open(Default::default()), &mut trials);
+    of_device(0, "cpu", Cpu::open(Default::default()), &mut trials);
     of_device(
+        1,
         "cpu-discrete",
         Cpu::open(spmv_cpu::Options { mask: discrete, ..Default::default() }),
         &mut trials,
     );
     #[cfg(feature = "opencl")]
-    of_device("opencl", spmv_opencl::Options::from_env().and_then(spmv_opencl::OpenCl::open), &mut trials);
+    of_device(2, "opencl", spmv_opencl::Options::from_env().and_then(spmv_opencl::OpenCl::open), &mut trials);
     #[cfg(feature = "wgpu")]
-    of_device("wgpu", spmv_wgpu::Options::from_env().and_then(spmv_wgpu::Wgpu::open), &mut trials);
+    of_device(3, "wgpu", spmv_wgpu::Options::from_env().and_then(spmv_wgpu::Wgpu::open), &mut trials);
     #[cfg(feature = "cuda")]
-    of_device("cuda", spmv_cuda::Options::from_env().and_then(spmv_cuda::Cuda::open), &mut trials);
+    of_device(4, "cuda", spmv_cuda::Options::from_env().and_then(spmv_cuda::Cuda::open), &mut trials);
     for kind in BackendKind::ALL {
         match Context::with(kind) {
             Ok(context) => trials.push(Trial::test(format!("hetero-{kind}/as users have it"), move || {
