@@ -34,10 +34,8 @@ impl<const FUSED: bool, A: Accum> Lanes<A> for Arrays<FUSED> {
     }
     #[inline(always)]
     unsafe fn write_first(to: *mut A, n: usize, v: [A; 8]) {
-        for i in 0..n.min(8) {
-            // SAFETY: by contract, there are the first `n`.
-            unsafe { to.add(i).write(v[i]) }
-        }
+        // SAFETY: by contract, there are the first `n`.
+        unsafe { to.copy_from_nonoverlapping(v[..n].as_ptr(), n) }
     }
     #[inline(always)]
     unsafe fn add(a: [A; 8], b: [A; 8]) -> [A; 8] {

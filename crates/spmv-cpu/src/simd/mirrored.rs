@@ -103,7 +103,7 @@ mod tests {
         }
         let val = |at: usize| (at % 5) as f64 + 1.0;
         let x_of = |col: u32| f64::from(col % 7) - 3.0;
-        let mut expected = vec![0.0; 14];
+        let mut expected = [0.0; 14];
         for (at, (row, col, mirrored)) in entries.iter().enumerate() {
             expected[*row as usize - 4] += val(at) * x_of(*col);
             if *mirrored {
