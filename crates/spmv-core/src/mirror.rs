@@ -1,14 +1,16 @@
 //! How much of a matrix mirrors at its diagonal.
 
+use std::ops::Range;
+
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
 use crate::value::{Offset, Value};
 
-/// Rows of a sample.
-const ROWS: usize = 64;
+/// Rows of a sample, and entries of each.
+const SAMPLED: usize = 64;
 
-/// The part of the entries off the diagonal that an entry with the same bits mirrors, of up to 64 rows: 1 of a symmetric matrix. 0 where there
-/// are none, and where columns do not ascend. O(entries of these rows * log(entries of a row)).
+/// The part of the entries off the diagonal that an entry with the same bits mirrors, of up to 64 entries of each of 64 rows: 1 of a symmetric
+/// matrix. 0 where there are none, and where columns do not ascend. O(log(entries of a row)).
 ///
 /// ```
 /// use spmv_core::{Csr, mirrored};
@@ -20,11 +22,12 @@ const ROWS: usize = 64;
 pub fn mirrored<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> f64 {
     let n_rows = a.n_rows();
     let (mut n_mirrored, mut n_off) = (0usize, 0usize);
-    for row in (0..n_rows).step_by(n_rows.div_ceil(ROWS).max(1)) {
-        for entry in a.row_range(row).filter(|entry| a.cols()[*entry] as usize != row) {
+    let some = |of: Range<usize>| of.clone().step_by(of.len().div_ceil(SAMPLED).max(1));
+    for row in some(0..n_rows) {
+        for entry in some(a.row_range(row)).filter(|entry| a.cols()[*entry] as usize != row) {
+            let mirror = mirror(a, row, a.cols()[entry] as usize);
             n_off += 1;
-            n_mirrored +=
-                usize::from(mirror(a, row, a.cols()[entry] as usize).is_some_and(|of| same(a, entry, of)));
+            n_mirrored += usize::from(mirror.is_some_and(|other| same(a, entry, other)));
         }
     }
     if n_off > 0 { n_mirrored as f64 / n_off as f64 } else { 0.0 }

@@ -85,16 +85,19 @@ pub(crate) struct Mirror {
     pub(crate) run_ptr: Vec<u32>,
     pub(crate) runs: Vec<u32>,
     pub(crate) ranges: Vec<[u32; 3]>,
-    /// The entries that stand for others.
+    /// The entries that are kept; `None` if all are.
     entries: Option<Vec<u32>>,
 }
 
 impl Mirror {
-    /// Of a piece. Where too few ranges would have to keep sums of too many rows before them, and where columns do not ascend, each entry
-    /// stands for itself. O(entries + rows).
+    /// Of a piece. Each entry stands for itself where none has a mirror, where columns do not ascend, and where even the fewest ranges would
+    /// have to keep sums of too many rows before them. O(entries + rows).
     pub(crate) fn new<T: Value>(a: CsrView<'_, T, u32>, cuts: &Cuts) -> Self {
         let mirrored = kinds(a, cuts.base).and_then(|kinds| {
             let Laid { row_ptr, run_ptr, runs, entries } = lay(a.row_ptr(), a.cols(), Some(&kinds));
+            if entries.len() == a.nnz() {
+                return None;
+            }
             let reached = reached(&run_ptr, &runs, cuts.base);
             let mut n = cuts.ranges.end;
             let ranges = loop {
