@@ -1,6 +1,7 @@
 """Solvers, compared with what SciPy finds."""
 
 import _thread
+import signal
 import threading
 import time
 
@@ -85,6 +86,8 @@ def test_callbacks():
 
 
 def test_ctrl_c():
+    # A shell may have started this in the background, where interrupts are ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     a, b = poisson(200), np.ones(40000)
     m = spmv.matrix(a, device="cpu")
     threading.Timer(0.3, _thread.interrupt_main).start()

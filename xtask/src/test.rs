@@ -285,7 +285,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Builds every test; then runs all but [`SUITES`], one after the other, and the doc-tests, next to each of those.
+    /// Builds every test; then runs next to each other the tests of all crates, unit tests with doc-tests, and each of [`SUITES`].
     fn every(&self, metadata: &Metadata) -> anyhow::Result<()> {
         // Not nextest, which starts a process for each of the suites' thousands of cases, and has no doc-tests.
         let tests = metadata.packages.iter().flat_map(|package| &package.targets).filter(|target| {
@@ -296,17 +296,17 @@ impl Run<'_> {
         let names = tests.map(|target| &*target.name).filter(|name| !(self.is_absent)(name));
         let (suites, others): (BTreeSet<&str>, BTreeSet<&str>) =
             names.partition(|name| SUITES.contains(name));
-        let others = ["--lib", "--bins"].into_iter().chain(others.iter().flat_map(|name| ["--test", name]));
-        let others: Vec<&str> = others.collect();
-        let suites: Vec<[&str; 2]> = suites.into_iter().map(|suite| ["--test", suite]).collect();
-        crate::command::succeed(self.cargo().arg("--no-run").args(&others).args(suites.as_flattened()))?;
+        let [suites, others] = [&suites, &others]
+            .map(|names| -> Vec<&str> { names.iter().flat_map(|name| ["--test", name]).collect() });
+        let units = ["--lib", "--bins"];
+        crate::command::succeed(self.cargo().arg("--no-run").args(units).args(&others).args(&suites))?;
         let with = |arguments: &[&str]| {
             let mut cargo = self.cargo();
             cargo.args(arguments);
             cargo
         };
-        let suites = suites.iter().map(|suite| with(suite)).collect();
-        at_once(vec![with(&others), with(&["--doc"])], suites)
+        let of_crates = [vec![with(&others)], vec![with(&units), with(&["--doc"])]];
+        at_once(of_crates.into_iter().chain(suites.chunks(2).map(|suite| vec![with(suite)])))
     }
 
     /// `cargo test` of the workspace.
@@ -328,18 +328,22 @@ impl Run<'_> {
     }
 }
 
-/// Runs the first ones in turn and each of the second ones next to them, and prints what each of the second says when it has ended.
-fn at_once(mut first: Vec<Command>, second: Vec<Command>) -> anyhow::Result<()> {
+/// Runs the commands of each list in turn, next to those of the others, and prints what each says when it has ended; what the first list says,
+/// at once.
+fn at_once(lists: impl IntoIterator<Item = Vec<Command>>) -> anyhow::Result<()> {
+    let mut lists = lists.into_iter();
+    let mut first = lists.next().unwrap_or_default();
+    let run = |command: &mut Command| {
+        let output = command.stderr(Stdio::inherit()).output()?;
+        std::io::stdout().write_all(&output.stdout)?;
+        ensure!(output.status.success(), "{}: {command:?}", output.status);
+        Ok(())
+    };
     std::thread::scope(|scope| {
-        let run = |mut command: Command| {
-            let output = command.stderr(Stdio::inherit()).output()?;
-            std::io::stdout().write_all(&output.stdout)?;
-            ensure!(output.status.success(), "{}: {command:?}", output.status);
-            Ok(())
-        };
-        let second: Vec<_> = second.into_iter().map(|command| scope.spawn(move || run(command))).collect();
+        let others = lists.map(|mut list| scope.spawn(move || list.iter_mut().try_for_each(run)));
+        let others: Vec<_> = others.collect();
         let first = first.iter_mut().try_for_each(crate::command::succeed);
-        second.into_iter().fold(first, |earlier, of_suite| earlier.and(of_suite.join().expect("no panic")))
+        others.into_iter().fold(first, |earlier, of_list| earlier.and(of_list.join().expect("no panic")))
     })
 }
 
@@ -424,9 +428,9 @@ mod tests {
             cargo.arg(arg).stdout(Stdio::null()).stderr(Stdio::null());
             vec![cargo]
         };
-        assert!(at_once(cargo("--version"), cargo("--version")).is_ok());
+        assert!(at_once([cargo("--version"), cargo("--version")]).is_ok());
         for (first, second) in [("--version", "no-such-verb"), ("no-such-verb", "--version")] {
-            assert!(at_once(cargo(first), cargo(second)).unwrap_err().to_string().contains("no-such-verb"));
+            assert!(at_once([cargo(first), cargo(second)]).unwrap_err().to_string().contains("no-such-verb"));
         }
     }
 }
