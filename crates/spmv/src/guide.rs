@@ -16,7 +16,7 @@
 //!
 //! - A [`Csr`](crate::Csr) is a matrix in the host's memory.
 //! - A [`Context`](crate::Context) is an opened device.
-//! - A [`Matrix`](crate::Matrix) is laid out on that device. [`prepare`](crate::Context::prepare) costs a few products; do it once.
+//! - A [`Matrix`](crate::Matrix) is laid out on that device. [`prepare`](crate::Context::prepare) costs many products; do it once.
 //! - [`explain`](crate::Matrix::explain) says which algorithm runs and why.
 //!
 //! [`multiply`](crate::Matrix::multiply) copies `x` to the device and the result back. Iterations keep their vectors on the device:
@@ -166,6 +166,7 @@
 //! - Keep vectors on the device, and use a [`Queue`](crate::Queue) or [`enqueue`](crate::Matrix::enqueue) where several operations follow one another.
 //! - Use `f32` where it is accurate enough, or narrower values ([`Options::values`](crate::Options::values)) with vectors in `f64`.
 //! - Multiply several vectors at once ([`apply_block`](crate::Matrix::apply_block)).
+//! - Give a symmetric matrix whole; [`Csr::mirrored`](crate::Csr::mirrored) makes it from a triangle. CPUs read half of a large one.
 //! - Let `Context::fit` (feature `fit`), or `spmv fit`, measure the device once. From then on plans follow its own times.
 //! - [`Options::tune`](crate::Options::tune) times candidates on the matrix itself. Results may then have other bits in another run, unless the choice
 //!   is saved and given again.
