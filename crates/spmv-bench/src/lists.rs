@@ -41,6 +41,11 @@ pub fn join_lists(command: &Command, words: impl IntoIterator<Item = OsString>) 
             }
             last.push(next);
         }
+        // Nothing follows the last comma.
+        let last = all.last_mut().expect("the option at least");
+        if let Some(list) = last.to_str().and_then(|list| list.strip_suffix(',')) {
+            *last = list.into();
+        }
     }
     all.extend(words);
     all
@@ -88,6 +93,7 @@ mod tests {
             "a time --backend=cpu,cuda -n 2,4,8,16 b.mtx"
         );
         assert_eq!(joined("a time b.mtx --backend cpu --parts 2"), "a time b.mtx --backend cpu --parts 2");
+        assert_eq!(joined("a time --backend cpu, b.mtx"), "a time --backend cpu b.mtx");
     }
 
     #[test]
