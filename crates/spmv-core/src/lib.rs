@@ -44,7 +44,7 @@ pub use checks::check_row_ptr;
 pub use csr::{AnyCsr, Csr, CsrView};
 pub use error::CsrError;
 pub use hash::fnv1a;
-pub use mirror::mirrored;
+pub use mirror::mirrored_share;
 pub use order::conjugate;
 pub use owner::Owner;
 pub use row_blocks::RowBlocks;

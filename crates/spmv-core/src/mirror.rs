@@ -10,16 +10,16 @@ use crate::value::{Offset, Value};
 const SAMPLED: usize = 64;
 
 /// The part of the entries off the diagonal that an entry with the same bits mirrors, of up to 64 entries of each of 64 rows: 1 of a symmetric
-/// matrix. 0 where there are none, and where columns do not ascend. O(log(entries of a row)).
+/// matrix, 0 where there are none. Columns are to ascend in each row. O(log(entries of a row)).
 ///
 /// ```
-/// use spmv_core::{Csr, mirrored};
+/// use spmv_core::{Csr, mirrored_share};
 /// let a = Csr::from_coo(3, 3, &[(0, 0, 1.0f32), (0, 2, 5.0), (2, 0, 5.0)])?;
-/// assert_eq!(mirrored(a.view()), 1.0);
-/// assert_eq!(mirrored(Csr::from_coo(3, 3, &[(0, 2, 5.0f32), (2, 0, 4.0)])?.view()), 0.0);
+/// assert_eq!(mirrored_share(a.view()), 1.0);
+/// assert_eq!(mirrored_share(Csr::from_coo(3, 3, &[(0, 2, 5.0f32), (2, 0, 4.0)])?.view()), 0.0);
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
-pub fn mirrored<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> f64 {
+pub fn mirrored_share<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> f64 {
     let n_rows = a.n_rows();
     let (mut n_mirrored, mut n_off) = (0usize, 0usize);
     let some = |of: Range<usize>| of.clone().step_by(of.len().div_ceil(SAMPLED).max(1));
@@ -63,9 +63,8 @@ impl<T: Value, O: Offset> Csr<T, O> {
             return Err(CsrError::NotSquare { n_rows, n_cols });
         }
         let side = |row: usize, col: u32| (col as usize).cmp(&row);
-        let mut off = (0..n_rows).flat_map(|row| self.row(row).map(move |(col, _)| (row, col)));
-        let off = off.by_ref().filter(|(row, col)| side(*row, *col).is_ne());
-        let mut sides = off.map(|(row, col)| (side(row, col), row, col));
+        let sides = (0..n_rows).flat_map(|row| self.row(row).map(move |(col, _)| (side(row, col), row, col)));
+        let mut sides = sides.filter(|(side, ..)| side.is_ne());
         let is_lower = match sides.next() {
             None => return Ok(self.clone()),
             Some((first, ..)) => match sides.find(|(other, ..)| *other != first) {
@@ -112,10 +111,10 @@ mod tests {
     #[test]
     fn entries_without_a_mirror_count() {
         let a = Csr::from_coo(2, 3, &[(0, 1, 1.0f64), (1, 0, 1.0), (1, 1, 2.0), (0, 2, 3.0)]).unwrap();
-        assert_eq!(mirrored(a.view()), 2.0 / 3.0);
-        assert_eq!(mirrored(Csr::from_coo(2, 2, &[(0, 0, 1.0f64)]).unwrap().view()), 0.0);
-        assert_eq!(mirrored(Csr::<f64>::from_coo(0, 5, &[]).unwrap().view()), 0.0);
+        assert_eq!(mirrored_share(a.view()), 2.0 / 3.0);
+        assert_eq!(mirrored_share(Csr::from_coo(2, 2, &[(0, 0, 1.0f64)]).unwrap().view()), 0.0);
+        assert_eq!(mirrored_share(Csr::<f64>::from_coo(0, 5, &[]).unwrap().view()), 0.0);
         // Bits are compared: zeros of two signs make different products.
-        assert_eq!(mirrored(Csr::from_coo(2, 2, &[(0, 1, 0.0f64), (1, 0, -0.0)]).unwrap().view()), 0.0);
+        assert_eq!(mirrored_share(Csr::from_coo(2, 2, &[(0, 1, 0.0f64), (1, 0, -0.0)]).unwrap().view()), 0.0);
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::csr::CsrView;
 use crate::lengths::Lengths;
-use crate::mirror::mirrored;
+use crate::mirror::mirrored_share;
 use crate::parts;
 use crate::regular::{Band, Part, SHARE, slots_of};
 use crate::value::{Offset, Value};
@@ -183,7 +183,7 @@ pub struct MatrixStats {
     pub hyb: Option<HybShape>,
     /// How many entries follow each other in consecutive columns, if it was sampled.
     pub runs: Option<Runs>,
-    /// What part of the entries off the diagonal others [mirror](crate::mirrored()), if that was sampled.
+    /// What part of the entries off the diagonal others [mirror](crate::mirrored_share), if that was sampled.
     pub mirrored: Option<f64>,
     /// Lines of 16 columns that 256 consecutive entries touch, over these entries: 1/256 to 1, the mean of up to 8
     /// samples. How much of `x` each entry moves, as far as entries do not share it. 0 without entries.
@@ -201,7 +201,8 @@ impl MatrixStats {
         let band = held.map(|(held, _)| band(&held, &rows));
         let slots = Some(slots_of(a, &lengths, SHARE));
         let hyb = Some(HybShape::of_lengths(a, &lengths));
-        let (runs, mirrored, scatter) = (Some(Runs::of(a.cols())), Some(mirrored(a)), scatter(a.cols()));
+        let (runs, mirrored, scatter) =
+            (Some(Runs::of(a.cols())), Some(mirrored_share(a)), scatter(a.cols()));
         Self { rows, diagonals, band, slots, hyb, runs, mirrored, scatter }
     }
 

@@ -74,7 +74,7 @@ impl<B: Backend> Device<B> {
                 MatrixStats::of_diagonals(a)
             }
             None => {
-                let (runs, mirrored) = (Some(Runs::of(a.cols())), Some(spmv_core::mirrored(a)));
+                let (runs, mirrored) = (Some(Runs::of(a.cols())), Some(spmv_core::mirrored_share(a)));
                 MatrixStats { runs, mirrored, ..MatrixStats::from(&RowStats::of(a)) }
             }
             Some(_) => MatrixStats::of(a),
