@@ -61,6 +61,7 @@ mod queue;
 mod record;
 mod regular;
 mod run;
+mod runs;
 mod scalars;
 mod slices;
 mod tilings;

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use spmv_core::{CsrView, Runs, Value, parts};
 
+use crate::runs;
+
 /// Entries of a thread, at least; few where tests are to have several.
 const OF_A_THREAD: usize = if cfg!(test) { 16 } else { 1 << 18 };
 /// In the word of a run: its entries are mirrored.
@@ -202,16 +204,7 @@ fn lay(row_ptr: &[u32], cols: &[u32], kinds: Option<&[AtomicU8]>) -> Laid {
 pub(crate) fn n_runs(row_ptr: &[u32], cols: &[u32]) -> usize {
     let n_rows = row_ptr.len() - 1;
     let of_threads = parts::cut(n_rows, parts::threads(cols.len().max(n_rows), OF_A_THREAD));
-    let of_row = |row: usize| {
-        let cols = &cols[row_ptr[row] as usize..row_ptr[row + 1] as usize];
-        let (mut n_runs, mut len) = (usize::from(!cols.is_empty()), 1);
-        for pair in cols.windows(2) {
-            let is_same = u64::from(pair[1]) == u64::from(pair[0]) + 1 && len < Runs::LONGEST;
-            len = if is_same { len + 1 } else { 1 };
-            n_runs += usize::from(!is_same);
-        }
-        n_runs
-    };
+    let of_row = |row: usize| runs::of_row(&cols[row_ptr[row] as usize..row_ptr[row + 1] as usize]).count();
     parts::map(of_threads, |rows| rows.map(of_row).sum::<usize>()).into_iter().sum()
 }
 

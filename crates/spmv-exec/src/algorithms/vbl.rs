@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method, Storage};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
+use crate::runs;
 use crate::tilings::{Bound, ROW_A_LANE, Row};
 use crate::values::{Order, Values};
 
@@ -107,19 +108,13 @@ impl Build for Vbl {
 fn runs<T: Value>(a: CsrView<'_, T, u32>) -> (Vec<u32>, Vec<u32>) {
     let n_rows = a.n_rows();
     let of_rows = |rows: Range<usize>| {
-        let (mut runs, mut ends) = (Vec::new(), Vec::with_capacity(rows.len()));
+        let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(rows.len()));
         for row in rows {
-            let mut cols = &a.cols()[a.row_range(row)];
-            while let Some(first) = cols.first() {
-                // No column is the greatest number, so that there is a next one.
-                let others = cols[1..].iter().zip(1..).take(Runs::LONGEST - 1).take_while(|(col, i)| **col == first + i);
-                let len = 1 + others.count();
-                runs.push((first << Runs::LEN_BITS) + (Runs::LONGEST - len) as u32);
-                cols = &cols[len..];
-            }
-            ends.push(runs.len() as u32);
+            let of_row = runs::of_row(&a.cols()[a.row_range(row)]);
+            all.extend(of_row.map(|(first, len)| (first << Runs::LEN_BITS) + (Runs::LONGEST - len) as u32));
+            ends.push(all.len() as u32);
         }
-        (runs, ends)
+        (all, ends)
     };
     let of_threads = parts::cut(n_rows, parts::threads(a.nnz().max(n_rows), OF_A_THREAD));
     let (mut all, mut run_ptr) = (Vec::new(), Vec::with_capacity(n_rows + 1));
