@@ -175,8 +175,8 @@ macro_rules! for_each_kernel {
             /// Slices of rows, which lanes read in their order (SELL-C-sigma, Kreutzer et al. 2014; with several lanes a row, Anzt, Tomov
             /// & Dongarra 2014; with one column for a run of entries, and with long rows cut).
             ///
-            /// A slice has 32 lanes: T for each of its rows; more, a power of two, for those of the first `n_long` slices, so that no lane
-            /// has much more to do than others. The last slice may have fewer rows. A slice has room for 32/T numbers of rows in `perm`,
+            /// A slice has 32 lanes: T for each of its rows; more, a power of two, where rows are long, so that no lane has much more to do
+            /// than others. All of these are among the first `n_long`. The last slice may have fewer rows. A slice has room for 32/T numbers of rows in `perm`,
             /// the greatest number where there is none; without `sorted` a row's number is its position.
             ///
             /// In a step each lane takes a run of its row: up to W entries in consecutive columns. `slices` has four numbers for each

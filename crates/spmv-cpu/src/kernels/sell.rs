@@ -42,9 +42,12 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
             let (mut first, end) = (range.start as usize, range.end as usize);
             let mut sums = [T::Accum::zero(); BLOCK_LANES];
             while first < end {
-                // Slices of long rows come first. Others are taken together, unless their rows have several lanes.
-                let is_alone = first < n_long as usize || row_lanes > 1;
-                let block = first..end.min(first + if is_alone { 1 } else { BLOCK_LANES / lanes });
+                // Slices whose rows have one lane are taken together.
+                let is_long =
+                    |slice: usize| slice < n_long as usize && slices.header(slice).lanes != row_lanes;
+                let is_alone = row_lanes > 1 || is_long(first);
+                let n_most = end.min(first + if is_alone { 1 } else { BLOCK_LANES / lanes });
+                let block = first..(first + 1..n_most).find(|slice| is_long(*slice)).unwrap_or(n_most);
                 let positions = first * slice_rows..n_positions.min(block.end * slice_rows);
                 // STEP 2
                 simd::slices(launch.isa, &slices, block.clone(), &mut sums);

@@ -8,6 +8,10 @@ use spmv_core::{CsrView, Value, parts};
 use super::lay::OF_A_THREAD;
 use super::shape::{Limits, Shape};
 
+/// Long rows that are sorted by their length: as many as still are near each other, so that their elements of `x` are those of the rows
+/// around them.
+const WINDOW: usize = 1 << 15;
+
 /// The number of a row that is not there.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -21,12 +25,15 @@ pub(super) struct Part {
     pub(super) n: u32,
 }
 
-/// The slices of long rows, which come before all others.
+/// The slices of long rows.
 #[derive(Debug, Default)]
 pub(super) struct Long {
     /// Of the first slices.
     pub(super) parts: Vec<Part>,
-    pub(super) slices: Lanes,
+    /// Those of rows that go over several, which come before all others.
+    pub(super) of_parts: Lanes,
+    /// Those of the other rows, window by window, and how many rows that are not long come before.
+    pub(super) windows: Vec<(usize, Lanes)>,
 }
 
 /// Slices that follow each other, whose rows have as many lanes as their length wants.
@@ -39,23 +46,23 @@ pub(super) struct Lanes {
 }
 
 impl Long {
-    /// Of rows and how many runs they have.
+    /// Of rows that ascend, and how many runs they have.
     pub(super) fn of<V: Value>(
         a: CsrView<'_, V, u32>,
         follows: &[bool],
         shape: Shape,
         limits: &Limits,
-        mut rows: Vec<(u32, u32)>,
+        rows: &[(u32, u32)],
     ) -> Self {
-        rows.sort_by_key(|(_, n_runs)| Reverse(*n_runs));
-        let of_a_slice = |(_, n_runs): &(u32, u32)| (*n_runs as usize).div_ceil(shape.slice_lanes);
-        let n_cut = rows.partition_point(|row| of_a_slice(row) > limits.most_steps);
-        let (cut, rest) = rows.split_at(n_cut);
+        let of_a_slice = |n_runs: u32| (n_runs as usize).div_ceil(shape.slice_lanes);
+        let is_cut = |n_runs: u32| of_a_slice(n_runs) > limits.most_steps;
+        let mut cut: Vec<_> = rows.iter().copied().filter(|(_, n_runs)| is_cut(*n_runs)).collect();
+        cut.sort_by_key(|(_, n_runs)| Reverse(*n_runs));
         let mut long = Self::default();
         let n_runs = cut.iter().map(|(_, n_runs)| *n_runs as usize).sum();
-        let of_threads = parts::cut(n_cut, parts::threads(n_runs, OF_A_THREAD));
+        let of_threads = parts::cut(cut.len(), parts::threads(n_runs, OF_A_THREAD));
         let of_row = |row: &(u32, u32)| {
-            let n = of_a_slice(row).div_ceil(limits.most_steps);
+            let n = of_a_slice(row.1).div_ceil(limits.most_steps);
             let of_a_part = (row.1 as usize).div_ceil(n * shape.slice_lanes) * shape.slice_lanes;
             entries_of_parts(a.row_range(row.0 as usize), of_a_part, follows)
         };
@@ -64,12 +71,57 @@ impl Long {
             let (first, n) = (long.parts.len() as u32, of_parts.len() as u32);
             for (at, entries) in of_parts.into_iter().enumerate() {
                 long.parts.push(Part { entries, first, n });
-                long.slices.push([if at == 0 { *row } else { NONE }], shape.slice_lanes, shape);
+                long.of_parts.push([if at == 0 { *row } else { NONE }], shape.slice_lanes, shape);
             }
         }
-        let (rows, n_runs): (Vec<_>, Vec<_>) = rest.iter().copied().unzip();
-        long.slices.push_sorted(&rows, |at| n_runs[at] as usize, limits.short_steps, shape);
+        let whole = (0u32..).zip(rows).filter(|(_, (_, n_runs))| !is_cut(*n_runs));
+        let mut whole: Vec<_> = whole.map(|(at, (row, n_runs))| (*row, *n_runs, row - at)).collect();
+        let n_windows = whole.len().div_ceil(WINDOW);
+        let of_threads =
+            whole.chunks_mut(WINDOW * n_windows.div_ceil(parts::threads(rows.len(), WINDOW)).max(1));
+        let windows = parts::map(of_threads, |rows| {
+            let windows = rows.chunks_mut(WINDOW).map(|window| {
+                let before = window[0].2 as usize;
+                window.sort_by_key(|(_, n_runs, _)| Reverse(*n_runs));
+                let rows: Vec<_> = window.iter().map(|(row, ..)| *row).collect();
+                let mut slices = Lanes::default();
+                slices.push_sorted(&rows, |at| window[at].1 as usize, limits.short_steps, shape);
+                (before, slices)
+            });
+            windows.collect::<Vec<_>>()
+        });
+        long.windows = windows.into_iter().flatten().collect();
+        // What takes longest begins first.
+        long.windows.iter_mut().take(1).for_each(|(before, _)| *before = 0);
         long
+    }
+
+    /// Slices of all long rows.
+    pub(super) fn n_slices(&self) -> usize {
+        self.of_parts.lanes.len() + self.windows.iter().map(|(_, slices)| slices.lanes.len()).sum::<usize>()
+    }
+
+    /// Writes the rows of long slices between those of the others, which are the last of `perm`; lanes of a row of all slices up to the last
+    /// long one.
+    pub(super) fn lay(&self, perm: &mut [u32], shape: Shape) -> Vec<u32> {
+        let of_slice = shape.rows();
+        let mut lanes = Vec::new();
+        let mut short = self.n_slices() * of_slice;
+        let first_short = short;
+        let mut to = 0;
+        let windows = self.windows.iter().map(|(before, slices)| (before / of_slice * of_slice, slices));
+        for (before, slices) in std::iter::once((0, &self.of_parts)).chain(windows) {
+            let end = first_short + before;
+            perm.copy_within(short..end, to);
+            to += end - short;
+            lanes.resize(to / of_slice, shape.lanes as u32);
+            short = end;
+            perm[to..to + slices.perm.len()].copy_from_slice(&slices.perm);
+            to += slices.perm.len();
+            lanes.extend_from_slice(&slices.lanes);
+        }
+        debug_assert_eq!(to, short);
+        lanes
     }
 }
 

@@ -3,7 +3,8 @@
 //! A slice has 32 lanes, or eight where one lane of a device takes all of it, and T for each of its rows. A lane takes every T-th *run* of its
 //! row: up to W entries whose columns follow each other, of which only the first is kept. Where the runs of a slice lie close together, a column
 //! takes 16 bits. In a *stepped* slice each row has the columns of the row before plus one, and those of the first row are all that is kept. Rows
-//! that would keep their T lanes longer than others get more, in slices before those of other rows, and the longest go over several slices.
+//! that would keep their T lanes longer than others get more, in slices between those of the rows around them. The longest go over several
+//! slices, which come first.
 
 mod columns;
 mod fill;
@@ -44,7 +45,7 @@ pub(crate) struct Slices {
     perm: Vec<u32>,
     /// Of the first slices.
     parts: Vec<Part>,
-    /// Slices whose rows have more lanes than T, or are cut.
+    /// Slices up to the last whose rows have more lanes than T, or are cut.
     n_long: usize,
     headers: Vec<[u32; 4]>,
     /// Whether an entry goes on with the run of the one before; empty where runs have one entry.
@@ -64,24 +65,23 @@ impl Slices {
         rows.retain(|(_, n_runs)| limits.are_long(shape.steps(*n_runs as usize)));
         let short = Short::without(rows.iter().map(|(row, _)| *row), n_rows);
         let known = rows.is_empty().then_some(counted.steps);
-        let Long { slices: Lanes { perm: of_long, lanes }, parts } =
-            Long::of(a, &in_order.follows, shape, &limits, rows);
-        let n_slices = lanes.len() + short.len().div_ceil(of_slice);
+        let long = Long::of(a, &in_order.follows, shape, &limits, &rows);
+        let n_slices = long.n_slices() + short.len().div_ceil(of_slice);
         // Rows in their own order do not write it, and pages that are not written cost nothing.
         let mut perm = vec![0; n_slices * of_slice];
-        let (front, others) = perm.split_at_mut(of_long.len());
-        let (of_short, none) = others.split_at_mut(short.len());
+        let of_others = &mut perm[long.n_slices() * of_slice..];
+        let (of_short, none) = of_others.split_at_mut(short.len());
         let many = |row: usize| shape.steps(runs::count(a.row_range(row), &in_order.follows));
         let is_sorted = short.order(of_short, shape, known, &OfRows { few: &in_order.steps, many });
         let InOrder { headers, ends, follows, .. } = in_order;
-        if !is_sorted && lanes.is_empty() {
+        if !is_sorted && rows.is_empty() {
             let (perm, parts) = (Vec::new(), Vec::new());
             return Some(Self { shape, n_rows, perm, parts, n_long: 0, headers, follows, ends: ends? });
         }
-        front.copy_from_slice(&of_long);
         none.fill(NONE);
-        Self { shape, n_rows, perm, parts, n_long: lanes.len(), headers, follows, ends: Ends::default() }
-            .laid(a, &lanes)
+        let lanes = long.lay(&mut perm, shape);
+        let (parts, n_long, ends) = (long.parts, lanes.len(), Ends::default());
+        Self { shape, n_rows, perm, parts, n_long, headers, follows, ends }.laid(a, &lanes)
     }
 
     /// Of rows that have entries, each in one stripe of columns: those of a stripe after those of the one before. `None` as above. In a

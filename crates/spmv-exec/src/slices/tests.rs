@@ -195,6 +195,22 @@ fn many_rows_are_ordered_by_several_threads() {
     }
 }
 
+#[test]
+fn long_rows_stay_near_the_rows_around_them() {
+    let n = 400_000u32;
+    let len = |row: u32| if row % 10 == 3 { 40 + row % 3 } else { 2 };
+    let entries = |row: u32| (0..len(row)).map(move |i| ((row + 2 * i) % n, f64::from(row % 97 + i)));
+    let a = Csr::from_rows(n as usize, (0..n).map(entries)).unwrap();
+    let slices = Slices::new(a.view(), shape(1, 1)).unwrap();
+    let at = |row: u32| slices.perm().iter().position(|of| *of == row).unwrap();
+    assert!(at(3) < at(0) && at(0) < at(340_003) && at(340_003) < at(399_999), "two windows of long rows");
+    assert!(slices.n_long() < slices.n_slices());
+    let x: Vec<f64> = (0..n).map(|col| f64::from(col % 13)).collect();
+    let y = multiplied(&slices, &filled(&a, &slices), n as usize, &x);
+    let expected = |row: u32| entries(row).map(|(col, val)| val * x[col as usize]).sum::<f64>();
+    assert!((0..n).all(|row| y[row as usize] == expected(row)));
+}
+
 proptest! {
     #[test]
     fn every_entry_is_multiplied_once(
