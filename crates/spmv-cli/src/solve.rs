@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{bail, ensure};
 use clap::ValueEnum;
-use spmv::{Context, Csr, Dtype, Matrix, Real, Scalar, Vector, io};
+use spmv::{Context, Csr, Dtype, Matrix, Number, Scalar, Value, Vector, c32, c64, io};
 use spmv_solvers::{
     BiCgStab, BlockJacobi, ConjugateGradient, Gmres, Jacobi, Minres, Options, PipelinedConjugateGradient,
     Preconditioner, Report, Stop, lsmr,
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Where x is written, gzipped if the name ends in .gz; nowhere, without it. It is written too if the residual is not small enough.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Type of the values: f32 or f64.
+    /// Type of the values: f32, f64, c32 or c64.
     #[arg(long, value_parser = spmv_bench::precision())]
     precision: Option<Dtype>,
     #[command(flatten)]
@@ -66,11 +66,11 @@ pub(crate) struct Args {
 /// A method of `spmv_solvers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// Conjugate gradients: symmetric positive definite matrices.
+    /// Conjugate gradients: positive definite matrices, symmetric or Hermitian.
     Cg,
     /// The same with one reduction an iteration.
     PipelinedCg,
-    /// Symmetric matrices.
+    /// Symmetric real or Hermitian matrices.
     Minres,
     /// Square matrices; short recurrences.
     Bicgstab,
@@ -92,7 +92,7 @@ enum Precondition {
 /// A preconditioner that was asked for.
 type Inverse<A> = Box<dyn Preconditioner<A>>;
 
-fn inverse<A: Real + Scalar<Accum = A>>(
+fn inverse<A: Number + Scalar<Accum = A>>(
     args: &Args,
     context: &Context,
     a: &Csr<A>,
@@ -110,12 +110,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match files::precision(args.precision, read)? {
         Dtype::F32 => solve::<f32>(args),
         Dtype::F64 => solve::<f64>(args),
-        Dtype::C32 | Dtype::C64 => bail!("solvers take real systems; these values are complex"),
-        other => bail!("--precision {other}: solvers compute in f32 or f64"),
+        Dtype::C32 => solve::<c32>(args),
+        Dtype::C64 => solve::<c64>(args),
+        other => bail!("--precision {other}: solvers compute in f32, f64, c32 or c64"),
     }
 }
 
-fn solve<A: Real + Scalar<Accum = A>>(args: &Args) -> anyhow::Result<ExitCode> {
+fn solve<A: Number + Scalar<Accum = A>>(args: &Args) -> anyhow::Result<ExitCode> {
     let a = io::read::<A>(&args.matrix)?;
     let is_lsmr = args.method == Method::Lsmr;
     ensure!(
@@ -128,7 +129,7 @@ fn solve<A: Real + Scalar<Accum = A>>(args: &Args) -> anyhow::Result<ExitCode> {
     let context = args.device.open()?;
     let inverse = inverse(args, &context, &a)?;
     let matrix = match is_lsmr {
-        true => context.prepare_with_transpose(&a, &spmv::Options::default())?,
+        true => context.prepare_with_adjoint(&a, &spmv::Options::default())?,
         false => context.prepare(&a)?,
     };
     let b = match &args.rhs {
@@ -155,11 +156,11 @@ fn solve<A: Real + Scalar<Accum = A>>(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// When to stop; a line for each check of the residual, where somebody sees it.
-fn options<A: Real>(args: &Args) -> Options<'static, A> {
-    let default = Options::default();
+fn options<A: Number>(args: &Args) -> Options<'static, A::Part> {
+    let default = Options::<A::Part>::default();
     let mut options = Options {
-        relative: args.relative.map_or(default.relative, A::from_f64),
-        absolute: A::from_f64(args.absolute),
+        relative: args.relative.map_or(default.relative, A::Part::from_f64),
+        absolute: A::Part::from_f64(args.absolute),
         max_iterations: args.max_iterations,
         check_every: args.check_every,
         monitor: None,
@@ -174,14 +175,14 @@ fn options<A: Real>(args: &Args) -> Options<'static, A> {
     options
 }
 
-fn with<A: Real + Scalar<Accum = A>>(
+fn with<A: Number + Scalar<Accum = A>>(
     args: &Args,
     a: &Matrix<A>,
     inverse: Option<&Inverse<A>>,
     b: &Vector<A>,
     x: &mut Vector<A>,
-    options: &mut Options<'_, A>,
-) -> anyhow::Result<Report<A>> {
+    options: &mut Options<'_, A::Part>,
+) -> anyhow::Result<Report<A::Part>> {
     macro_rules! by {
         ($method:expr) => {{
             let mut method = $method;
@@ -197,16 +198,16 @@ fn with<A: Real + Scalar<Accum = A>>(
         Method::Minres => by!(Minres::new(a)?),
         Method::Bicgstab => by!(BiCgStab::new(a)?),
         Method::Gmres => by!(Gmres::new(a, args.restart)?),
-        Method::Lsmr => lsmr(a, a.transposed()?, b, x, options)?,
+        Method::Lsmr => lsmr(a, a.adjoint()?, b, x, options)?,
     })
 }
 
 /// What came of it, with the residual of `x` itself.
-fn said<A: Real + Scalar<Accum = A>>(
+fn said<A: Number + Scalar<Accum = A>>(
     context: &Context,
     a: &Matrix<A>,
     (b, x): (&Vector<A>, &Vector<A>),
-    report: &Report<A>,
+    report: &Report<A::Part>,
     seconds: f64,
 ) -> anyhow::Result<()> {
     let mut residual = b.try_clone()?;

@@ -69,6 +69,13 @@ fn each_method_solves_and_writes_x() {
     for inverse in ["jacobi", "block-jacobi"] {
         spmv(&folder, &["solve", "a.mtx", "--precondition", inverse]).unwrap();
     }
+    for method in ["bicgstab", "gmres", "lsmr"] {
+        let args = ["solve", "i.mtx", "--rhs", "i.mtx", "--method", method, "--output", "x.mtx"];
+        spmv(&folder, &args).unwrap();
+        let x = std::fs::read_to_string(folder.path().join("x.mtx")).unwrap();
+        let x: Vec<f64> = x.lines().last().unwrap().split(' ').map(|part| part.parse().unwrap()).collect();
+        assert!((x[0] - 1.0).abs() < 1e-6 && x[1].abs() < 1e-6, "{method}: {x:?}");
+    }
 }
 
 #[test]
@@ -90,7 +97,7 @@ fn what_cannot_be_computed_is_refused_in_words() {
     refused(&["multiply", "wide.mtx", "-y", "b.mtx"], "y has 3 values; the matrix has 2 rows");
     refused(&["multiply", "wide.mtx", "-x", "wide.mtx"], "a vector has one column; this matrix is 2 x 3");
     refused(&["multiply", "i.mtx", "--precision", "f64"], "the values are complex");
-    refused(&["solve", "i.mtx"], "solvers take real systems");
+    refused(&["solve", "i.mtx", "--precision", "f64"], "the values are complex");
     refused(&["solve", "wide.mtx"], "only --method lsmr takes a matrix that is not square");
     refused(&["time"], "name matrices to multiply");
     std::fs::write(folder.path().join("bad.mtx"), "%%MatrixMarket matrix array real general\n1 1\nx\n")

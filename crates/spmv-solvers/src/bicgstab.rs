@@ -1,6 +1,7 @@
 //! The stabilised biconjugate gradient method.
 
-use spmv::{Context, DeviceScalar, Queue, Real, Vector};
+use num_traits::Float;
+use spmv::{Context, DeviceScalar, Number, Queue, Vector};
 
 use crate::error::{Breakdown, Result};
 use crate::method::{Method, System, solve_methods};
@@ -23,12 +24,12 @@ use crate::precondition::Preconditioner;
 ///
 /// # Errors
 /// As [`BiCgStab::solve`], and out of memory.
-pub fn bicgstab<A: Real>(
+pub fn bicgstab<A: Number>(
     a: &impl LinearOperator<A>,
     b: &Vector<A>,
     x: &mut Vector<A>,
-    options: &mut Options<'_, A>,
-) -> Result<Report<A>> {
+    options: &mut Options<'_, A::Part>,
+) -> Result<Report<A::Part>> {
     BiCgStab::new(a)?.solve(a, b, x, options)
 }
 
@@ -49,7 +50,7 @@ pub fn bicgstab<A: Real>(
 /// # Ok::<(), spmv_solvers::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct BiCgStab<A: Real> {
+pub struct BiCgStab<A: Number> {
     queue: Queue,
     /// The residual; between the halves of an iteration that of the first half, s.
     r: Vector<A>,
@@ -77,7 +78,7 @@ struct Scalars<A> {
     unused: DeviceScalar<A>,
 }
 
-impl<A: Real> BiCgStab<A> {
+impl<A: Number> BiCgStab<A> {
     /// For systems as large as this one.
     ///
     /// # Errors
@@ -119,7 +120,7 @@ solve_methods! {
     solve_with;
 }
 
-impl<A: Real> Method<A> for BiCgStab<A> {
+impl<A: Number> Method<A> for BiCgStab<A> {
     fn n_rows(&self) -> usize {
         self.r.len()
     }
@@ -186,17 +187,17 @@ impl<A: Real> Method<A> for BiCgStab<A> {
         })
     }
 
-    fn check(&mut self, _: &System<'_, A>, _: &mut Vector<A>, iteration: usize) -> Result<Found<A>> {
+    fn check(&mut self, _: &System<'_, A>, _: &mut Vector<A>, iteration: usize) -> Result<Found<A::Part>> {
         let Scalars { rho, shadow_v, ts, tt, rr, bb, .. } = self.scalars;
         let read = [rho[iteration % 2], shadow_v, ts, tt, rr, bb];
         let [rho, shadow_v, ts, tt, rr, bb] = self.queue.read_scalars(read)?;
         let breakdown = match () {
-            () if ![rho, shadow_v, ts, tt].iter().all(|value| value.is_finite()) => {
+            () if ![rho, shadow_v, ts, tt].iter().all(|value| value.modulus().is_finite()) => {
                 Some(Breakdown::NotFinite)
             }
             () if [rho, shadow_v, ts].iter().any(|value| value.is_zero()) => Some(Breakdown::Orthogonal),
             () => None,
         };
-        Ok(Found { residual: rr.sqrt(), of_b: bb.sqrt(), breakdown })
+        Ok(Found { residual: rr.re().sqrt(), of_b: bb.re().sqrt(), breakdown })
     }
 }

@@ -1,6 +1,7 @@
 //! Inverses of diagonal blocks.
 
-use spmv::{Context, Csr, CsrView, DeviceScalar, Matrix, Offset, Queue, Real, Scalar, Vector};
+use num_traits::{Float, Zero};
+use spmv::{Context, Csr, CsrView, DeviceScalar, Matrix, Number, Offset, Queue, Scalar, Vector};
 
 use crate::error::{Error, Result, expect};
 use crate::precondition::Preconditioner;
@@ -24,11 +25,11 @@ use crate::precondition::Preconditioner;
 /// # Ok::<(), spmv_solvers::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct BlockJacobi<A: Real + Scalar<Accum = A>> {
+pub struct BlockJacobi<A: Number + Scalar<Accum = A>> {
     inverses: Matrix<A>,
 }
 
-impl<A: Real + Scalar<Accum = A>> BlockJacobi<A> {
+impl<A: Number + Scalar<Accum = A>> BlockJacobi<A> {
     /// Of a matrix whose blocks have `block` rows each, the last one what is left; on the device of a context. Entries outside of blocks
     /// count for nothing. O(entries + rows*block^2).
     ///
@@ -77,7 +78,7 @@ impl<A: Real + Scalar<Accum = A>> BlockJacobi<A> {
     }
 }
 
-impl<A: Real + Scalar<Accum = A>> Preconditioner<A> for BlockJacobi<A> {
+impl<A: Number + Scalar<Accum = A>> Preconditioner<A> for BlockJacobi<A> {
     fn apply(
         &self,
         queue: &mut Queue,
@@ -92,21 +93,21 @@ impl<A: Real + Scalar<Accum = A>> Preconditioner<A> for BlockJacobi<A> {
 
 /// The inverse of a matrix in row order, by Gauss-Jordan elimination with the greatest pivot of a column; none of a matrix whose pivot is
 /// but a rounding error.
-fn inverse<A: Real>(mut a: Vec<A>, n: usize) -> Option<Vec<A>> {
-    if !a.iter().all(|x| x.is_finite()) {
+fn inverse<A: Number>(mut a: Vec<A>, n: usize) -> Option<Vec<A>> {
+    if !a.iter().all(|x| x.modulus().is_finite()) {
         return None;
     }
     // Greatest number of each row, so that rows may be of any size.
-    let mut greatest: Vec<A> =
-        a.chunks(n).map(|row| row.iter().fold(A::zero(), |most, x| most.max(x.abs()))).collect();
+    let mut greatest: Vec<A::Part> =
+        a.chunks(n).map(|row| row.iter().fold(A::Part::zero(), |most, x| most.max(x.modulus()))).collect();
     let mut inverse = vec![A::zero(); n * n];
     (0..n).for_each(|i| inverse[i * n + i] = A::one());
     for col in 0..n {
-        let size_of = |row: &usize| a[row * n + col].abs();
+        let size_of = |row: &usize| a[row * n + col].modulus();
         let pivot = (col..n)
             .max_by(|i, j| size_of(i).partial_cmp(&size_of(j)).unwrap_or(std::cmp::Ordering::Equal))?;
         let value = a[pivot * n + col];
-        if value.abs() <= greatest[pivot] * A::epsilon() {
+        if value.modulus() <= greatest[pivot] * A::Part::epsilon() {
             return None;
         }
         greatest.swap(pivot, col);
@@ -123,7 +124,7 @@ fn inverse<A: Real>(mut a: Vec<A>, n: usize) -> Option<Vec<A>> {
             }
         }
     }
-    inverse.iter().all(|x| x.is_finite()).then_some(inverse)
+    inverse.iter().all(|x| x.modulus().is_finite()).then_some(inverse)
 }
 
 #[cfg(test)]

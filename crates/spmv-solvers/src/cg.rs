@@ -1,6 +1,7 @@
 //! Conjugate gradients.
 
-use spmv::{Context, DeviceScalar, Queue, Real, Vector};
+use num_traits::{Float, Zero};
+use spmv::{Context, DeviceScalar, Number, Queue, Vector};
 
 use crate::error::{Breakdown, Result};
 use crate::method::{Method, System, solve_methods};
@@ -13,12 +14,12 @@ use crate::precondition::Preconditioner;
 ///
 /// # Errors
 /// As [`ConjugateGradient::solve`], and out of memory.
-pub fn conjugate_gradient<A: Real>(
+pub fn conjugate_gradient<A: Number>(
     a: &impl LinearOperator<A>,
     b: &Vector<A>,
     x: &mut Vector<A>,
-    options: &mut Options<'_, A>,
-) -> Result<Report<A>> {
+    options: &mut Options<'_, A::Part>,
+) -> Result<Report<A::Part>> {
     ConjugateGradient::new(a)?.solve(a, b, x, options)
 }
 
@@ -42,7 +43,7 @@ pub fn conjugate_gradient<A: Real>(
 /// # Ok::<(), spmv_solvers::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct ConjugateGradient<A: Real> {
+pub struct ConjugateGradient<A: Number> {
     queue: Queue,
     r: Vector<A>,
     p: Vector<A>,
@@ -56,7 +57,7 @@ pub struct ConjugateGradient<A: Real> {
     bb: DeviceScalar<A>,
 }
 
-impl<A: Real> ConjugateGradient<A> {
+impl<A: Number> ConjugateGradient<A> {
     /// For systems as large as this one.
     ///
     /// # Errors
@@ -89,7 +90,7 @@ solve_methods! {
     solve_with;
 }
 
-impl<A: Real> Method<A> for ConjugateGradient<A> {
+impl<A: Number> Method<A> for ConjugateGradient<A> {
     fn n_rows(&self) -> usize {
         self.r.len()
     }
@@ -146,11 +147,17 @@ impl<A: Real> Method<A> for ConjugateGradient<A> {
         })
     }
 
-    fn check(&mut self, system: &System<'_, A>, _: &mut Vector<A>, iteration: usize) -> Result<Found<A>> {
+    fn check(
+        &mut self,
+        system: &System<'_, A>,
+        _: &mut Vector<A>,
+        iteration: usize,
+    ) -> Result<Found<A::Part>> {
         let Self { queue, rz, rr, p_ap, bb, .. } = self;
         let [of_rz, of_rr, of_p_ap, of_bb] = queue.read_scalars([rz[iteration % 2], *rr, *p_ap, *bb])?;
         let rr = if system.m.is_some() { of_rr } else { of_rz };
-        let zero = A::zero();
+        let [rr, of_rz, of_p_ap, of_bb] = [rr, of_rz, of_p_ap, of_bb].map(A::re);
+        let zero = A::Part::zero();
         let breakdown = match () {
             () if !of_p_ap.is_finite() || !of_rz.is_finite() => Some(Breakdown::NotFinite),
             () if of_p_ap <= zero => Some(Breakdown::NotPositiveDefinite),

@@ -1,6 +1,8 @@
 //! Chebyshev's semi-iteration.
 
-use spmv::{Real, Vector};
+use num_traits::{Float, One, Zero};
+use spmv::{Number, Vector};
+use spmv_core::Value;
 
 use crate::error::{Error, Result};
 use crate::operator::{LinearOperator, check_system};
@@ -24,42 +26,43 @@ use crate::options::{Found, Options, Report};
 ///
 /// # Errors
 /// [`Error::Option`] for bounds that are not positive, [`Error::Breakdown`], [`Error::Dimension`], and failures of the device.
-pub fn chebyshev<A: Real>(
+pub fn chebyshev<A: Number>(
     a: &impl LinearOperator<A>,
-    bounds: std::ops::Range<A>,
+    bounds: std::ops::Range<A::Part>,
     b: &Vector<A>,
     x: &mut Vector<A>,
-    options: &mut Options<'_, A>,
-) -> Result<Report<A>> {
+    options: &mut Options<'_, A::Part>,
+) -> Result<Report<A::Part>> {
     options.validate()?;
     let n = a.n_rows();
     check_system(a, n, b, x)?;
     let (least, most) = (bounds.start, bounds.end);
     let need = "bounds of the eigenvalues are positive numbers, the lesser first";
-    if !(least > A::zero() && least.is_finite()) {
+    if !(least > A::Part::zero() && least.is_finite()) {
         return Err(Error::Option { what: "the lower bound", found: least.widen(), need });
     }
     if !(most >= least && most.is_finite()) {
         return Err(Error::Option { what: "the upper bound", found: most.widen(), need });
     }
-    let (one, two) = (A::one(), A::one() + A::one());
+    let two = A::Part::one() + A::Part::one();
     let (theta, delta) = ((most + least) / two, (most - least) / two);
+    let one = A::one();
     let context = a.context();
     let mut queue = context.queue()?;
     let [rr, bb] = [queue.scalar()?, queue.scalar()?];
     let (mut r, mut d) = (context.zeros(n)?, context.zeros(n)?);
     queue.dot(b, b, bb)?;
     a.residual(&mut queue, x, b, &mut r)?;
-    queue.axpby(theta.recip(), &r, A::zero(), &mut d)?;
+    queue.axpby(A::from_re(theta.recip()), &r, A::zero(), &mut d)?;
     // With one eigenvalue the first step is the solution.
-    let (of_r, of_d) = if delta.is_zero() { (theta.recip(), A::zero()) } else { (A::zero(), A::zero()) };
+    let of_r = if delta.is_zero() { theta.recip() } else { A::Part::zero() };
     let mut scalar = |value| {
         let scalar = queue.scalar()?;
-        queue.write_scalar(value, scalar)?;
+        queue.write_scalar(A::from_re(value), scalar)?;
         Ok::<_, Error>(scalar)
     };
-    let [unit, of_r, of_d] = [scalar(one)?, scalar(of_r)?, scalar(of_d)?];
-    let [rho, next] = [scalar(delta / theta)?, scalar(A::zero())?];
+    let [unit, of_r, of_d] = [scalar(A::Part::one())?, scalar(of_r)?, scalar(A::Part::zero())?];
+    let [rho, next] = [scalar(delta / theta)?, scalar(A::Part::zero())?];
     let [twice, twice_centre] = [scalar(two / delta)?, scalar(two * theta / delta)?];
     let program = match delta.is_zero() {
         true => None,
@@ -85,7 +88,7 @@ pub fn chebyshev<A: Real>(
         |(queue, _, r, ..), _| {
             queue.dot(r, r, rr)?;
             let [of_r, of_b] = queue.read_scalars([rr, bb])?;
-            Ok(Found { residual: of_r.sqrt(), of_b: of_b.sqrt(), breakdown: None })
+            Ok(Found { residual: of_r.re().sqrt(), of_b: of_b.re().sqrt(), breakdown: None })
         },
     )
 }

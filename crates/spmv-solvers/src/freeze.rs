@@ -1,6 +1,7 @@
 //! When rotations mean nothing any more.
 
-use spmv::{Assignment, DeviceScalar, Queue, Real};
+use num_traits::Float;
+use spmv::{Assignment, DeviceScalar, Number, Queue};
 
 use crate::error::Result;
 
@@ -27,7 +28,7 @@ pub(crate) struct Freeze<A> {
     scratch: [DeviceScalar<A>; 2],
 }
 
-impl<A: Real> Freeze<A> {
+impl<A: Number> Freeze<A> {
     pub(crate) fn new(queue: &mut Queue) -> Result<Self> {
         let mut scalar = || queue.scalar();
         Ok(Self {
@@ -46,7 +47,7 @@ impl<A: Real> Freeze<A> {
 
     /// Queues what comes before [`start`](Self::start). The tolerance is that of SciPy's MINRES.
     pub(crate) fn begin(&self, queue: &mut Queue) -> Result<()> {
-        let (one, epsilon) = (A::one(), A::epsilon());
+        let (one, epsilon) = (A::one(), A::from_re(A::Part::epsilon()));
         queue.write_scalar(one, self.one)?;
         queue.write_scalar(one, self.is_regular)?;
         queue.write_scalar(epsilon, self.epsilon)?;

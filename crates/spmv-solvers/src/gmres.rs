@@ -1,6 +1,7 @@
 //! The generalised minimal residual method.
 
-use spmv::{Context, DeviceScalar, Program, Queue, Real, Vector};
+use num_traits::{Float, Zero};
+use spmv::{Context, DeviceScalar, Number, Program, Queue, Vector};
 
 use crate::error::{Breakdown, Error, Result};
 use crate::hessenberg::Hessenberg;
@@ -27,13 +28,13 @@ const PRODUCTS: usize = 4000;
 ///
 /// # Errors
 /// As [`Gmres::new`] and [`Gmres::solve`].
-pub fn gmres<A: Real>(
+pub fn gmres<A: Number>(
     a: &impl LinearOperator<A>,
     restart: usize,
     b: &Vector<A>,
     x: &mut Vector<A>,
-    options: &mut Options<'_, A>,
-) -> Result<Report<A>> {
+    options: &mut Options<'_, A::Part>,
+) -> Result<Report<A::Part>> {
     Gmres::new(a, restart)?.solve(a, b, x, options)
 }
 
@@ -60,7 +61,7 @@ pub fn gmres<A: Real>(
 /// # Ok::<(), spmv_solvers::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Gmres<A: Real> {
+pub struct Gmres<A: Number> {
     queue: Queue,
     /// Directions of the cycle: `restart` + 1.
     basis: Vec<Vector<A>>,
@@ -91,7 +92,7 @@ struct Scalars<A> {
     unused: DeviceScalar<A>,
 }
 
-impl<A: Real> Gmres<A> {
+impl<A: Number> Gmres<A> {
     /// For systems as large as this one, with a restart after so many iterations: at least 1.
     ///
     /// # Errors
@@ -148,7 +149,7 @@ impl<A: Real> Gmres<A> {
     }
 
     /// Reads the columns that the host has not seen, with one wait. The norm of b.
-    fn read(&mut self) -> Result<A> {
+    fn read(&mut self) -> Result<A::Part> {
         let Self { queue, columns, scalars, n, n_read, hessenberg, .. } = self;
         let mut from = vec![scalars.rr, scalars.bb];
         for j in *n_read..*n {
@@ -156,7 +157,7 @@ impl<A: Real> Gmres<A> {
         }
         let mut values = vec![A::zero(); from.len()];
         queue.read_scalars_to(&from, &mut values)?;
-        let (rr, bb) = (values[0], values[1]);
+        let (rr, bb) = (values[0].re(), values[1].re());
         let hessenberg = hessenberg.get_or_insert_with(|| Hessenberg::new(rr.sqrt()));
         let mut rest = &values[2..];
         for j in *n_read..*n {
@@ -211,7 +212,7 @@ solve_methods! {
     solve_with;
 }
 
-impl<A: Real> Method<A> for Gmres<A> {
+impl<A: Number> Method<A> for Gmres<A> {
     fn n_rows(&self) -> usize {
         self.basis[0].len()
     }
@@ -270,10 +271,10 @@ impl<A: Real> Method<A> for Gmres<A> {
         })
     }
 
-    fn check(&mut self, system: &System<'_, A>, x: &mut Vector<A>, _: usize) -> Result<Found<A>> {
+    fn check(&mut self, system: &System<'_, A>, x: &mut Vector<A>, _: usize) -> Result<Found<A::Part>> {
         let of_b = self.read()?;
         let state = |hessenberg: &Option<Hessenberg<A>>| {
-            hessenberg.as_ref().map_or((A::zero(), false), |h| (h.residual(), h.is_singular()))
+            hessenberg.as_ref().map_or((A::Part::zero(), false), |h| (h.residual(), h.is_singular()))
         };
         let (mut residual, is_singular) = state(&self.hessenberg);
         let is_small = residual <= system.absolute.max(system.relative * of_b);

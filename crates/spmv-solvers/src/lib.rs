@@ -4,6 +4,8 @@
 //! reads a few numbers, with one wait, and decides whether to go on. So up to that many iterations are made in vain; they change
 //! nothing where the residual is zero. Where the host repairs sums, each product waits once more.
 //!
+//! All but PageRank solve complex systems too; norms and tolerances are real. *Symmetric* is Hermitian then.
+//!
 //! ```
 //! use spmv::{Context, Csr};
 //! use spmv_solvers::{Options, conjugate_gradient};

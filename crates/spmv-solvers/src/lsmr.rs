@@ -1,6 +1,7 @@
 //! LSMR, for least squares.
 
-use spmv::{DeviceScalar, Program, Queue, Real, Vector};
+use num_traits::Float;
+use spmv::{Assignment, DeviceScalar, Number, Program, Queue, Vector};
 
 use crate::error::{Result, expect};
 use crate::freeze::Freeze;
@@ -12,13 +13,13 @@ use crate::options::{Found, Options, Report};
 ///
 /// # Errors
 /// As [`Lsmr::solve`], and out of memory.
-pub fn lsmr<A: Real>(
+pub fn lsmr<A: Number>(
     a: &impl LinearOperator<A>,
     transpose: &impl LinearOperator<A>,
     b: &Vector<A>,
     x: &mut Vector<A>,
-    options: &mut Options<'_, A>,
-) -> Result<Report<A>> {
+    options: &mut Options<'_, A::Part>,
+) -> Result<Report<A::Part>> {
     Lsmr::new(a)?.solve(a, transpose, b, x, options)
 }
 
@@ -44,7 +45,7 @@ pub fn lsmr<A: Real>(
 /// # Ok::<(), spmv_solvers::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Lsmr<A: Real> {
+pub struct Lsmr<A: Number> {
     queue: Queue,
     /// Vectors of the bidiagonalisation, whose norms are beta and alpha, and their images.
     u: Vector<A>,
@@ -89,7 +90,7 @@ struct Scalars<A> {
     scratch: [DeviceScalar<A>; 2],
 }
 
-impl<A: Real> Scalars<A> {
+impl<A: Number> Scalars<A> {
     fn new(queue: &mut Queue) -> Result<Self> {
         let mut scalar = || queue.scalar();
         Ok(Self {
@@ -118,21 +119,32 @@ impl<A: Real> Scalars<A> {
         })
     }
 
+    /// Norms of complex vectors are real, but for rounding errors of their squares.
+    fn alpha(&self) -> [Assignment<A>; 2] {
+        let Self { alpha, alpha_squared, .. } = *self;
+        [alpha_squared.set(alpha_squared.abs()), alpha.set(alpha_squared.sqrt())]
+    }
+
+    fn beta(&self) -> [Assignment<A>; 2] {
+        let Self { beta, beta_squared, .. } = *self;
+        [beta_squared.set(beta_squared.abs()), beta.set(beta_squared.sqrt())]
+    }
+
     fn start(&self, queue: &mut Queue) -> Result<Program<A>> {
-        let Self { alpha, alpha_squared, beta, alpha_bar, zeta_bar, freeze, .. } = *self;
-        let mut steps =
-            vec![alpha.set(alpha_squared.sqrt()), alpha_bar.set(alpha), zeta_bar.set(alpha * beta)];
+        let Self { alpha, beta, alpha_bar, zeta_bar, freeze, .. } = *self;
+        let mut steps = self.alpha().to_vec();
+        steps.extend([alpha_bar.set(alpha), zeta_bar.set(alpha * beta)]);
         steps.extend(freeze.start(zeta_bar));
         Ok(queue.program(&steps)?)
     }
 
     fn rotate(&self, queue: &mut Queue) -> Result<Program<A>> {
-        let Self { alpha, alpha_squared, beta, beta_squared, alpha_bar, .. } = *self;
+        let Self { alpha, beta, beta_squared, alpha_bar, .. } = *self;
         let Self { rho, rho_bar, cos, sin, cos_bar, sin_bar, theta, theta_bar, .. } = *self;
         let Self { zeta, zeta_bar, theta_rho, rhos_before, rhos, freeze, scratch: [s, t], .. } = *self;
-        let mut steps = vec![
+        let mut steps = self.alpha().to_vec();
+        steps.extend([
             rhos_before.set(rho * rho_bar),
-            alpha.set(alpha_squared.sqrt()),
             // The first rotation makes the bidiagonal matrix upper bidiagonal.
             s.set(alpha_bar * alpha_bar),
             s.set(s + beta_squared),
@@ -156,13 +168,13 @@ impl<A: Real> Scalars<A> {
             s.set(sin_bar * zeta_bar),
             s.set(freeze.zero - s),
             t.set(rho.lesser(rho_bar)),
-        ];
+        ]);
         steps.extend(freeze.rotated([t, rho], zeta, [zeta_bar, s]));
         Ok(queue.program(&steps)?)
     }
 }
 
-impl<A: Real> Lsmr<A> {
+impl<A: Number> Lsmr<A> {
     /// For systems as large as this one.
     ///
     /// # Errors
@@ -172,7 +184,7 @@ impl<A: Real> Lsmr<A> {
         let mut queue = context.queue()?;
         let scalars = Scalars::new(&mut queue)?;
         let (start, rotate) = (scalars.start(&mut queue)?, scalars.rotate(&mut queue)?);
-        let root = queue.program(&[scalars.beta.set(scalars.beta_squared.sqrt())])?;
+        let root = queue.program(&scalars.beta())?;
         let (u, image) = (context.zeros(n_rows)?, context.zeros(n_rows)?);
         let zeros = || context.zeros(n_cols);
         let (v, back, h, h_bar) = (zeros()?, zeros()?, zeros()?, zeros()?);
@@ -180,7 +192,8 @@ impl<A: Real> Lsmr<A> {
     }
 
     /// Finds an `x` for which the norm of `b - A*x` is least, from what `x` holds on, with a matrix and its transpose,
-    /// such as [`Matrix::transposed`](spmv::Matrix::transposed).
+    /// such as [`Matrix::transposed`](spmv::Matrix::transposed); a complex one takes the conjugate transpose,
+    /// [`Matrix::adjoint`](spmv::Matrix::adjoint).
     ///
     /// That `transpose` is the transpose is not checked; with another matrix the result means nothing. Once a pivot is a rounding error
     /// (at most ten times that of the greatest), `x` stays as it is.
@@ -194,8 +207,8 @@ impl<A: Real> Lsmr<A> {
         transpose: &impl LinearOperator<A>,
         b: &Vector<A>,
         x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
+        options: &mut Options<'_, A::Part>,
+    ) -> Result<Report<A::Part>> {
         options.validate()?;
         let (n_rows, n_cols) = (self.u.len(), self.v.len());
         expect("the number of rows", a.n_rows(), n_rows)?;
@@ -212,7 +225,7 @@ impl<A: Real> Lsmr<A> {
             |(lsmr, _), _| {
                 let Scalars { zeta_bar, of_b, .. } = lsmr.scalars;
                 let [residual, of_b] = lsmr.queue.read_scalars([zeta_bar, of_b])?;
-                Ok(Found { residual: residual.abs(), of_b: of_b.sqrt(), breakdown: None })
+                Ok(Found { residual: residual.modulus(), of_b: of_b.re().sqrt(), breakdown: None })
             },
         )
     }

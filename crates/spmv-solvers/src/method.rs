@@ -1,6 +1,6 @@
 //! What the methods for square systems share.
 
-use spmv::{Context, Real, Vector};
+use spmv::{Context, Number, Vector};
 
 use crate::error::Result;
 use crate::operator::{LinearOperator, check_system};
@@ -8,26 +8,26 @@ use crate::options::{Found, Options, Report};
 use crate::precondition::Preconditioner;
 
 /// `A*x = b`, the preconditioner, and which residuals are small enough.
-pub(crate) struct System<'s, A: Real> {
+pub(crate) struct System<'s, A: Number> {
     pub(crate) a: &'s dyn LinearOperator<A>,
     pub(crate) m: Option<&'s dyn Preconditioner<A>>,
     pub(crate) b: &'s Vector<A>,
-    pub(crate) relative: A,
-    pub(crate) absolute: A,
+    pub(crate) relative: A::Part,
+    pub(crate) absolute: A::Part,
 }
 
 /// `solve` and `solve_with` of a method, each with what it says of itself.
 macro_rules! solve_methods {
     ($method:ident: $(#[$of_solve:meta])* solve; $(#[$of_solve_with:meta])* solve_with;) => {
-        impl<A: Real> $method<A> {
+        impl<A: Number> $method<A> {
             $(#[$of_solve])*
             pub fn solve(
                 &mut self,
                 a: &impl LinearOperator<A>,
                 b: &Vector<A>,
                 x: &mut Vector<A>,
-                options: &mut Options<'_, A>,
-            ) -> Result<Report<A>> {
+                options: &mut Options<'_, A::Part>,
+            ) -> Result<Report<A::Part>> {
                 let Options { relative, absolute, .. } = *options;
                 self.run(&System { a, m: None, b, relative, absolute }, x, options)
             }
@@ -39,8 +39,8 @@ macro_rules! solve_methods {
                 m: &impl Preconditioner<A>,
                 b: &Vector<A>,
                 x: &mut Vector<A>,
-                options: &mut Options<'_, A>,
-            ) -> Result<Report<A>> {
+                options: &mut Options<'_, A::Part>,
+            ) -> Result<Report<A::Part>> {
                 let Options { relative, absolute, .. } = *options;
                 self.make_workspace(a.context())?;
                 self.run(&System { a, m: Some(m), b, relative, absolute }, x, options)
@@ -52,7 +52,7 @@ macro_rules! solve_methods {
 pub(crate) use solve_methods;
 
 /// A method, with the vectors that it needs for systems of one size. Where a system has a preconditioner, so have they.
-pub(crate) trait Method<A: Real> {
+pub(crate) trait Method<A: Number> {
     /// Rows of the systems.
     fn n_rows(&self) -> usize;
 
@@ -66,7 +66,12 @@ pub(crate) trait Method<A: Real> {
     fn iterate(&mut self, system: &System<'_, A>, x: &mut Vector<A>, iteration: usize) -> Result<()>;
 
     /// Reads what the iterations so far have found.
-    fn check(&mut self, system: &System<'_, A>, x: &mut Vector<A>, iteration: usize) -> Result<Found<A>>;
+    fn check(
+        &mut self,
+        system: &System<'_, A>,
+        x: &mut Vector<A>,
+        iteration: usize,
+    ) -> Result<Found<A::Part>>;
 
     /// Queues what is left to do once it has stopped.
     fn finish(&mut self, _: &System<'_, A>, _: &mut Vector<A>) -> Result<()> {
@@ -78,8 +83,8 @@ pub(crate) trait Method<A: Real> {
         &mut self,
         system: &System<'_, A>,
         x: &mut Vector<A>,
-        options: &mut Options<'_, A>,
-    ) -> Result<Report<A>> {
+        options: &mut Options<'_, A::Part>,
+    ) -> Result<Report<A::Part>> {
         options.validate()?;
         check_system(system.a, self.n_rows(), system.b, x)?;
         self.begin(system, x)?;

@@ -1,6 +1,7 @@
 //! The minimal residual method.
 
-use spmv::{Context, DeviceScalar, Factor, Program, Queue, Real, Vector};
+use num_traits::{Float, Zero};
+use spmv::{Context, DeviceScalar, Factor, Number, Program, Queue, Vector};
 
 use crate::error::{Breakdown, Error, Result};
 use crate::freeze::Freeze;
@@ -14,12 +15,12 @@ use crate::precondition::Preconditioner;
 ///
 /// # Errors
 /// As [`Minres::solve`], and out of memory.
-pub fn minres<A: Real>(
+pub fn minres<A: Number>(
     a: &impl LinearOperator<A>,
     b: &Vector<A>,
     x: &mut Vector<A>,
-    options: &mut Options<'_, A>,
-) -> Result<Report<A>> {
+    options: &mut Options<'_, A::Part>,
+) -> Result<Report<A::Part>> {
     Minres::new(a)?.solve(a, b, x, options)
 }
 
@@ -27,7 +28,8 @@ pub fn minres<A: Real>(
 ///
 /// An iteration is a product, five passes over vectors and a program of scalars. There are five vectors. A preconditioner, which must be
 /// symmetric positive definite, costs three vectors and a pass more: that pass keeps the residual itself, so that residuals are
-/// comparable with those of other methods; what falls in each iteration is then the residual in the norm of the preconditioner.
+/// comparable with those of other methods; what falls in each iteration is then the residual in the norm of the preconditioner. Complex
+/// systems take one pass more.
 ///
 /// ```
 /// use spmv::{Context, Csr};
@@ -41,7 +43,7 @@ pub fn minres<A: Real>(
 /// # Ok::<(), spmv_solvers::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Minres<A: Real> {
+pub struct Minres<A: Number> {
     queue: Queue,
     /// Vectors of Lanczos' process, not scaled: the last one, the one before, and where the product goes.
     last: Vector<A>,
@@ -58,7 +60,7 @@ pub struct Minres<A: Real> {
 }
 
 #[derive(Debug)]
-struct Preconditioned<A: Real> {
+struct Preconditioned<A: Number> {
     /// The last vector of Lanczos' process, and the next one, preconditioned.
     last: Vector<A>,
     next: Vector<A>,
@@ -100,7 +102,7 @@ struct Scalars<A> {
     scratch: [DeviceScalar<A>; 2],
 }
 
-impl<A: Real> Scalars<A> {
+impl<A: Number> Scalars<A> {
     fn new(queue: &mut Queue) -> Result<Self> {
         let mut scalar = || queue.scalar();
         Ok(Self {
@@ -133,8 +135,12 @@ impl<A: Real> Scalars<A> {
 
     fn start(&self, queue: &mut Queue) -> Result<Program<A>> {
         let Self { beta, beta_squared, phi_bar, least_squared, freeze, .. } = *self;
-        let mut steps =
-            vec![beta.set(beta_squared.sqrt()), phi_bar.set(beta), least_squared.set(beta_squared)];
+        let mut steps = vec![
+            least_squared.set(beta_squared),
+            beta_squared.set(beta_squared.abs()),
+            beta.set(beta_squared.sqrt()),
+            phi_bar.set(beta),
+        ];
         steps.extend(freeze.start(phi_bar));
         Ok(queue.program(&steps)?)
     }
@@ -144,12 +150,23 @@ impl<A: Real> Scalars<A> {
         let Self { epsilon, epsilon_next, delta, delta_next, gamma_bar, gamma, .. } = *self;
         let Self { cos, sin, phi, phi_bar, scale, sin_squared, share, .. } = *self;
         let Self { least_squared, freeze, scratch: [s, t], .. } = *self;
-        let mut steps = vec![
-            beta_before.set(beta),
-            alpha.set(image / beta_before),
+        let mut steps = vec![beta_before.set(beta), alpha.set(image / beta_before)];
+        // It is real, and so is all that follows: an imaginary part is a rounding error, which would grow.
+        if A::DTYPE.is_complex() {
+            steps.extend([
+                s.set(alpha.greater(freeze.zero)),
+                s.set(s.abs()),
+                t.set(alpha.lesser(freeze.zero)),
+                t.set(t.abs()),
+                alpha.set(s - t),
+            ]);
+        }
+        steps.extend([
             // A negative one stays what `least_squared` shows, and no NaN follows from it.
-            s.set(beta_squared.greater(freeze.zero)),
-            beta.set(s.sqrt()),
+            least_squared.set(least_squared.lesser(beta_squared)),
+            beta_squared.set(beta_squared.greater(freeze.zero)),
+            beta_squared.set(beta_squared.abs()),
+            beta.set(beta_squared.sqrt()),
             // The last rotation, of the new column.
             epsilon.set(epsilon_next),
             s.set(cos * delta_next),
@@ -168,10 +185,9 @@ impl<A: Real> Scalars<A> {
             cos.set(gamma_bar / gamma),
             sin.set(beta / gamma),
             scale.set(beta_before * gamma),
-            least_squared.set(least_squared.lesser(beta_squared)),
             phi.set(cos * phi_bar),
             s.set(sin * phi_bar),
-        ];
+        ]);
         steps.extend(freeze.rotated([gamma, gamma], phi, [phi_bar, s]));
         // The residual takes sin^2 of itself, or all where it stays.
         steps.extend([
@@ -185,7 +201,7 @@ impl<A: Real> Scalars<A> {
     }
 }
 
-impl<A: Real> Minres<A> {
+impl<A: Number> Minres<A> {
     /// For systems as large as this one.
     ///
     /// # Errors
@@ -222,7 +238,7 @@ solve_methods! {
     solve_with;
 }
 
-impl<A: Real> Method<A> for Minres<A> {
+impl<A: Number> Method<A> for Minres<A> {
     fn n_rows(&self) -> usize {
         self.last.len()
     }
@@ -278,7 +294,13 @@ impl<A: Real> Method<A> for Minres<A> {
             // Lanczos: alpha/beta is `image` over beta squared.
             let y = preconditioned.as_ref().map_or(&*last, |(_, vectors)| &vectors.last);
             a.apply(queue, one, y, zero, next)?;
-            queue.axpby_dot_with(-beta.over(beta_before), before, unit.over(beta), next, y, image)?;
+            if A::DTYPE.is_complex() {
+                // Not its conjugate: what rounding makes imaginary is to be taken out too.
+                queue.axpby(-beta.over(beta_before), before, unit.over(beta), next)?;
+                queue.dot(y, next, image)?;
+            } else {
+                queue.axpby_dot_with(-beta.over(beta_before), before, unit.over(beta), next, y, image)?;
+            }
             match &mut preconditioned {
                 None => queue.axpby_dot(-image.over(beta_squared), last, one, next, beta_squared)?,
                 Some((m, vectors)) => {
@@ -308,16 +330,21 @@ impl<A: Real> Method<A> for Minres<A> {
         })
     }
 
-    fn check(&mut self, system: &System<'_, A>, _: &mut Vector<A>, iteration: usize) -> Result<Found<A>> {
+    fn check(
+        &mut self,
+        system: &System<'_, A>,
+        _: &mut Vector<A>,
+        iteration: usize,
+    ) -> Result<Found<A::Part>> {
         let Scalars { phi_bar, least_squared, freeze, rr, bb, .. } = self.scalars;
         let read = [phi_bar, least_squared, rr, bb, freeze.is_regular];
         let [phi_bar, least_squared, rr, bb, is_regular] = self.queue.read_scalars(read)?;
-        if least_squared < A::zero() {
+        if least_squared.re() < A::Part::zero() {
             let why = Breakdown::PreconditionerNotPositiveDefinite;
             return Err(Error::Breakdown { iteration, why });
         }
-        let residual = if system.m.is_some() { rr.sqrt() } else { phi_bar };
+        let residual = if system.m.is_some() { rr.re().sqrt() } else { phi_bar.re() };
         let breakdown = is_regular.is_zero().then_some(Breakdown::Singular);
-        Ok(Found { residual, of_b: bb.sqrt(), breakdown })
+        Ok(Found { residual, of_b: bb.re().sqrt(), breakdown })
     }
 }

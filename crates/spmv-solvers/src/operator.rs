@@ -1,6 +1,6 @@
 //! What is solved with.
 
-use spmv::{Context, Epilogue, Matrix, Queue, Real, Scalar, Vector};
+use spmv::{Context, Epilogue, Matrix, Number, Queue, Scalar, Vector};
 
 use crate::error::{Result, expect};
 
@@ -30,7 +30,7 @@ use crate::error::{Result, expect};
 ///     }
 /// }
 /// ```
-pub trait LinearOperator<A: Real> {
+pub trait LinearOperator<A: Number> {
     /// Where its vectors live.
     fn context(&self) -> &Context;
 
@@ -69,7 +69,7 @@ pub trait LinearOperator<A: Real> {
     }
 }
 
-impl<A: Real + Scalar<Accum = A>> LinearOperator<A> for Matrix<A> {
+impl<A: Number + Scalar<Accum = A>> LinearOperator<A> for Matrix<A> {
     fn context(&self) -> &Context {
         Matrix::context(self)
     }
@@ -105,7 +105,7 @@ impl<A: Real + Scalar<Accum = A>> LinearOperator<A> for Matrix<A> {
 }
 
 /// Compares the dimensions of a square system.
-pub(crate) fn check_system<A: Real>(
+pub(crate) fn check_system<A: Number>(
     a: &dyn LinearOperator<A>,
     n: usize,
     b: &Vector<A>,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use spmv::Real;
+use spmv_core::Real;
 
 use crate::error::{Breakdown, Error, Result};
 

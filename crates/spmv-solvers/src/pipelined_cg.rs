@@ -1,6 +1,7 @@
 //! Pipelined conjugate gradients.
 
-use spmv::{Context, DeviceScalar, Program, Queue, Real, Vector};
+use num_traits::{Float, Zero};
+use spmv::{Context, DeviceScalar, Number, Program, Queue, Vector};
 
 use crate::error::{Breakdown, Result};
 use crate::method::{Method, System, solve_methods};
@@ -13,12 +14,12 @@ use crate::precondition::Preconditioner;
 ///
 /// # Errors
 /// As [`PipelinedConjugateGradient::solve`], and out of memory.
-pub fn pipelined_conjugate_gradient<A: Real>(
+pub fn pipelined_conjugate_gradient<A: Number>(
     a: &impl LinearOperator<A>,
     b: &Vector<A>,
     x: &mut Vector<A>,
-    options: &mut Options<'_, A>,
-) -> Result<Report<A>> {
+    options: &mut Options<'_, A::Part>,
+) -> Result<Report<A::Part>> {
     PipelinedConjugateGradient::new(a)?.solve(a, b, x, options)
 }
 
@@ -43,7 +44,7 @@ pub fn pipelined_conjugate_gradient<A: Real>(
 /// # Ok::<(), spmv_solvers::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct PipelinedConjugateGradient<A: Real> {
+pub struct PipelinedConjugateGradient<A: Number> {
     queue: Queue,
     /// The residual.
     r: Vector<A>,
@@ -63,7 +64,7 @@ pub struct PipelinedConjugateGradient<A: Real> {
 
 /// What is the same as r, w and s without a preconditioner.
 #[derive(Debug)]
-struct Preconditioned<A: Real> {
+struct Preconditioned<A: Number> {
     u: Vector<A>,
     m: Vector<A>,
     q: Vector<A>,
@@ -85,7 +86,7 @@ struct Scalars<A> {
     unused: DeviceScalar<A>,
 }
 
-impl<A: Real> PipelinedConjugateGradient<A> {
+impl<A: Number> PipelinedConjugateGradient<A> {
     /// For systems as large as this one.
     ///
     /// # Errors
@@ -139,7 +140,7 @@ solve_methods! {
     solve_with;
 }
 
-impl<A: Real> Method<A> for PipelinedConjugateGradient<A> {
+impl<A: Number> Method<A> for PipelinedConjugateGradient<A> {
     fn n_rows(&self) -> usize {
         self.r.len()
     }
@@ -213,10 +214,10 @@ impl<A: Real> Method<A> for PipelinedConjugateGradient<A> {
         })
     }
 
-    fn check(&mut self, system: &System<'_, A>, _: &mut Vector<A>, _: usize) -> Result<Found<A>> {
+    fn check(&mut self, system: &System<'_, A>, _: &mut Vector<A>, _: usize) -> Result<Found<A::Part>> {
         let Scalars { gamma, p_ap, rr, bb, .. } = self.scalars;
-        let [gamma, p_ap, rr, bb] = self.queue.read_scalars([gamma, p_ap, rr, bb])?;
-        let zero = A::zero();
+        let [gamma, p_ap, rr, bb] = self.queue.read_scalars([gamma, p_ap, rr, bb])?.map(A::re);
+        let zero = A::Part::zero();
         let breakdown = match () {
             () if !p_ap.is_finite() || !gamma.is_finite() => Some(Breakdown::NotFinite),
             () if p_ap <= zero => Some(Breakdown::NotPositiveDefinite),

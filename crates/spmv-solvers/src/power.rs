@@ -1,6 +1,6 @@
 //! Power iteration.
 
-use spmv::{Real, Vector};
+use spmv::{Number, Vector};
 
 use crate::error::{Result, expect};
 use crate::operator::LinearOperator;
@@ -15,11 +15,11 @@ use crate::options::{Found, Options, Report};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Eigenpair<A> {
+pub struct Eigenpair<A: Number> {
     /// The Rayleigh quotient of the vector.
     pub value: A,
     /// Residuals are the greatest absolute values of `A*x - value*x`, for an `x` whose own is 1.
-    pub report: Report<A>,
+    pub report: Report<A::Part>,
 }
 
 /// The eigenvalue of greatest modulus and its eigenvector, from what `x` holds on.
@@ -41,10 +41,10 @@ pub struct Eigenpair<A> {
 /// # Errors
 /// [`Error::Breakdown`](crate::Error::Breakdown) for NaN, overflow and an `x` that becomes zero;
 /// [`Error::Dimension`](crate::Error::Dimension), and failures of the device.
-pub fn power_iteration<A: Real>(
+pub fn power_iteration<A: Number>(
     a: &impl LinearOperator<A>,
     x: &mut Vector<A>,
-    options: &mut Options<'_, A>,
+    options: &mut Options<'_, A::Part>,
 ) -> Result<Eigenpair<A>> {
     options.validate()?;
     let n = a.n_rows();
@@ -79,7 +79,7 @@ pub fn power_iteration<A: Real>(
             queue.norm_inf(y, off)?;
             let [of_xx, of_xy, of_off] = queue.read_scalars([xx, xy, off])?;
             value = of_xy / of_xx;
-            Ok(Found { residual: of_off, of_b: value.abs(), breakdown: None })
+            Ok(Found { residual: of_off.re(), of_b: value.modulus(), breakdown: None })
         },
     )?;
     Ok(Eigenpair { value, report })

@@ -1,10 +1,13 @@
 //! Preconditioners.
 
-use spmv::{Context, CsrView, DeviceScalar, Offset, Queue, Real, Scalar, Vector};
+use num_traits::Float;
+use spmv::{Context, CsrView, DeviceScalar, Number, Offset, Queue, Scalar, Vector};
+use spmv_core::Value;
 
 use crate::error::{Error, Result, expect};
 
-/// An approximation of the inverse: symmetric and positive definite, but for BiCGSTAB and GMRES, which take any.
+/// An approximation of the inverse: symmetric (Hermitian, if complex) and positive definite, but for BiCGSTAB and GMRES, which take any.
+/// In the sum of products `r` or `z` is conjugate, if they are complex.
 ///
 /// ```
 /// use spmv::{DeviceScalar, Queue, Vector};
@@ -16,7 +19,7 @@ use crate::error::{Error, Result, expect};
 ///     }
 /// }
 /// ```
-pub trait Preconditioner<A: Real> {
+pub trait Preconditioner<A: Number> {
     /// Queues `z <- M*r`, and the sum of products of `r` and `z`.
     ///
     /// # Errors
@@ -31,7 +34,7 @@ pub trait Preconditioner<A: Real> {
 }
 
 /// One that is chosen at run time: `Box<dyn Preconditioner<A>>` is passed on like any other.
-impl<A: Real, M: Preconditioner<A> + ?Sized> Preconditioner<A> for Box<M> {
+impl<A: Number, M: Preconditioner<A> + ?Sized> Preconditioner<A> for Box<M> {
     fn apply(
         &self,
         queue: &mut Queue,
@@ -57,11 +60,11 @@ impl<A: Real, M: Preconditioner<A> + ?Sized> Preconditioner<A> for Box<M> {
 /// # Ok::<(), spmv_solvers::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Jacobi<A: Real> {
+pub struct Jacobi<A: Number> {
     inverse: Vector<A>,
 }
 
-impl<A: Real> Jacobi<A> {
+impl<A: Number> Jacobi<A> {
     /// Of a matrix, on the device of a context. O(entries).
     ///
     /// # Errors
@@ -76,10 +79,11 @@ impl<A: Real> Jacobi<A> {
         for row in 0..a.n_rows() {
             let on_diagonal = a.row(row).filter(|(col, _)| *col as usize == row);
             let sum = on_diagonal.fold(A::zero(), |sum, (_, value)| sum + value);
-            let of_it = sum.recip();
-            if !of_it.is_finite() || of_it.is_zero() {
+            let of_it = A::one() / sum;
+            if !of_it.modulus().is_finite() || of_it.is_zero() {
                 let need = "an entry of the diagonal must be a number other than zero";
-                return Err(Error::Option { what: "an entry of the diagonal", found: sum.widen(), need });
+                let found = sum.modulus().widen();
+                return Err(Error::Option { what: "an entry of the diagonal", found, need });
             }
             inverse.push(of_it);
         }
@@ -87,7 +91,7 @@ impl<A: Real> Jacobi<A> {
     }
 }
 
-impl<A: Real> Preconditioner<A> for Jacobi<A> {
+impl<A: Number> Preconditioner<A> for Jacobi<A> {
     fn apply(
         &self,
         queue: &mut Queue,

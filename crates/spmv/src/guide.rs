@@ -96,8 +96,8 @@
 //!
 //! # Solving
 //!
-//! The crate [`spmv-solvers`](https://docs.rs/spmv-solvers) has conjugate gradients, MINRES, BiCGSTAB, GMRES, LSMR, PageRank and power iteration.
-//! Vectors and scalars stay on the device; the host reads a residual every ten iterations.
+//! The crate [`spmv-solvers`](https://docs.rs/spmv-solvers) has conjugate gradients, MINRES, BiCGSTAB, GMRES, LSMR, PageRank and power iteration,
+//! all but PageRank for complex systems too. Vectors and scalars stay on the device; the host reads a residual every ten iterations.
 //!
 //! ```rust
 //! use spmv::{Context, Csr};
@@ -176,7 +176,6 @@
 //! - A matrix has at most 2^32 - 1 rows and columns. Row offsets are `u32` or `u64`; a launch takes a part of a matrix that is too large for one.
 //! - Structure does not change: new values are [`set_values`](crate::Matrix::set_values), new entries are a new matrix.
 //! - wgpu has no `f64` on most devices; its message names backends that do.
-//! - Solvers take real systems.
 //! - Several devices should be equally fast: each gets as many nonzeros.
 //!
 //! # How it works
