@@ -96,7 +96,7 @@ def solve(
 
 
 def _vector(v, dtype, what, n):
-    v = _arrays._checked(v, np.dtype(np.float64), what)
+    v = _arrays._checked(v, np.result_type(dtype, np.float64), what)
     if v.shape not in ((n,), (n, 1)):
         raise ValueError(f"{what} has shape {v.shape}, not ({n},)")
     return np.ascontiguousarray(v.reshape(n), dtype=dtype)
@@ -127,9 +127,9 @@ def _solver(name, text):
     return solver
 
 
-cg = _solver("cg", "Conjugate gradients, for a symmetric positive definite matrix.")
+cg = _solver("cg", "Conjugate gradients, for a positive definite matrix, symmetric or Hermitian.")
 bicgstab = _solver("bicgstab", "The stabilised biconjugate gradient method, for any square matrix.")
-minres = _solver("minres", "The minimal residual method, for a symmetric matrix.")
+minres = _solver("minres", "The minimal residual method, for a symmetric real or Hermitian matrix.")
 
 
 def gmres(A, b, x0=None, *, rtol=1e-5, atol=0.0, restart=None, maxiter=None, M=None, callback=None, check_every=10):
@@ -156,7 +156,7 @@ def gmres(A, b, x0=None, *, rtol=1e-5, atol=0.0, restart=None, maxiter=None, M=N
 def lsmr(A, b, x0=None, *, rtol=1e-6, atol=0.0, maxiter=None, callback=None, check_every=10):
     """Least squares by LSMR, for a matrix of any shape: finds `x` for which `norm(b - A @ x)` is least.
 
-    Tolerances are of `norm(A.T @ (b - A @ x))`. Unlike SciPy's, it returns `(x, info)`.
+    Tolerances are of `norm(A.H @ (b - A @ x))`. Unlike SciPy's, it returns `(x, info)`.
     """
     did = solve(
         A, b, method="lsmr", x0=x0, rtol=rtol, atol=atol, maxiter=maxiter, callback=callback, check_every=check_every

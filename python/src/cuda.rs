@@ -96,13 +96,7 @@ pub(crate) fn product<'py, T: Number>(
     by: By,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if by.is_conjugate {
-        return Err(PyValueError::new_err(
-            "a product by a conjugate transpose takes arrays of NumPy: use (A.T @ x.conj()).conj()",
-        ));
-    }
-    let is_transposed = by.is_transposed;
-    let (of_x, of_y) = lengths(a, is_transposed);
+    let (of_x, of_y) = lengths(a, by.is_transposed);
     if x.shape[0] != of_x {
         return Err(mismatch(x.shape[0], of_x));
     }
@@ -113,7 +107,7 @@ pub(crate) fn product<'py, T: Number>(
     if x.overlaps::<T>(&y) {
         return Err(PyValueError::new_err("x and out have memory in common"));
     }
-    let role = Role { is_transposed, has_blocks: columns.is_some_and(|columns| columns > 1) };
+    let role = Role { by, has_blocks: columns.is_some_and(|columns| columns > 1) };
     let (of_x, of_y) = (x.object.clone_ref(py), y.object.clone_ref(py));
     a.with(py, role, |a| {
         let context = a.context();

@@ -249,7 +249,7 @@ impl Matrix {
 
 impl Matrix {
     fn role(&self) -> Role {
-        Role { is_transposed: self.by.is_transposed, has_blocks: false }
+        Role { by: By { is_conjugate: false, ..self.by }, has_blocks: false }
     }
 
     fn adjoint(&self) -> By {
@@ -381,7 +381,7 @@ fn seconds<T: Number>(
 ) -> PyResult<f64> {
     let x = borrowed(x)?;
     let x = x.as_slice()?;
-    let mut y = vec![T::zero(); lengths(a, role.is_transposed).1];
+    let mut y = vec![T::zero(); lengths(a, role.by.is_transposed).1];
     a.with(py, role, |a| {
         let start = Instant::now();
         for _ in 0..runs {
@@ -429,14 +429,14 @@ pub(crate) fn prepare(
         Err(_) => Ok::<_, PyErr>(Offsets::I64(indptr.cast::<PyArray1<i64>>()?.clone().unbind())),
     };
     let cols = indices.clone().unbind();
-    let role = Role { is_transposed: is_by_columns, has_blocks: false };
+    let by = By { is_transposed: is_by_columns, is_conjugate: false };
+    let role = Role { by, has_blocks: false };
     let any = match dtype_of(&data.dtype().to_string())? {
         Dtype::F32 => Any::F32(store(py, data, device, options, shape, offsets()?, cols, role)?),
         Dtype::C32 => Any::C32(store(py, data, device, options, shape, offsets()?, cols, role)?),
         Dtype::C64 => Any::C64(store(py, data, device, options, shape, offsets()?, cols, role)?),
         _ => Any::F64(store(py, data, device, options, shape, offsets()?, cols, role)?),
     };
-    let by = By { is_transposed: is_by_columns, is_conjugate: false };
     Ok(Matrix { any: Arc::new(any), by, notes: notes.into() })
 }
 
@@ -452,7 +452,7 @@ fn store<T: Number>(
     role: Role,
 ) -> PyResult<Stored<T>> {
     let vals = data.as_any().cast::<PyArray1<T>>()?.clone().unbind().into();
-    let (n_rows, n_cols) = if role.is_transposed { (n_cols, n_rows) } else { (n_rows, n_cols) };
+    let (n_rows, n_cols) = if role.by.is_transposed { (n_cols, n_rows) } else { (n_rows, n_cols) };
     let stored = Stored::new(device, options, Source { n_rows, n_cols, offsets, cols, vals });
     stored.prepare(py, role)?;
     Ok(stored)

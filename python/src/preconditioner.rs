@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use spmv::{Context, CsrView, DeviceScalar, Matrix as Prepared, Offset, Queue, Vector};
+use spmv::{Context, CsrView, DeviceScalar, Matrix as Prepared, Offset, Queue, Vector, c32, c64};
 use spmv_core::AnyCsr;
 use spmv_solvers::{BlockJacobi, Jacobi, Preconditioner as Of};
 
 use crate::error::raise_solver;
 use crate::forks::On;
 use crate::matrix::{Any, Matrix};
-use crate::stored::{Real, Stored};
+use crate::stored::{By, Number, Stored};
 
 /// What solvers take as `M`: an approximation of the inverse of a matrix, on the device of that. `spmv.linalg.jacobi` and
 /// `spmv.linalg.block_jacobi` make it.
@@ -24,21 +23,18 @@ pub(crate) struct Preconditioner {
 pub(crate) enum AnyPreconditioner {
     F32(On<Kind<f32>>),
     F64(On<Kind<f64>>),
+    C32(On<Kind<c32>>),
+    C64(On<Kind<c64>>),
 }
 
-pub(crate) enum Kind<T: Real> {
+pub(crate) enum Kind<T: Number> {
     Jacobi(Jacobi<T>),
     BlockJacobi(BlockJacobi<T>),
     /// A matrix that is one as it is.
     Matrix(Arc<On<Prepared<T>>>),
 }
 
-/// Why a solver refuses a matrix.
-pub(crate) fn no_complex() -> PyErr {
-    PyTypeError::new_err("the matrix is complex; solvers take real ones")
-}
-
-impl<T: Real> Of<T> for Kind<T> {
+impl<T: Number> Of<T> for Kind<T> {
     fn apply(
         &self,
         q: &mut Queue,
@@ -69,9 +65,10 @@ impl Preconditioner {
 #[pyo3(name = "_jacobi")]
 pub(crate) fn jacobi(py: Python<'_>, a: &Matrix, block: Option<usize>) -> PyResult<Preconditioner> {
     let any = match &*a.any {
-        Any::F32(stored) => AnyPreconditioner::F32(of(py, stored, a.by.is_transposed, block)?),
-        Any::F64(stored) => AnyPreconditioner::F64(of(py, stored, a.by.is_transposed, block)?),
-        Any::C32(_) | Any::C64(_) => return Err(no_complex()),
+        Any::F32(stored) => AnyPreconditioner::F32(of(py, stored, a.by, block)?),
+        Any::F64(stored) => AnyPreconditioner::F64(of(py, stored, a.by, block)?),
+        Any::C32(stored) => AnyPreconditioner::C32(of(py, stored, a.by, block)?),
+        Any::C64(stored) => AnyPreconditioner::C64(of(py, stored, a.by, block)?),
     };
     let what = match block {
         None => "the inverse of the diagonal".into(),
@@ -80,14 +77,9 @@ pub(crate) fn jacobi(py: Python<'_>, a: &Matrix, block: Option<usize>) -> PyResu
     Ok(Preconditioner { any, what })
 }
 
-fn of<T: Real>(
-    py: Python<'_>,
-    a: &Stored<T>,
-    is_transposed: bool,
-    block: Option<usize>,
-) -> PyResult<On<Kind<T>>> {
+fn of<T: Number>(py: Python<'_>, a: &Stored<T>, by: By, block: Option<usize>) -> PyResult<On<Kind<T>>> {
     let device = &a.device;
-    let kind = a.source.with(py, is_transposed, |a| {
+    let kind = a.source.with(py, by, |a| {
         let context = &device.context;
         let made = device.birth.run(|| match a {
             AnyCsr::U32(a) => made(context, a, block),
@@ -98,7 +90,7 @@ fn of<T: Real>(
     Ok(On::new(kind, device.birth))
 }
 
-fn made<T: Real, O: Offset>(
+fn made<T: Number, O: Offset>(
     context: &Context,
     a: CsrView<'_, T, O>,
     block: Option<usize>,

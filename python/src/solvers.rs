@@ -6,13 +6,14 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use spmv::{Matrix as Prepared, Vector};
+use spmv::{Matrix as Prepared, Vector, c32, c64};
+use spmv_core::Value;
 use spmv_solvers::{BiCgStab, ConjugateGradient, Gmres, Lsmr, Minres, Options, Report, Stop};
 
 use crate::error::{raise, raise_solver};
 use crate::matrix::{Any, Matrix};
-use crate::preconditioner::{AnyPreconditioner, Kind, Preconditioner, no_complex};
-use crate::stored::{Real, Role, Stored, borrowed};
+use crate::preconditioner::{AnyPreconditioner, Kind, Preconditioner};
+use crate::stored::{By, Number, Role, Stored, borrowed};
 
 /// What a callback is told.
 #[pyclass(frozen, get_all, module = "spmv.linalg")]
@@ -73,18 +74,18 @@ struct Request<'a> {
     callback: Option<Py<PyAny>>,
 }
 
-fn run<T: Real>(
+fn run<T: Number>(
     request: &Request<'_>,
     a: &Prepared<T>,
-    transposed: Option<&Prepared<T>>,
+    adjoint: Option<&Prepared<T>>,
     m: Option<&Kind<T>>,
     b: &Vector<T>,
     x: &mut Vector<T>,
-) -> PyResult<Report<T>> {
+) -> PyResult<Report<T::Part>> {
     let mut raised = None;
     let mut options = Options {
-        relative: T::from_f64(request.rtol),
-        absolute: T::from_f64(request.atol),
+        relative: T::Part::from_f64(request.rtol),
+        absolute: T::Part::from_f64(request.atol),
         max_iterations: request.max_iterations,
         check_every: request.check_every,
         ..Options::default()
@@ -120,13 +121,13 @@ fn run<T: Real>(
             })
         };
     }
-    let report = match (request.method, transposed) {
+    let report = match (request.method, adjoint) {
         ("cg", _) => square!(ConjugateGradient::new(a)),
         ("bicgstab", _) => square!(BiCgStab::new(a)),
         ("minres", _) => square!(Minres::new(a)),
         ("gmres", _) => square!(Gmres::new(a, request.restart)),
-        ("lsmr", Some(transposed)) => {
-            Lsmr::new(a).and_then(|mut lsmr| lsmr.solve(a, transposed, b, x, &mut options))
+        ("lsmr", Some(adjoint)) => {
+            Lsmr::new(a).and_then(|mut lsmr| lsmr.solve(a, adjoint, b, x, &mut options))
         }
         (other, _) => return Err(PyValueError::new_err(format!("unknown method '{other}'"))),
     };
@@ -137,7 +138,7 @@ fn run<T: Real>(
     report.map_err(raise_solver)
 }
 
-trait TypedKind: Real {
+trait TypedKind: Number {
     /// The preconditioner, if it is of this type.
     fn of(any: &AnyPreconditioner) -> Option<&Kind<Self>>;
     /// The matrix, if it is of this type.
@@ -161,6 +162,8 @@ macro_rules! typed {
 typed! {
     f32 as F32;
     f64 as F64;
+    c32 as C32;
+    c64 as C64;
 }
 
 /// `M`, as an argument gives it.
@@ -173,7 +176,7 @@ enum M<'py> {
 fn solved<T: TypedKind>(
     py: Python<'_>,
     stored: &Stored<T>,
-    is_transposed: bool,
+    by: By,
     m: &M<'_>,
     b: &Bound<'_, PyAny>,
     x: &Bound<'_, PyAny>,
@@ -181,23 +184,20 @@ fn solved<T: TypedKind>(
 ) -> PyResult<Outcome> {
     let other_type = || PyTypeError::new_err("M has another type than the matrix");
     // Solvers keep what they use, so that no lock is held while they call Python.
-    let prepared = |of: &Stored<T>, is_transposed| {
-        of.with(py, Role { is_transposed, has_blocks: false }, |a| Ok(Arc::clone(a)))
-    };
+    let prepared = |of: &Stored<T>, by| of.with(py, Role { by, has_blocks: false }, |a| Ok(Arc::clone(a)));
     let of_matrix;
     let m = match m {
         M::None => None,
         M::Kind(m) => Some(T::of(&m.get().any).ok_or_else(other_type)?),
         M::Matrix(m) => {
             let Matrix { any, by, .. } = m.get();
-            of_matrix = Kind::Matrix(prepared(T::stored(any).ok_or_else(other_type)?, by.is_transposed)?);
+            of_matrix = Kind::Matrix(prepared(T::stored(any).ok_or_else(other_type)?, *by)?);
             Some(&of_matrix)
         }
     };
-    let a = prepared(stored, is_transposed)?;
-    let transposed = (request.method == "lsmr").then(|| prepared(stored, !is_transposed)).transpose()?;
-    let solve =
-        |b: &Vector<T>, x: &mut Vector<T>| run(request, &a, transposed.as_ref().map(|a| &***a), m, b, x);
+    let a = prepared(stored, by)?;
+    let adjoint = (request.method == "lsmr").then(|| prepared(stored, stored.adjoint(by))).transpose()?;
+    let solve = |b: &Vector<T>, x: &mut Vector<T>| run(request, &a, adjoint.as_ref().map(|a| &***a), m, b, x);
     #[cfg(feature = "cuda")]
     if let Some(system) = crate::cuda::System::of::<T>(py, b, x)? {
         let objects = system.objects(py);
@@ -223,15 +223,15 @@ fn solved<T: TypedKind>(
 }
 
 /// Solves with the interpreter released.
-fn detached<T: Real>(
+fn detached<T: Number>(
     py: Python<'_>,
     stored: &Stored<T>,
-    solve: impl FnOnce() -> PyResult<Report<T>> + Send,
-) -> PyResult<Report<T>> {
+    solve: impl FnOnce() -> PyResult<Report<T::Part>> + Send,
+) -> PyResult<Report<T::Part>> {
     py.detach(|| stored.device.birth.run(solve))?
 }
 
-fn outcome<T: Real>(report: &Report<T>, x: &Bound<'_, PyAny>) -> Outcome {
+fn outcome<A: spmv_core::Real>(report: &Report<A>, x: &Bound<'_, PyAny>) -> Outcome {
     let history = report.history.iter().map(|(iteration, residual)| (*iteration, residual.widen()));
     Outcome {
         x: x.clone().unbind(),
@@ -271,8 +271,9 @@ pub(crate) fn solve(
         },
     };
     match &*a.any {
-        Any::F32(stored) => solved(py, stored, a.by.is_transposed, &m, b, x, &request),
-        Any::F64(stored) => solved(py, stored, a.by.is_transposed, &m, b, x, &request),
-        Any::C32(_) | Any::C64(_) => Err(no_complex()),
+        Any::F32(stored) => solved(py, stored, a.by, &m, b, x, &request),
+        Any::F64(stored) => solved(py, stored, a.by, &m, b, x, &request),
+        Any::C32(stored) => solved(py, stored, a.by, &m, b, x, &request),
+        Any::C64(stored) => solved(py, stored, a.by, &m, b, x, &request),
     }
 }

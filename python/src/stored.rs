@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use spmv::plan::{Algorithm, Tune};
 use spmv::{Block, BlockShape, Context, CsrView, Index, Matrix, Options, Scalar, c32, c64};
-use spmv_core::AnyCsr;
+use spmv_core::{AnyCsr, conjugate};
 
 use crate::devices::Device;
 use crate::error::raise;
@@ -21,11 +21,6 @@ impl Number for f32 {}
 impl Number for f64 {}
 impl Number for c32 {}
 impl Number for c64 {}
-
-/// A type that solvers know.
-pub(crate) trait Real: Number + spmv::Real {}
-
-impl<T: Number + spmv::Real> Real for T {}
 
 /// Arrays that may be borrowed, as far as Rust knows.
 pub(crate) fn borrowed<'py, T: numpy::Element>(
@@ -60,23 +55,23 @@ impl<T: Number> Source<T> {
         self.vals.lock().unwrap_or_else(PoisonError::into_inner).clone_ref(py)
     }
 
-    /// Calls `f` on the matrix, or on a copy of its transpose, with the interpreter released.
+    /// Calls `f` on the matrix, or on a copy of what it is by, with the interpreter released.
     pub(crate) fn with<R: Send>(
         &self,
         py: Python<'_>,
-        is_transposed: bool,
+        by: By,
         f: impl FnOnce(AnyCsr<'_, T>) -> PyResult<R> + Send,
     ) -> PyResult<R> {
         match &self.offsets {
-            Offsets::I32(offsets) => self.with_offsets(offsets.bind(py), is_transposed, f),
-            Offsets::I64(offsets) => self.with_offsets(offsets.bind(py), is_transposed, f),
+            Offsets::I32(offsets) => self.with_offsets(offsets.bind(py), by, f),
+            Offsets::I64(offsets) => self.with_offsets(offsets.bind(py), by, f),
         }
     }
 
     fn with_offsets<P: Index + numpy::Element, R: Send>(
         &self,
         offsets: &Bound<'_, PyArray1<P>>,
-        is_transposed: bool,
+        by: By,
         f: impl FnOnce(AnyCsr<'_, T>) -> PyResult<R> + Send,
     ) -> PyResult<R> {
         let py = offsets.py();
@@ -88,7 +83,14 @@ impl<T: Number> Source<T> {
         py.detach(|| {
             let a =
                 CsrView::from_indices(n_rows, n_cols, offsets, cols, vals).map_err(|e| raise(e.into()))?;
-            if is_transposed { f(a.transpose().view().erase()) } else { f(a.erase()) }
+            if by == By::PLAIN {
+                return f(a.erase());
+            }
+            let mut a = if by.is_transposed { a.transpose() } else { a.to_owned() };
+            if by.is_conjugate {
+                conjugate(a.vals_mut());
+            }
+            f(a.view().erase())
         })
     }
 }
@@ -104,14 +106,15 @@ fn prepared<T: Number>(a: AnyCsr<'_, T>, context: &Context, options: &Options) -
 /// What a prepared matrix is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Role {
-    pub(crate) is_transposed: bool,
+    pub(crate) by: By,
     /// Several vectors at once.
     pub(crate) has_blocks: bool,
 }
 
 impl Role {
     fn at(self) -> usize {
-        usize::from(self.is_transposed) + 2 * usize::from(self.has_blocks)
+        let By { is_transposed, is_conjugate } = self.by;
+        usize::from(is_transposed) + 2 * usize::from(self.has_blocks) + 4 * usize::from(is_conjugate)
     }
 }
 
@@ -123,6 +126,14 @@ pub(crate) struct By {
 }
 
 impl By {
+    /// The matrix itself.
+    pub(crate) const PLAIN: Self = Self { is_transposed: false, is_conjugate: false };
+
+    /// The same without conjugating.
+    fn not_conjugate(self) -> Self {
+        Self { is_conjugate: false, ..self }
+    }
+
     /// The transpose of it.
     pub(crate) fn transposed(self) -> Self {
         Self { is_transposed: !self.is_transposed, ..self }
@@ -147,7 +158,7 @@ impl By {
 }
 
 /// What was prepared so far, by [`Role::at`].
-type Roles<T> = [Option<Arc<On<Matrix<T>>>>; 4];
+type Roles<T> = [Option<Arc<On<Matrix<T>>>>; 8];
 
 /// A matrix and what was prepared of it: each role when it is first needed.
 #[derive(Debug)]
@@ -195,7 +206,7 @@ impl<T: Number> Stored<T> {
             },
             false => self.options,
         };
-        self.source.with(py, role.is_transposed, |a| {
+        self.source.with(py, role.by, |a| {
             let mut roles = self.roles.write().unwrap_or_else(PoisonError::into_inner);
             if roles[role.at()].is_none() {
                 let matrix = self.device.birth.run(|| prepared(a, &self.device.context, &options))??;
@@ -230,7 +241,7 @@ impl<T: Number> Stored<T> {
 
     /// `y <- A*x`, or by the transpose; by the conjugate too.
     pub(crate) fn multiply(&self, py: Python<'_>, by: By, x: &[T], y: &mut [T]) -> PyResult<()> {
-        let role = Role { is_transposed: by.is_transposed, has_blocks: false };
+        let role = Role { by: by.not_conjugate(), has_blocks: false };
         let x = by.operand(x);
         self.with(py, role, |a| a.apply_slices(T::one(), &x, T::zero(), y).map(drop).map_err(raise))?;
         by.finish(y);
@@ -245,7 +256,7 @@ impl<T: Number> Stored<T> {
         x: (&[T], BlockShape),
         y: &mut [T],
     ) -> PyResult<()> {
-        let role = Role { is_transposed: by.is_transposed, has_blocks: true };
+        let role = Role { by: by.not_conjugate(), has_blocks: true };
         let values = by.operand(x.0);
         self.with(py, role, |a| {
             let context = a.context();

@@ -47,6 +47,43 @@ def test_the_solution_is_that_of_scipy(name, make):
     np.testing.assert_allclose(x, expected, rtol=1e-7, atol=1e-8)
 
 
+def turned(a):
+    """In other units of each unknown: Hermitian, if the matrix is symmetric."""
+    turn = sp.diags_array(np.exp(0.7j * np.arange(a.shape[0])))
+    return sp.csr_array(turn @ a @ turn.conj())
+
+
+@pytest.mark.parametrize("name, make", SQUARE)
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_systems(device, name, make, dtype):
+    a = turned(make(12)).astype(dtype)
+    b = np.exp(0.3j * np.arange(a.shape[0])).astype(dtype)
+    rtol = 1e-4 if dtype == np.complex64 else 1e-10
+    m = spmv.matrix(a, device=device)
+    x, info = getattr(spmv.linalg, name)(m, b, rtol=rtol)
+    assert info == 0 and x.dtype == dtype
+    assert np.linalg.norm(a @ x - b) <= 2 * rtol * np.linalg.norm(b)
+    # By the transpose, and conjugate: each with a preconditioner of its own.
+    for of, plain in [(m.H, a.conj().T), (m.T, a.T), (m.H.T, a.conj())]:
+        for inverse in [spmv.linalg.jacobi(of), spmv.linalg.block_jacobi(of, 6)]:
+            x, info = getattr(spmv.linalg, name)(of, b, M=inverse, rtol=rtol)
+            assert info == 0
+            assert np.linalg.norm(plain @ x - b) <= 2 * rtol * np.linalg.norm(b)
+
+
+def test_complex_least_squares():
+    rng = np.random.default_rng(3)
+    a = sp.random_array((300, 40), density=0.2, format="csr", rng=rng)
+    a = sp.csr_array((a.data * np.exp(1j * np.arange(a.nnz)), a.indices, a.indptr), shape=a.shape)
+    b = np.exp(0.3j * np.arange(300))
+    for m, dense in [(spmv.matrix(a), a.toarray()), (spmv.matrix(a).H.T, a.toarray().conj())]:
+        x, info = spmv.linalg.lsmr(m, b, rtol=1e-10)
+        assert info == 0
+        np.testing.assert_allclose(x, np.linalg.lstsq(dense, b, rcond=None)[0], rtol=1e-6, atol=1e-8)
+    with pytest.raises(spmv.BreakdownError, match="not positive definite"):
+        spmv.linalg.cg(-turned(poisson(12)), np.ones(144))
+
+
 def test_least_squares():
     a = sp.random_array((300, 40), density=0.2, format="csr", rng=np.random.default_rng(3))
     b = np.sin(np.arange(300))

@@ -137,13 +137,6 @@ def test_complex_matrices(device, dtype, format):
     assert (m @ x).tolist() == (1j * dense @ x).tolist()
 
 
-def test_complex_matrices_are_no_systems_yet():
-    with pytest.raises(TypeError, match="complex"):
-        spmv.linalg.cg(sp.csr_array(np.eye(3) * 1j), np.ones(3))
-    with pytest.raises(TypeError, match="complex"):
-        spmv.linalg.jacobi(spmv.matrix(sp.csr_array(np.eye(3) * 1j), device="cpu"))
-
-
 def test_complex_numbers_are_never_cut():
     with pytest.raises(TypeError, match="cut to its real part"):
         spmv.matrix(sp.csr_array(DENSE * 1j), dtype="float64")
