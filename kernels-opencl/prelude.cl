@@ -55,8 +55,10 @@ static accum_t quotient(accum_t a, accum_t b)
 static accum_t modulus(accum_t a) { return (accum_t)(hypot(a.x, a.y), 0); }
 static accum_t root(accum_t a)
 {
-    const part_t size = hypot(a.x, a.y);
-    return (accum_t)(sqrt((size + a.x) / 2), copysign(sqrt((size - a.x) / 2), a.y));
+    // No difference of the two, which rounding may make negative.
+    const part_t greater = sqrt((hypot(a.x, a.y) + fabs(a.x)) / 2);
+    const part_t lesser = greater > 0 ? fabs(a.y) / greater / 2 : 0;
+    return a.x < 0 ? (accum_t)(lesser, copysign(greater, a.y)) : (accum_t)(greater, copysign(lesser, a.y));
 }
 static accum4_t times_four(accum_t a, accum4_t b)
 {

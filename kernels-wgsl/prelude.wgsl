@@ -69,9 +69,12 @@ fn modulus(a: accum) -> accum
 }
 fn root(a: accum) -> accum
 {
-    let size = modulus(a).x;
-    let im = sqrt((size - a.x) / part(2.0));
-    return accum(sqrt((size + a.x) / part(2.0)), select(im, -im, a.y < part(0.0)));
+    // No difference of the two, which rounding may make negative.
+    let greater = sqrt((modulus(a).x + abs(a.x)) / part(2.0));
+    if (greater == part(0.0)) { return accum(greater, greater); }
+    let lesser = abs(a.y) / greater / part(2.0);
+    let parts = select(accum(greater, lesser), accum(lesser, greater), a.x < part(0.0));
+    return select(parts, conjugate(parts), a.y < part(0.0));
 }
 #else
 fn conjugate(a: accum) -> accum { return a; }

@@ -42,7 +42,7 @@ pub(crate) use of_sums;
 
 /// Trials of a variant, for each type of sums that the device has.
 pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> {
-    of_sums!(label, device, B: sums several_types factors programs one_launch special_values same_bits many_in_order several_queues products
+    of_sums!(label, device, B: sums several_types factors programs roots one_launch special_values same_bits many_in_order several_queues products
         recordings verbs refusals)
 }
 
@@ -218,6 +218,31 @@ fn programs<B: Backend, A: Accum>(device: &Device<B>) -> Check {
         (Err(Error::Foreign { .. }), Err(Error::Foreign { .. })) => Ok(1),
         refused => Err(format!("a program of another queue: {refused:?}")),
     }
+}
+
+/// Roots, also of complex numbers next to the real axis, whose moduli rounding makes less than their real parts.
+fn roots<B: Backend, A: Accum>(device: &Device<B>) -> Check {
+    let mut queue = device.queue().map_err(text)?;
+    let (a, root) = (queue.scalar::<A>().map_err(text)?, queue.scalar::<A>().map_err(text)?);
+    let program = queue.program(&[root.set(a.sqrt())]).map_err(text)?;
+    let is_complex = A::DTYPE.is_complex();
+    let reals = (1..20).map(|i| f64::from(i * i) * 0.37);
+    let turned = [0.0, 1e-30, -1e-7, 1e-3, -1.0];
+    let squares =
+        reals.flat_map(|re| turned[..if is_complex { 5 } else { 1 }].iter().map(move |by| [re, re * by]));
+    let squares: Vec<A> = squares.map(A::from_parts).chain([A::zero()]).collect();
+    let left = squares.iter().map(|square| -*square).filter(|_| is_complex);
+    for square in squares.iter().copied().chain(left) {
+        queue.write_scalar(square, a).map_err(text)?;
+        queue.compute(program).map_err(text)?;
+        let found = queue.read_scalar(root).map_err(text)?;
+        let most = 16.0 * A::UNIT_ROUNDOFF * square.modulus().widen();
+        if (found * found - square).modulus().widen() <= most && found.re() >= A::zero().re() {
+            continue;
+        }
+        return Err(format!("the root of {square}: {found}"));
+    }
+    Ok(1)
 }
 
 /// A program that is there calls one verb, a launch: it neither waits nor allocates. It writes scalars and nothing else.

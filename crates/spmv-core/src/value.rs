@@ -437,7 +437,11 @@ macro_rules! reals {
 
             #[inline(always)]
             fn root(self) -> Self {
-                self.sqrt()
+                // As kernels do. Polar coordinates would leave the half-plane by rounding.
+                let greater = ((self.norm() + self.re.abs()) / 2.0).sqrt();
+                let lesser = if greater > 0.0 { self.im.abs() / greater / 2.0 } else { 0.0 };
+                let (re, im) = if self.re < 0.0 { (lesser, greater) } else { (greater, lesser) };
+                Self::new(re, im.copysign(self.im))
             }
 
             #[inline(always)]
