@@ -89,25 +89,31 @@ pub(super) unsafe fn eights<T: SimdValue, L: Sources<T>>(
     // SAFETY: by contract.
     unsafe {
         match (way, a.streams) {
-            (Way::Stepped, _) => stepped::<T, L>(a, slices, sums),
+            (Way::Stepped, true) if a.width == 1 => stepped::<T, L, 1, true>(a, slices, sums),
+            (Way::Stepped, false) if a.width == 1 => stepped::<T, L, 1, false>(a, slices, sums),
+            (Way::Stepped, true) => stepped::<T, L, ANY, true>(a, slices, sums),
+            (Way::Stepped, false) => stepped::<T, L, ANY, false>(a, slices, sums),
             (Way::Loaded, true) => loaded::<T, L, true>(a.x.as_ptr(), slices, sums),
             (Way::Loaded, false) => loaded::<T, L, false>(a.x.as_ptr(), slices, sums),
         }
     }
 }
 
-/// The sums of stepped slices.
+/// Any width of runs.
+const ANY: usize = 0;
+
+/// The sums of stepped slices whose runs have `W` entries, from memory or from a cache.
 ///
 /// # Safety
 ///
 /// As for [`eights`].
 #[inline(always)]
-unsafe fn stepped<T: SimdValue, L: Sources<T>>(
+unsafe fn stepped<T: SimdValue, L: Sources<T>, const W: usize, const STREAMS: bool>(
     a: &Slices<'_, T>,
     slices: &[Entries<T>],
     sums: &mut [[T::Accum; LANES]],
 ) {
-    let (x, width, streams) = (a.x.as_ptr(), a.width, a.streams);
+    let (x, width) = (a.x.as_ptr(), if W == ANY { a.width } else { W });
     for (of, to) in slices.iter().zip(sums) {
         let mut vals = of.vals;
         // SAFETY: by contract.
@@ -116,7 +122,7 @@ unsafe fn stepped<T: SimdValue, L: Sources<T>>(
             for step in 0..of.n_steps {
                 let x = x.add(*of.cols.add(step) as usize);
                 for j in 0..width {
-                    if streams {
+                    if STREAMS {
                         prefetch_lines::<INTO_L2, _>(vals.wrapping_add(AHEAD), LANES * size_of::<T::Val>());
                     }
                     sums = L::mul_add(L::load(vals), L::load(x.add(j)), sums);
