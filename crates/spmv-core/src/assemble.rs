@@ -2,7 +2,8 @@
 
 use crate::checks::{check_dims, offset};
 use crate::error::CsrError;
-use crate::value::{Offset, Value};
+use crate::offset::Offset;
+use crate::value::Value;
 
 /// Row offsets, columns and values.
 pub(crate) type Arrays<T, O> = (Vec<O>, Vec<u32>, Vec<T>);

@@ -1,8 +1,8 @@
 //! What must hold of the arrays of a matrix.
 
 use crate::error::CsrError;
+use crate::offset::Offset;
 use crate::parts;
-use crate::value::Offset;
 
 /// Whether row offsets are those of a matrix: one more than rows, from 0 on to the number of entries, none of which decreases. O(rows).
 ///

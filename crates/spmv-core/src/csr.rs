@@ -13,8 +13,9 @@
 use crate::assemble::{Arrays, assemble};
 use crate::checks::{check_dims, check_row_ptr, highest, offset};
 use crate::error::CsrError;
+use crate::offset::Offset;
 use crate::tiling::Piece;
-use crate::value::{Offset, Value};
+use crate::value::Value;
 
 /// An owned matrix in CSR form, validated at construction.
 ///

@@ -3,8 +3,9 @@
 use crate::checks::{check_dims, offset};
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::offset::{Index, Offset};
 use crate::order::transposed;
-use crate::value::{Index, Offset, Value};
+use crate::value::Value;
 
 impl<T: Value, O: Offset> Csr<T, O> {
     /// Copies CSR arrays whose row offsets and columns are of any [`Index`] type. A `Vec` of values is taken over, a slice

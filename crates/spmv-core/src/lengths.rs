@@ -2,8 +2,8 @@
 
 use std::ops::AddAssign;
 
+use crate::offset::Offset;
 use crate::parts;
-use crate::value::Offset;
 
 /// Lengths that are counted; of the few rows that are longer, each stands alone.
 const COUNTED: usize = 1024;

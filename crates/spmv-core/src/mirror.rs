@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
-use crate::value::{Offset, Value};
+use crate::offset::Offset;
+use crate::value::Value;
 
 /// Rows of a sample, and entries of each.
 const SAMPLED: usize = 64;

@@ -5,7 +5,8 @@
 use num_traits::{Float, Zero};
 
 use crate::csr::CsrView;
-use crate::value::{Accum, Offset, Value, Wide};
+use crate::offset::Offset;
+use crate::value::{Accum, Value, Wide};
 
 /// The reference product and what its rounding error is measured by.
 ///

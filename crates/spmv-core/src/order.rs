@@ -6,8 +6,9 @@ use crate::assemble::{Arrays, merge};
 use crate::checks::offset;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::offset::Offset;
 use crate::parts;
-use crate::value::{Offset, Value};
+use crate::value::Value;
 
 impl<T: Value, O: Offset> Csr<T, O> {
     /// The transpose; see [`CsrView::transpose`].

@@ -15,7 +15,8 @@
 
 use crate::csr::CsrView;
 use crate::lengths::Lengths;
-use crate::value::{Offset, Value};
+use crate::offset::Offset;
+use crate::value::Value;
 
 /// Share of the stored entries that a regular part holds (Tan et al. 2019, section 3.2: K is where 80% do).
 pub const SHARE: f64 = 0.8;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::csr::{Csr, CsrView};
-use crate::value::{Offset, Value};
+use crate::offset::Offset;
+use crate::value::Value;
 
 /// A matrix in CSR form of which others may keep single arrays.
 ///

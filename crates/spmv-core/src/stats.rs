@@ -5,9 +5,10 @@ use std::ops::Range;
 use crate::csr::CsrView;
 use crate::lengths::Lengths;
 use crate::mirror::mirrored_share;
+use crate::offset::Offset;
 use crate::parts;
 use crate::regular::{Band, Part, SHARE, slots_of};
-use crate::value::{Offset, Value};
+use crate::value::Value;
 
 /// Facts about row lengths; O(rows) to find, so every plan starts from them.
 ///

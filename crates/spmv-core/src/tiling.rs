@@ -15,7 +15,8 @@ use std::fmt::{self, Display};
 use std::ops::Range;
 use std::str::FromStr;
 
-use crate::value::{Dtype, Offset};
+use crate::offset::Offset;
+use crate::value::Dtype;
 
 /// How many lanes, entries a lane, tiles a bunch and bunches a group a kernel is built for.
 ///

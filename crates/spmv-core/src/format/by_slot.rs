@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::cost::zero;
 use crate::csr::CsrView;
-use crate::value::{Offset, Value};
+use crate::offset::Offset;
+use crate::value::Value;
 
 /// The column of a slot that holds no entry.
 pub(super) const PADDING: u32 = u32::MAX;

@@ -15,8 +15,9 @@ use super::cost::Cost;
 use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::offset::Offset;
 use crate::stats::RowStats;
-use crate::value::{Offset, Value};
+use crate::value::Value;
 
 /// A matrix in COO form, in the order of its rows.
 ///

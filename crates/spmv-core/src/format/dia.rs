@@ -17,10 +17,11 @@ use super::cost::{Cost, zero};
 use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::offset::Offset;
 use crate::parts;
 use crate::regular::diagonals;
 use crate::stats::RowStats;
-use crate::value::{Offset, Value};
+use crate::value::Value;
 
 /// A matrix in DIA form.
 ///

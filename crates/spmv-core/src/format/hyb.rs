@@ -16,8 +16,9 @@ use super::ell::Ell;
 use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
 use crate::error::CsrError;
+use crate::offset::Offset;
 use crate::stats::{HybShape, RowStats};
-use crate::value::{Offset, Value};
+use crate::value::Value;
 
 /// A matrix in HYB form.
 ///
