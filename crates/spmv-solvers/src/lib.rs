@@ -4,8 +4,6 @@
 //! reads a few numbers, with one wait, and decides whether to go on. So up to that many iterations are made in vain; they change
 //! nothing where the residual is zero. Where the host repairs sums, each product waits once more.
 //!
-//! All but PageRank solve complex systems too; norms and tolerances are real. *Symmetric* is Hermitian then.
-//!
 //! ```
 //! use spmv::{Context, Csr};
 //! use spmv_solvers::{Options, conjugate_gradient};
@@ -17,6 +15,19 @@
 //! assert!(report.has_converged());
 //! let x = x.to_vec()?;
 //! assert!((x[0] - 1.0 / 11.0).abs() < 1e-9 && (x[1] - 7.0 / 11.0).abs() < 1e-9);
+//! # Ok::<(), spmv_solvers::Error>(())
+//! ```
+//!
+//! All but PageRank solve complex systems too, where *symmetric* means Hermitian. Norms and tolerances are real.
+//!
+//! ```
+//! use spmv::{Context, Csr, c64};
+//! use spmv_solvers::{Options, gmres};
+//! let context = Context::auto()?;
+//! let a = context.prepare(&Csr::from_coo(1, 1, &[(0, 0, c64::new(0.0, 2.0))])?)?;
+//! let (b, mut x) = (context.upload(&[c64::new(4.0, 0.0)])?, a.zeros_x()?);
+//! assert!(gmres(&a, 30, &b, &mut x, &mut Options::default())?.has_converged());
+//! assert!((x.to_vec()?[0] - c64::new(0.0, -2.0)).norm() < 1e-9);
 //! # Ok::<(), spmv_solvers::Error>(())
 //! ```
 #![forbid(unsafe_code)]
