@@ -15,8 +15,8 @@
 //!
 //! By default every algorithm that the heuristic takes on such a device runs in every real value type and in a complex one on the first variant, as planned, and
 //! others in two. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type, half of the
-//! algorithms on each variant after the first. Each runs on a quarter of the groups, on variants after
-//! the first on a seventh, and trials take turns with types, groups, scalings and
+//! algorithms on each variant after the first. Each runs on a fifth of the groups, on variants after
+//! the first on an eighth, and trials take turns with types, groups, scalings and
 //! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm runs in one pair of types, on an eighth of the
 //! groups. With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
@@ -279,7 +279,7 @@ fn of_device<B: Backend, F>(
 }
 
 /// An algorithm runs in a type on one of this many groups, fewer on variants after the first; in types that follow each other on different ones.
-const OF_PLAIN: [usize; 2] = [4, 7];
+const OF_PLAIN: [usize; 2] = [5, 8];
 
 /// Every real type of values, and one of the others, in turn, or all of them in the full suite: between two real types and two complex
 /// ones kernels differ in nothing but their arithmetic.
