@@ -1,6 +1,6 @@
 //! Conjugate gradients.
 
-use num_traits::{Float, Zero};
+use num_traits::Float;
 use spmv::{Context, DeviceScalar, Number, Queue, Vector};
 
 use crate::error::{Breakdown, Result};
@@ -157,13 +157,7 @@ impl<A: Number> Method<A> for ConjugateGradient<A> {
         let [of_rz, of_rr, of_p_ap, of_bb] = queue.read_scalars([rz[iteration % 2], *rr, *p_ap, *bb])?;
         let rr = if system.m.is_some() { of_rr } else { of_rz };
         let [rr, of_rz, of_p_ap, of_bb] = [rr, of_rz, of_p_ap, of_bb].map(A::re);
-        let zero = A::Part::zero();
-        let breakdown = match () {
-            () if !of_p_ap.is_finite() || !of_rz.is_finite() => Some(Breakdown::NotFinite),
-            () if of_p_ap <= zero => Some(Breakdown::NotPositiveDefinite),
-            () if of_rz <= zero => Some(Breakdown::PreconditionerNotPositiveDefinite),
-            () => None,
-        };
+        let breakdown = Breakdown::of_products(of_p_ap, of_rz);
         Ok(Found { residual: rr.sqrt(), of_b: of_bb.sqrt(), breakdown })
     }
 }

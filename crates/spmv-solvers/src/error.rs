@@ -1,5 +1,7 @@
 //! What can go wrong.
 
+use num_traits::Float;
+
 /// The result of a solver.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -27,6 +29,19 @@ pub enum Breakdown {
     /// The matrix is singular where the method searches, and what it found there does not solve the system.
     #[error("the matrix is singular to working precision")]
     Singular,
+}
+
+impl Breakdown {
+    /// Why conjugate gradients cannot go on, by the products of a direction and its image, and of the residual and what the
+    /// preconditioner makes of it.
+    pub(crate) fn of_products<P: Float>(direction: P, residual: P) -> Option<Self> {
+        match () {
+            () if !direction.is_finite() || !residual.is_finite() => Some(Self::NotFinite),
+            () if direction <= P::zero() => Some(Self::NotPositiveDefinite),
+            () if residual <= P::zero() => Some(Self::PreconditionerNotPositiveDefinite),
+            () => None,
+        }
+    }
 }
 
 /// A fault of a request, a matrix or a device. Not to converge is none: see [`Stop`](crate::Stop).

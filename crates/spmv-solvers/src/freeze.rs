@@ -5,6 +5,11 @@ use spmv::{Assignment, DeviceScalar, Number, Queue};
 
 use crate::error::Result;
 
+/// Sets a norm to the root of its square, which is real but for rounding errors of complex products.
+pub(crate) fn norm_of<A>(norm: DeviceScalar<A>, squared: DeviceScalar<A>) -> [Assignment<A>; 2] {
+    [squared.set(squared.abs()), norm.set(squared.sqrt())]
+}
+
 /// Keeps an iteration from following rounding errors, on the device.
 ///
 /// MINRES and LSMR go on until the host checks. Meanwhile a pivot of the triangular factor may be a rounding error, and a step that is

@@ -1,10 +1,10 @@
 //! LSMR, for least squares.
 
 use num_traits::Float;
-use spmv::{Assignment, DeviceScalar, Number, Program, Queue, Vector};
+use spmv::{DeviceScalar, Number, Program, Queue, Vector};
 
 use crate::error::{Result, expect};
-use crate::freeze::Freeze;
+use crate::freeze::{Freeze, norm_of};
 use crate::operator::LinearOperator;
 use crate::options::{Found, Options, Report};
 
@@ -119,30 +119,19 @@ impl<A: Number> Scalars<A> {
         })
     }
 
-    /// Norms of complex vectors are real, but for rounding errors of their squares.
-    fn alpha(&self) -> [Assignment<A>; 2] {
-        let Self { alpha, alpha_squared, .. } = *self;
-        [alpha_squared.set(alpha_squared.abs()), alpha.set(alpha_squared.sqrt())]
-    }
-
-    fn beta(&self) -> [Assignment<A>; 2] {
-        let Self { beta, beta_squared, .. } = *self;
-        [beta_squared.set(beta_squared.abs()), beta.set(beta_squared.sqrt())]
-    }
-
     fn start(&self, queue: &mut Queue) -> Result<Program<A>> {
-        let Self { alpha, beta, alpha_bar, zeta_bar, freeze, .. } = *self;
-        let mut steps = self.alpha().to_vec();
+        let Self { alpha, alpha_squared, beta, alpha_bar, zeta_bar, freeze, .. } = *self;
+        let mut steps = norm_of(alpha, alpha_squared).to_vec();
         steps.extend([alpha_bar.set(alpha), zeta_bar.set(alpha * beta)]);
         steps.extend(freeze.start(zeta_bar));
         Ok(queue.program(&steps)?)
     }
 
     fn rotate(&self, queue: &mut Queue) -> Result<Program<A>> {
-        let Self { alpha, beta, beta_squared, alpha_bar, .. } = *self;
+        let Self { alpha, alpha_squared, beta, beta_squared, alpha_bar, .. } = *self;
         let Self { rho, rho_bar, cos, sin, cos_bar, sin_bar, theta, theta_bar, .. } = *self;
         let Self { zeta, zeta_bar, theta_rho, rhos_before, rhos, freeze, scratch: [s, t], .. } = *self;
-        let mut steps = self.alpha().to_vec();
+        let mut steps = norm_of(alpha, alpha_squared).to_vec();
         steps.extend([
             rhos_before.set(rho * rho_bar),
             // The first rotation makes the bidiagonal matrix upper bidiagonal.
@@ -184,7 +173,7 @@ impl<A: Number> Lsmr<A> {
         let mut queue = context.queue()?;
         let scalars = Scalars::new(&mut queue)?;
         let (start, rotate) = (scalars.start(&mut queue)?, scalars.rotate(&mut queue)?);
-        let root = queue.program(&scalars.beta())?;
+        let root = queue.program(&norm_of(scalars.beta, scalars.beta_squared))?;
         let (u, image) = (context.zeros(n_rows)?, context.zeros(n_rows)?);
         let zeros = || context.zeros(n_cols);
         let (v, back, h, h_bar) = (zeros()?, zeros()?, zeros()?, zeros()?);

@@ -4,7 +4,7 @@ use num_traits::{Float, Zero};
 use spmv::{Context, DeviceScalar, Factor, Number, Program, Queue, Vector};
 
 use crate::error::{Breakdown, Error, Result};
-use crate::freeze::Freeze;
+use crate::freeze::{Freeze, norm_of};
 use crate::method::{Method, System, solve_methods};
 use crate::operator::LinearOperator;
 use crate::options::{Found, Options, Report};
@@ -135,12 +135,9 @@ impl<A: Number> Scalars<A> {
 
     fn start(&self, queue: &mut Queue) -> Result<Program<A>> {
         let Self { beta, beta_squared, phi_bar, least_squared, freeze, .. } = *self;
-        let mut steps = vec![
-            least_squared.set(beta_squared),
-            beta_squared.set(beta_squared.abs()),
-            beta.set(beta_squared.sqrt()),
-            phi_bar.set(beta),
-        ];
+        let mut steps = vec![least_squared.set(beta_squared)];
+        steps.extend(norm_of(beta, beta_squared));
+        steps.push(phi_bar.set(beta));
         steps.extend(freeze.start(phi_bar));
         Ok(queue.program(&steps)?)
     }
@@ -165,8 +162,9 @@ impl<A: Number> Scalars<A> {
             // A negative one stays what `least_squared` shows, and no NaN follows from it.
             least_squared.set(least_squared.lesser(beta_squared)),
             beta_squared.set(beta_squared.greater(freeze.zero)),
-            beta_squared.set(beta_squared.abs()),
-            beta.set(beta_squared.sqrt()),
+        ]);
+        steps.extend(norm_of(beta, beta_squared));
+        steps.extend([
             // The last rotation, of the new column.
             epsilon.set(epsilon_next),
             s.set(cos * delta_next),

@@ -1,6 +1,6 @@
 //! Pipelined conjugate gradients.
 
-use num_traits::{Float, Zero};
+use num_traits::Float;
 use spmv::{Context, DeviceScalar, Number, Program, Queue, Vector};
 
 use crate::error::{Breakdown, Result};
@@ -217,13 +217,7 @@ impl<A: Number> Method<A> for PipelinedConjugateGradient<A> {
     fn check(&mut self, system: &System<'_, A>, _: &mut Vector<A>, _: usize) -> Result<Found<A::Part>> {
         let Scalars { gamma, p_ap, rr, bb, .. } = self.scalars;
         let [gamma, p_ap, rr, bb] = self.queue.read_scalars([gamma, p_ap, rr, bb])?.map(A::re);
-        let zero = A::Part::zero();
-        let breakdown = match () {
-            () if !p_ap.is_finite() || !gamma.is_finite() => Some(Breakdown::NotFinite),
-            () if p_ap <= zero => Some(Breakdown::NotPositiveDefinite),
-            () if gamma <= zero => Some(Breakdown::PreconditionerNotPositiveDefinite),
-            () => None,
-        };
+        let breakdown = Breakdown::of_products(p_ap, gamma);
         let rr = if system.m.is_some() { rr } else { gamma };
         Ok(Found { residual: rr.sqrt(), of_b: bb.sqrt(), breakdown })
     }
