@@ -249,7 +249,7 @@ impl Matrix {
 
 impl Matrix {
     fn role(&self) -> Role {
-        Role { by: By { is_conjugate: false, ..self.by }, has_blocks: false }
+        Role { by: self.by.not_conjugate(), has_blocks: false }
     }
 
     fn adjoint(&self) -> By {

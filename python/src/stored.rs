@@ -130,7 +130,7 @@ impl By {
     pub(crate) const PLAIN: Self = Self { is_transposed: false, is_conjugate: false };
 
     /// The same without conjugating.
-    fn not_conjugate(self) -> Self {
+    pub(crate) fn not_conjugate(self) -> Self {
         Self { is_conjugate: false, ..self }
     }
 

@@ -92,7 +92,9 @@ impl Long {
         });
         long.windows = windows.into_iter().flatten().collect();
         // What takes longest begins first.
-        long.windows.iter_mut().take(1).for_each(|(before, _)| *before = 0);
+        if let Some((before, _)) = long.windows.first_mut() {
+            *before = 0;
+        }
         long
     }
 
