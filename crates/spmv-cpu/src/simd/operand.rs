@@ -130,12 +130,9 @@ pub(super) const NARROW_NONE: u32 = 0xffff;
 pub(super) const NARROW_COLS: usize = 2;
 pub(super) const LENGTHS: usize = 16;
 
-/// The four numbers of a slice.
+/// What a slice says of itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
-    slot: usize,
-    /// Where words of lengths begin, behind those of a part; words of columns come after.
-    word: usize,
     pub(super) base: u32,
     pub(super) n_steps: usize,
     pub(super) is_narrow: bool,
@@ -147,6 +144,16 @@ pub(crate) struct Header {
     pub(crate) is_part: bool,
     /// Whether there is one column in each step, that of the first lane, and each lane's is one more than that of the lane before.
     pub(super) is_stepped: bool,
+}
+
+/// How much a slice has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Those of a part of a row come first. Words of lengths follow, then those of columns.
+    n_words_of_part: usize,
+    /// Of lengths and columns.
+    n_words: usize,
+    n_vals: usize,
 }
 
 /// Words of slices, of which the runs are known to end before a bound.
@@ -233,37 +240,44 @@ impl<'a, T: Numbers> Slices<'a, T> {
         Self { numbers, lanes, width, words, vals, x, streams: stream(words, vals) }
     }
 
+    #[inline(always)]
+    pub(super) fn numbers(&self, at: usize) -> [u32; 4] {
+        self.numbers[4 * at..][..4].try_into().expect("four numbers")
+    }
+
     /// What a slice says of itself.
     #[inline(always)]
     pub(crate) fn header(&self, at: usize) -> Header {
-        let [slot, word, base, flags]: [u32; 4] =
-            self.numbers[4 * at..][..4].try_into().expect("four numbers");
-        let is_part = flags & 32 != 0;
+        let [_, _, base, flags] = self.numbers(at);
         Header {
-            slot: slot as usize,
-            word: word as usize + if is_part { self.lanes } else { 0 },
             base,
             n_steps: (flags >> 7) as usize,
             is_narrow: flags & 1 != 0,
             is_ragged: flags & 2 != 0,
             lanes: 1 << (flags >> 2 & 7),
-            is_part,
+            is_part: flags & 32 != 0,
             is_stepped: flags & 64 != 0,
         }
     }
 
-    /// Words of lengths and columns of a slice, and its values. Panics unless they are there.
+    /// How many words and values a slice has. It follows from the last of its numbers.
     #[inline(always)]
-    pub(super) fn entries(&self, of: &Header) -> (&'a [u32], &'a [T::Val]) {
+    pub(super) fn extent(&self, of: &Header) -> Extent {
         let n_words = match (of.is_stepped, of.is_narrow) {
             (true, _) => of.n_steps * of.lanes,
             (_, true) => self.n_lengths(of) + of.n_steps.div_ceil(NARROW_COLS) * self.lanes,
             (_, false) => self.n_lengths(of) + of.n_steps * self.lanes,
         };
+        let n_words_of_part = if of.is_part { self.lanes } else { 0 };
+        Extent { n_words_of_part, n_words, n_vals: of.n_steps * self.width * self.lanes }
+    }
+
+    /// Words of lengths and columns of a slice, and its values. Panics unless they are there.
+    #[inline(always)]
+    pub(super) fn entries(&self, [slot, word, ..]: [u32; 4], of: &Extent) -> (&'a [u32], &'a [T::Val]) {
         // Counts have 32 bits.
-        let (word, slot) =
-            (of.word..of.word + n_words, of.slot..of.slot + of.n_steps * self.width * self.lanes);
-        (&self.words[word], &self.vals[slot])
+        let (word, slot) = (word as usize + of.n_words_of_part, slot as usize);
+        (&self.words[word..word + of.n_words], &self.vals[slot..slot + of.n_vals])
     }
 
     #[inline(always)]
@@ -274,7 +288,7 @@ impl<'a, T: Numbers> Slices<'a, T> {
     /// Panics unless it has its words and values.
     pub(super) fn slice(&self, at: usize) -> Slice<'a, T> {
         let header = self.header(at);
-        let (words, vals) = self.entries(&header);
+        let (words, vals) = self.entries(self.numbers(at), &self.extent(&header));
         let (lengths, cols) = words.split_at(self.n_lengths(&header));
         let lengths = header.is_ragged.then_some(lengths);
         Slice { header, width: self.width, lengths, cols, vals, x: self.x }

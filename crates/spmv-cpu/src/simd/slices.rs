@@ -19,7 +19,7 @@ use super::isa::Isa;
 use super::loops::INTO_L1;
 use super::loops::{INTO_L2, Sources, prefetch_lines};
 use super::operand::{
-    Entries, Header, LANES, LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice, Slices, Way,
+    Entries, Extent, Header, LANES, LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice, Slices, Way,
 };
 
 /// Lanes of wide slices, for gathers.
@@ -44,33 +44,75 @@ pub(crate) fn slices<T: SimdValue>(isa: Isa, a: &Slices<'_, T>, range: Range<usi
     }
     // What slices say of themselves is read first, so that the loops over entries have the registers for themselves.
     let loads = a.width == 1 && i32::try_from(a.x.len()).is_ok();
-    let mut ways = [None; BLOCK];
     let mut entries =
         [const { Entries { n_steps: 0, cols: std::ptr::null(), vals: std::ptr::null() } }; BLOCK];
-    for (slice, (way, entries)) in range.clone().zip(ways.iter_mut().zip(&mut entries)) {
+    let mut sums = sums.as_chunks_mut().0;
+    let (mut before, mut first) = (None::<Alike>, range.start);
+    for slice in range.clone() {
+        let numbers = a.numbers(slice);
+        let alike = match before {
+            Some(alike) if alike.flags == numbers[3] => alike,
+            _ => Alike::of(a, slice, loads),
+        };
+        if let Some(before) = before.replace(alike)
+            && before.way != alike.way
+        {
+            let (of_way, others) = std::mem::take(&mut sums).split_at_mut(slice - first);
+            // SAFETY: `entries` has what these slices have.
+            unsafe { one_way(isa, a, before.way, first..slice, &entries, of_way) };
+            (sums, first) = (others, slice);
+        }
+        let (cols, vals) = a.entries(numbers, &alike.extent);
+        entries[slice - first] = Entries { n_steps: alike.n_steps, cols: cols.as_ptr(), vals: vals.as_ptr() };
+    }
+    if let Some(last) = before {
+        // SAFETY: as before.
+        unsafe { one_way(isa, a, last.way, first..range.end, &entries, sums) };
+    }
+}
+
+/// What slices have in common whose last numbers are equal: most slices and those before them.
+#[derive(Clone, Copy)]
+struct Alike {
+    flags: u32,
+    /// How x is read, by vectors.
+    way: Option<Way>,
+    n_steps: usize,
+    extent: Extent,
+}
+
+impl Alike {
+    #[inline(always)]
+    fn of<T: SimdValue>(a: &Slices<'_, T>, slice: usize, loads: bool) -> Self {
         let header = a.header(slice);
-        let (cols, vals) = a.entries(&header);
-        *way = match (header.is_stepped, loads && !header.is_narrow) {
+        let way = match (header.is_stepped, loads && !header.is_narrow) {
             (true, _) => Some(Way::Stepped),
             (false, true) => Some(Way::Loaded),
             (false, false) => None,
         };
-        *entries = Entries { n_steps: header.n_steps, cols: cols.as_ptr(), vals: vals.as_ptr() };
+        let [.., flags] = a.numbers(slice);
+        Self { flags, way, n_steps: header.n_steps, extent: a.extent(&header) }
     }
-    let mut sums = sums.as_chunks_mut().0;
-    let mut first = 0;
-    for ways in ways[..range.len()].chunk_by(|way, next| way == next) {
-        let (of_ways, others) = std::mem::take(&mut sums).split_at_mut(ways.len());
-        let slices = range.start + first..range.start + first + ways.len();
-        let entries = &entries[first..first + ways.len()];
-        match ways[0] {
-            // SAFETY: `entries` has words and values of each step, and runs of all lanes end in x, as `Words` promise; what is loaded was
-            // just found to be such.
-            Some(way) => unsafe { T::eights(isa, a, way, entries, of_ways) },
-            None => scalars(a, slices, of_ways.as_flattened_mut()),
-        }
-        sums = others;
-        first += ways.len();
+}
+
+/// Sums of slices whose x is read in the same way.
+///
+/// # Safety
+///
+/// Entries are those of the slices from the first on, and `way` is what [`Alike::of`] found for each.
+unsafe fn one_way<T: SimdValue>(
+    isa: Isa,
+    a: &Slices<'_, T>,
+    way: Option<Way>,
+    slices: Range<usize>,
+    entries: &[Entries<T>],
+    sums: &mut [[T::Accum; LANES]],
+) {
+    match way {
+        // SAFETY: by contract there are words and values of each step; runs of all lanes end in x, as `Words` promise, and `Alike::of` found
+        // that what is loaded is such.
+        Some(way) => unsafe { T::eights(isa, a, way, &entries[..slices.len()], sums) },
+        None => scalars(a, slices, sums.as_flattened_mut()),
     }
 }
 
