@@ -38,10 +38,12 @@ pub(crate) fn kernel(kernel: &KernelSpec, caps: &DeviceCaps) -> KernelSpec {
     let most = caps.subgroup.map_or(LANES_WITHOUT_SUBGROUPS.min(caps.max_group), |(_, most)| u32::from(most));
     let is_wide = kernel.lanes == Lanes::Workgroup && caps.subgroup.is_some() && lanes_of_kernel > most;
     let is_narrow = !caps.tasks && lanes_of_kernel < most;
-    let tiling = match is_wide || is_narrow {
-        true => Tiling::new(most, 1, 1, 1).expect("a small tiling"),
-        false => kernel.tiling,
+    // W and S are nothing to it; without them more multiplications share it.
+    let [t, b] = match is_wide || is_narrow {
+        true => [most, 1],
+        false => [lanes_of_kernel, kernel.tiling.bunches()],
     };
+    let tiling = Tiling::new(t, 1, 1, b).expect("no larger than the kernel's");
     KernelSpec { id: KernelId::CarryApply, tiling, lanes: lanes(&tiling, caps), ..*kernel }
 }
 
