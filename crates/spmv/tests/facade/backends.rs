@@ -1,7 +1,7 @@
 //! The facade over every device that this machine has.
 
 use spmv::{
-    BackendKind, Context, Csr, Error, Options, Scalar, Value, bf16, f16,
+    BackendKind, Context, ContextBuilder, Csr, Error, Memory, Options, Scalar, Value, bf16, f16,
     plan::{Algorithm, Fixup},
 };
 use spmv_exec::Sums;
@@ -80,4 +80,32 @@ fn vectors_of_another_backend_are_refused() -> Result<(), Error> {
         assert!(matches!(e, Error::Foreign { what: "x", to: "backend" }), "{e}");
     }
     Ok(())
+}
+
+#[test]
+fn what_was_asked_for_stands_in_the_order_of_preference() {
+    let built = |builder: ContextBuilder| builder.build().unwrap();
+    let context = built(Context::builder().backends(&[BackendKind::Cpu]).backends(&BackendKind::ALL));
+    assert_eq!((context.backend(), context.tried().len()), (BackendKind::Cpu, 0));
+    let context = built(Context::builder().backend(BackendKind::Cpu).device("CPU THREADS"));
+    assert!(context.caps().name.contains("CPU threads"));
+    let context = built(Context::builder().backend(BackendKind::Cpu).device(0).threads(3));
+    assert_eq!(context.caps().compute_units, 3);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_reason() {
+    let cpu = || Context::builder().backend(BackendKind::Cpu);
+    let reason = |builder: ContextBuilder| match builder.build() {
+        Err(Error::NoBackend { tried }) => tried[0].reason.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(reason(cpu().device(1)).starts_with("no device '1'; there are 0: "));
+    assert_eq!(reason(cpu().threads(0)), "0 threads multiply nothing; ask for one or more");
+    assert_eq!(reason(cpu().memory(Memory::Fine)), "it has one kind of memory, and fine is another's");
+    #[cfg(feature = "cuda")]
+    {
+        let cuda = Context::builder().backend(BackendKind::Cuda).memory(Memory::Fine);
+        assert_eq!(reason(cuda), "unknown kind of CUDA memory 'fine'; known: managed device");
+    }
 }
