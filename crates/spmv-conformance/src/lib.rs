@@ -55,7 +55,7 @@ use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
 use spmv_backend::{Backend, DtypeSet, Result, Types};
 use spmv_core::{Dtype, Tiling, Value, by_dtype};
-use spmv_exec::{Algorithm, Device, Fixup, Options, Repair, Sums};
+use spmv_exec::{Algorithm, Device, Facts, Fixup, Options, Repair, Sums};
 
 /// Faults that are known: the beginning of a trial's name, and why.
 const EXPECTED_FAILURES: &[(&str, &str)] = &[];
@@ -206,40 +206,24 @@ fn of_device<B: Backend, F>(
     trials: &mut Vec<Trial>,
 ) {
     for (turn, &algorithm) in variant.algorithms.iter().enumerate() {
-        // One is enough for kernels that only know how many lanes a group has, and S; and, by default, where a variant differs in
-        // something else.
         let Some(facts) = algorithm.facts() else { continue };
         // What takes longest is compiling kernels: a variant after the first tries half of the algorithms, in turn.
         if at > 0 && !is_full() && variant.only.is_empty() && (turn + at) % 2 == 1 {
             continue;
         }
-        let n_tilings = if facts.row_a_lane || at > 0 && !is_full() { 1 } else { usize::MAX };
         let can_be_refused = algorithm.has_own_layout() && device.caps().storage.contains(Dtype::F32);
         if can_be_refused && variant.only.is_empty() && (at == 0 || is_full()) {
             let device = device.clone();
             let refusals = move || refusals::check(&device, algorithm);
             trials.push(trial(format!("{label}/{algorithm}/f32/refusals"), Box::new(refusals)));
         }
-        let from = if at > 0 { turn % variant.tilings.len().max(1) } else { 0 };
-        let tilings = variant.tilings.iter().cycle().skip(from).take(n_tilings.min(variant.tilings.len()));
-        let tilings = tilings.copied().map(Some);
+        let tilings = tilings(&variant.tilings, facts, at, turn).map(Some);
         let fixups: &[Fixup] = match facts.sums {
             Sums::Repaired => &variant.fixups,
             Sums::Direct | Sums::Joined => &[Fixup::Auto],
         };
-        let by_kind = of_memory().contains(&algorithm);
-        if at == 0 && variant.only.is_empty() && facts.refuses.is_empty() && (by_kind || is_full()) {
-            // As planned, and in tiles so small that group indices need more than 16 bits.
-            let small = variant.tilings.first().filter(|_| facts.sums == Sums::Repaired);
-            for tiling in [None, small.copied()].into_iter().take(1 + usize::from(small.is_some())) {
-                let (device, options) = (device.clone(), Options { algorithm, tiling, ..Options::default() });
-                let tiling = tiling.map_or_else(|| "planned".to_owned(), |t| t.to_string());
-                let large = move || {
-                    let checked = check::<B, f32>(&device, &options, corpus::large(), &[(-2.0, 3.0)])?;
-                    checked.ok_or_else(|| "refused".to_owned())
-                };
-                trials.push(trial(format!("{label}/{algorithm}/f32/{tiling}/large"), Box::new(large)));
-            }
+        if at == 0 && variant.only.is_empty() {
+            trials.extend(large(label, device, algorithm, &variant.tilings));
         }
         if at == 0 && variant.only.is_empty() {
             let planned = Options { max_blow_up: MOST_BLOW_UP, algorithm, ..Options::default() };
@@ -278,8 +262,41 @@ fn of_device<B: Backend, F>(
     }
 }
 
+/// Tilings that an algorithm is tried with besides the planned one. One is enough for kernels that only know how many lanes a group has, and
+/// S. By default it is enough where a variant after the first differs in something else, and two in turn unless sums are repaired.
+fn tilings(of: &[Tiling], facts: &Facts, at: usize, turn: usize) -> impl Iterator<Item = Tiling> {
+    let most = match facts.sums {
+        _ if facts.row_a_lane || at > 0 && !is_full() => 1,
+        Sums::Direct | Sums::Joined if !is_full() => 2,
+        _ => of.len(),
+    };
+    let from = if most < of.len() { turn % of.len() } else { 0 };
+    of.iter().copied().cycle().skip(from).take(most.min(of.len()))
+}
+
+/// Trials with a large matrix, for one algorithm of each kind that takes it: in tiles so small that group indices need more than 16 bits, and as
+/// planned where there are none.
+fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm, of: &[Tiling]) -> Vec<Trial> {
+    let is_tried =
+        |facts: &&Facts| facts.refuses.is_empty() && (of_memory().contains(&algorithm) || is_full());
+    let Some(facts) = algorithm.facts().filter(is_tried) else { return Vec::new() };
+    let small = of.first().filter(|_| facts.sums == Sums::Repaired);
+    let planned = (small.is_none() || is_full()).then_some(None);
+    let tilings = planned.into_iter().chain(small.copied().map(Some));
+    let of_tiling = |tiling: Option<Tiling>| {
+        let (device, options) = (device.clone(), Options { algorithm, tiling, ..Options::default() });
+        let tiling = tiling.map_or_else(|| "planned".to_owned(), |t| t.to_string());
+        let large = move || {
+            let checked = check::<B, f32>(&device, &options, corpus::large(), &[(-2.0, 3.0)])?;
+            checked.ok_or_else(|| "refused".to_owned())
+        };
+        trial(format!("{label}/{algorithm}/f32/{tiling}/large"), Box::new(large))
+    };
+    tilings.map(of_tiling).collect()
+}
+
 /// An algorithm runs in a type on one of this many groups, fewer on variants after the first; in types that follow each other on different ones.
-const OF_PLAIN: [usize; 2] = [5, 8];
+const OF_PLAIN: [usize; 2] = [6, 9];
 
 /// Every real type of values, and one of the others, in turn, or all of them in the full suite: between two real types and two complex
 /// ones kernels differ in nothing but their arithmetic.

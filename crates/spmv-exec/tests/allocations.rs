@@ -28,22 +28,21 @@ fn a_run_allocates_nothing() {
             let prepared = device.prepare(a.view(), &options).expect("prepared");
             let mut workspace = prepared.workspace().expect("memory");
             // Inside the pool: rayon's queue for callers from outside allocates a block now and then.
-            let count = rayon::scope(|_| {
+            let allocates_nothing = rayon::scope(|_| {
                 let mut run = |beta| {
                     prepared.apply(&mut workspace, 1.5, &x, beta, &mut y).expect("a run");
                     prepared.apply_slices(&mut workspace, 1.5, &host_x, beta, &mut on_host).expect("a run");
                 };
                 run(0.0);
                 run(1.0);
-                // The least of a few counts: rayon's own queues grow now and then, a run's memory would every time.
-                let mut count = || {
+                // In one of a few trials: rayon's own queues grow now and then, a run's memory would every time.
+                (0..3).any(|_| {
                     let region = Region::new(COUNTED);
-                    (0..10).for_each(|i| run(f32::from(u8::from(i % 2 == 0))));
-                    region.change().allocations
-                };
-                (0..3).map(|_| count()).min()
+                    (0..4).for_each(|i| run(f32::from(u8::from(i % 2 == 0))));
+                    region.change().allocations == 0
+                })
             });
-            assert_eq!(count, Some(0), "{algorithm} {fixup:?}");
+            assert!(allocates_nothing, "{algorithm} {fixup:?}");
         }
     }
 }

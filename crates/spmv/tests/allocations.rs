@@ -27,7 +27,7 @@ const MOST: &[(BackendKind, [f64; 2])] = &[
     (BackendKind::Wgpu, [400.0, 100e3]),
 ];
 
-const CALLS: u32 = 40;
+const CALLS: u32 = 10;
 
 fn of_a_call(mut call: impl FnMut() -> Result<RunStats, Error>) -> Result<[f64; 2], Error> {
     let region = Region::new(COUNTED);

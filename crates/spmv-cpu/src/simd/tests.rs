@@ -105,7 +105,9 @@ fn all_rows<T: Test>() {
     for isa in Isa::available() {
         for (mix, lens) in mixes.iter().enumerate() {
             for rows in [0, 1, 7, 8, 9, 31, 600, 1203] {
-                for first in [0, 3, 11] {
+                // Many rows begin at one of them, in turn.
+                let firsts = [0, 3, 11];
+                for &first in if rows > 31 { &firsts[mix % 3..][..1] } else { &firsts[..] } {
                     check_rows::<T>(isa, lens, rows, first, &format!("{} {mix} {rows} {first}", isa.name()));
                 }
             }
