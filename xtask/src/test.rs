@@ -267,8 +267,8 @@ pub(crate) fn mpi_feature() -> anyhow::Result<Option<&'static str>> {
     Ok(matches!(needs.found_or_installed()?, State::Ok(_)).then_some(MPI_FEATURE))
 }
 
-/// The conformance suites whose drivers compile kernels, each on one core: what one leaves idle another uses.
-const SUITES: [&str; 2] = ["conformance-opencl", "conformance-wgpu"];
+/// What runs next to all other tests, since it takes longest. Drivers compile kernels on one core: what one leaves idle another uses.
+const SUITES: [&str; 3] = ["conformance-cpu", "conformance-opencl", "conformance-wgpu"];
 
 /// How the suite of a backend is called that may be absent. It is not built where it is: every trial of it would be skipped, and each suite
 /// takes a minute of a core to build. Clippy sees it all the same.
