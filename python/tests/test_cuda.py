@@ -53,6 +53,28 @@ def test_products(library, a, dtype):
         np.testing.assert_allclose(on_host(found), expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_products_of_complex_matrices(library, a, dtype):
+    a = a.astype(dtype)
+    a.data *= np.exp(1j * np.arange(a.nnz)).astype(dtype)
+    m = spmv.matrix(a, device=CUDA[0])
+    rows, columns = (np.exp(2j * np.arange(n)).astype(dtype) for n in a.shape)
+    tolerance = 1e-4 if dtype == np.complex64 else 1e-12
+    for product, x, expected in (
+        (m, columns, a @ columns),
+        (m.T, rows, a.T @ rows),
+        (m.H, rows, a.conj().T @ rows),
+        (m.H.T, columns, a.conj() @ columns),
+    ):
+        found = product @ on_device(library, x)
+        assert type(found) is type(on_device(library, x))
+        np.testing.assert_allclose(on_host(found), expected, rtol=tolerance, atol=tolerance)
+    # The vector is as it was.
+    x = on_device(library, rows)
+    m.H @ x
+    np.testing.assert_array_equal(on_host(x), rows)
+
+
 def test_what_is_not_contiguous_is_copied(library, a):
     m = spmv.matrix(a, device=CUDA[0])
     host = np.arange(1200.0)
