@@ -175,15 +175,7 @@ impl<B: Backend> Backend for Probe<B> {
 
     fn compile(&self, spec: &KernelSpec) -> Result<Kernel<B>> {
         self.verb(Verb::Compile, || {
-            let mut kernels = lock(&self.watch.opened.kernels);
-            let inner = match kernels.get(spec) {
-                Some(kernel) => Arc::clone(kernel),
-                None => {
-                    let kernel = Arc::new(self.inner().compile(spec)?);
-                    kernels.insert(*spec, Arc::clone(&kernel));
-                    kernel
-                }
-            };
+            let inner = self.watch.opened.kernel(spec)?;
             Ok(Kernel { inner, _alive: self.watch.token(KERNEL) })
         })
     }

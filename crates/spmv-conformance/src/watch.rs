@@ -10,11 +10,10 @@ use spmv_exec::Device;
 use crate::faults::{Faults, lock};
 use crate::memory::{CANARY, Slot, Timeline};
 
-/// An opened device for any number of probes, which share the kernels that it compiled.
+/// An opened device for any number of probes, which share its kernels.
 #[derive(Debug)]
 pub(crate) struct Opened<B: Backend> {
     device: Device<B>,
-    pub(crate) kernels: Mutex<HashMap<KernelSpec, Arc<B::Kernel>>>,
     /// For canaries and their checks.
     pub(crate) stream: Mutex<B::Stream>,
     pub(crate) captures: bool,
@@ -30,11 +29,15 @@ impl<B: Backend> Opened<B> {
         let stream = backend.open_stream(false)?;
         let captures = backend.capture::<Error>(&stream, || Ok(())).is_ok();
         let stream = Mutex::new(stream);
-        Ok(Arc::new(Self { device: device.clone(), kernels: Mutex::default(), stream, captures }))
+        Ok(Arc::new(Self { device: device.clone(), stream, captures }))
     }
 
     pub(crate) fn backend(&self) -> &B {
         self.device.backend()
+    }
+
+    pub(crate) fn kernel(&self, spec: &KernelSpec) -> Result<Arc<B::Kernel>> {
+        self.device.kernel(spec)
     }
 
     pub(crate) fn wait(&self, stream: &B::Stream) -> Result<()> {

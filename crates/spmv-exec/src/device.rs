@@ -194,8 +194,12 @@ impl<B: Backend> Device<B> {
         Ok(self.vector(self.backend().alloc(bytes_of::<T>(len))?, len))
     }
 
-    /// The kernel of this key, whatever its S; compiled at most once.
-    pub(crate) fn kernel(&self, spec: &KernelSpec) -> Result<Arc<B::Kernel>> {
+    /// The kernel of this key, whatever its S; compiled at most once. For backends that watch another.
+    ///
+    /// # Errors
+    /// If the device cannot do what the key asks for, or its compiler fails.
+    #[doc(hidden)]
+    pub fn kernel(&self, spec: &KernelSpec) -> spmv_backend::Result<Arc<B::Kernel>> {
         let spec = &spec.code();
         let mut kernels = self.inner.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(spec) {
