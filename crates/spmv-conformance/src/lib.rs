@@ -224,8 +224,6 @@ fn of_device<B: Backend, F>(
         };
         if at == 0 && variant.only.is_empty() {
             trials.extend(large(label, device, algorithm, &variant.tilings));
-        }
-        if at == 0 && variant.only.is_empty() {
             let planned = Options { max_blow_up: MOST_BLOW_UP, algorithm, ..Options::default() };
             for types in mixed(turn) {
                 let options = Options { values: Some(types.value), ..planned };

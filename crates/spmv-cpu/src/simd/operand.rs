@@ -146,6 +146,22 @@ pub(crate) struct Header {
     pub(super) is_stepped: bool,
 }
 
+impl Header {
+    /// Of the numbers of a slice. All but `base` follows from the last one.
+    #[inline(always)]
+    pub(super) fn of([_, _, base, flags]: [u32; 4]) -> Self {
+        Self {
+            base,
+            n_steps: (flags >> 7) as usize,
+            is_narrow: flags & 1 != 0,
+            is_ragged: flags & 2 != 0,
+            lanes: 1 << (flags >> 2 & 7),
+            is_part: flags & 32 != 0,
+            is_stepped: flags & 64 != 0,
+        }
+    }
+}
+
 /// How much a slice has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
@@ -248,19 +264,10 @@ impl<'a, T: Numbers> Slices<'a, T> {
     /// What a slice says of itself.
     #[inline(always)]
     pub(crate) fn header(&self, at: usize) -> Header {
-        let [_, _, base, flags] = self.numbers(at);
-        Header {
-            base,
-            n_steps: (flags >> 7) as usize,
-            is_narrow: flags & 1 != 0,
-            is_ragged: flags & 2 != 0,
-            lanes: 1 << (flags >> 2 & 7),
-            is_part: flags & 32 != 0,
-            is_stepped: flags & 64 != 0,
-        }
+        Header::of(self.numbers(at))
     }
 
-    /// How many words and values a slice has. It follows from the last of its numbers.
+    /// How many words and values a slice has.
     #[inline(always)]
     pub(super) fn extent(&self, of: &Header) -> Extent {
         let n_words = match (of.is_stepped, of.is_narrow) {
@@ -287,8 +294,9 @@ impl<'a, T: Numbers> Slices<'a, T> {
 
     /// Panics unless it has its words and values.
     pub(super) fn slice(&self, at: usize) -> Slice<'a, T> {
-        let header = self.header(at);
-        let (words, vals) = self.entries(self.numbers(at), &self.extent(&header));
+        let numbers = self.numbers(at);
+        let header = Header::of(numbers);
+        let (words, vals) = self.entries(numbers, &self.extent(&header));
         let (lengths, cols) = words.split_at(self.n_lengths(&header));
         let lengths = header.is_ragged.then_some(lengths);
         Slice { header, width: self.width, lengths, cols, vals, x: self.x }

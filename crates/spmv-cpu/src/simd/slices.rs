@@ -52,7 +52,7 @@ pub(crate) fn slices<T: SimdValue>(isa: Isa, a: &Slices<'_, T>, range: Range<usi
         let numbers = a.numbers(slice);
         let alike = match before {
             Some(alike) if alike.flags == numbers[3] => alike,
-            _ => Alike::of(a, slice, loads),
+            _ => Alike::of(a, numbers, loads),
         };
         if let Some(before) = before.replace(alike)
             && before.way != alike.way
@@ -83,15 +83,14 @@ struct Alike {
 
 impl Alike {
     #[inline(always)]
-    fn of<T: SimdValue>(a: &Slices<'_, T>, slice: usize, loads: bool) -> Self {
-        let header = a.header(slice);
+    fn of<T: SimdValue>(a: &Slices<'_, T>, numbers: [u32; 4], loads: bool) -> Self {
+        let header = Header::of(numbers);
         let way = match (header.is_stepped, loads && !header.is_narrow) {
             (true, _) => Some(Way::Stepped),
             (false, true) => Some(Way::Loaded),
             (false, false) => None,
         };
-        let [.., flags] = a.numbers(slice);
-        Self { flags, way, n_steps: header.n_steps, extent: a.extent(&header) }
+        Self { flags: numbers[3], way, n_steps: header.n_steps, extent: a.extent(&header) }
     }
 }
 
