@@ -1,7 +1,6 @@
 //! Values in a narrower type than vectors, as users ask for them.
 
 use spmv::hetero::Steering;
-use spmv::plan::Algorithm;
 use spmv::{BackendKind, BlockShape, Context, Csr, Dtype, Error, Options};
 use spmv_hetero::Split;
 
@@ -36,8 +35,8 @@ fn has_f64(context: &Context) -> bool {
 fn values_are_rounded_once_and_vectors_never_on_every_device() {
     let a = thirds();
     for context in Context::every(&BackendKind::ALL).0.iter().filter(|context| has_f64(context)) {
-        for algorithm in Algorithm::ALL {
-            let options = Options { algorithm: *algorithm, ..kept_in(Dtype::F32) };
+        for algorithm in crate::algorithms_on(context) {
+            let options = Options { algorithm, ..kept_in(Dtype::F32) };
             let Ok(on_device) = context.prepare_with(&a, &options) else {
                 assert!(algorithm.has_own_layout(), "{algorithm}");
                 continue;
