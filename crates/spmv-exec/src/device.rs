@@ -1,6 +1,7 @@
 //! An opened device with its compiled kernels, and vectors that live on it.
 
 use std::collections::HashMap;
+use std::fmt::{self, Debug, Formatter};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,14 +22,12 @@ use crate::error::{Error, Result};
 /// assert_eq!(x.len(), 2);
 /// # Ok(()) }
 /// ```
-#[derive(Debug)]
 pub struct Device<B: Backend> {
     inner: Arc<Inner<B>>,
     /// Apart from the rest, so that [`following`](Self::following) can share that.
     profiles: Arc<[Profile]>,
 }
 
-#[derive(Debug)]
 struct Inner<B: Backend> {
     backend: B,
     kernels: Mutex<HashMap<KernelSpec, Arc<B::Kernel>>>,
@@ -65,6 +64,13 @@ impl Stretches {
             true => Err(Error::Recorded),
             false => Ok(uses.any(|one| self.live.contains(&one.stretch))),
         }
+    }
+}
+
+/// Its name: every vector and matrix has a device.
+impl<B: Backend> Debug for Device<B> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Device").field(&self.caps().name).finish()
     }
 }
 
