@@ -112,16 +112,16 @@ impl<B: Backend> Queue<B> {
     fn grow<A>(&mut self, product: &Product<A>, blocks: &[BlockPart<B>], value: u64) -> Result<()> {
         let width = product.panels().map(|panel| u64::from(panel.width)).max().unwrap_or(0);
         let sum = size_of::<A>() as u64;
+        // Kernels take some memory even where there is nothing to keep in it.
         let of = |is_needed: bool, n: u64, bytes: u64| {
-            if is_needed { n.saturating_mul(width).saturating_mul(bytes) } else { 0 }
+            if is_needed { n.max(1).saturating_mul(width).saturating_mul(bytes) } else { 0 }
         };
         let of_rows = blocks.iter().flat_map(|part| &part.blocks);
         let n_carries = of_rows.filter(|blocks| blocks.cut.is_some()).map(|blocks| u64::from(blocks.n)).max();
         let wanted = [
             of(product.packs, product.x.n_rows() as u64, value),
             of(product.unpacks, product.y.n_rows() as u64, sum),
-            // Kernels take some memory even where they carry nothing.
-            of(true, n_carries.unwrap_or(1), sum),
+            of(true, n_carries.unwrap_or(0), sum),
         ];
         let PanelScratch { x, y, carries } = &self.panels;
         if [x, y, carries].iter().zip(wanted).any(|(one, bytes)| !one.holds(bytes)) {
