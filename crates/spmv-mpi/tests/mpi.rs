@@ -23,7 +23,7 @@ use spmv_mpi::MpiPeers;
 type Case = fn(&MpiPeers);
 
 /// Cases that pass in worlds of any size.
-const CASES: [(&str, Case); 20] = [
+const CASES: [(&str, Case); 21] = [
     ("sums_have_the_same_bits_everywhere_and_in_each_run", reductions::sums),
     ("the_greatest_is_nan_where_one_is", reductions::greatest),
     ("all_have_the_error_of_the_first_that_fails", reductions::agreement),
@@ -40,6 +40,7 @@ const CASES: [(&str, Case); 20] = [
     ("scattered_rows_are_those_of_the_matrix", rows::scattered),
     ("requests_make_the_halos_of_a_matrix_that_is_cut", rows::requests),
     ("products_of_the_corpus_are_those_of_the_oracle", products::corpus),
+    ("blocks_are_multiplied_column_by_column", products::blocks),
     ("solvers_find_what_they_find_in_one_process", products::solvers),
     ("pages_rank_as_they_do_in_one_process", products::pages),
     ("transposes_are_those_of_one_process", products::transposed),

@@ -12,6 +12,9 @@ use crate::vector::Vector;
 
 /// Several vectors of one length on the device, as the columns of a dense matrix: the right-hand sides of a product, or its results.
 ///
+/// [Several devices](Context::devices) cut a block by rows, as matrices and vectors. Make it there by [`Context::zeros_block`] or
+/// [`Context::upload_block`]: a vector that [`Block::new`] takes was cut by its length.
+///
 /// ```
 /// use spmv::{BlockShape, Context, Csr, Options};
 /// let context = Context::auto()?;
@@ -43,10 +46,7 @@ impl<T: Value> Block<T> {
     /// # Errors
     /// A vector that is too short.
     pub fn new(vector: Vector<T>, shape: BlockShape) -> Result<Self> {
-        let (found, expected) = (vector.len(), shape.len());
-        if found < expected {
-            return Err(spmv_exec::Error::Length { what: "the vector of a block", found, expected }.into());
-        }
+        check_len(vector.len(), shape)?;
         Ok(Self { vector, shape })
     }
 
@@ -71,13 +71,23 @@ impl<T: Value> Block<T> {
     }
 }
 
+/// Refuses memory that is too short for a block.
+fn check_len(found: usize, shape: BlockShape) -> Result<()> {
+    match shape.len() {
+        expected if found < expected => {
+            Err(spmv_exec::Error::Length { what: "the vector of a block", found, expected }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Context {
     /// A block of zeros on the device.
     ///
     /// # Errors
     /// Out of memory.
     pub fn zeros_block<T: Element>(&self, shape: BlockShape) -> Result<Block<T>> {
-        Ok(Block { vector: self.zeros(shape.len())?, shape })
+        Ok(Block { vector: Vector::zeros_block(&self.origin, shape, shape.len())?, shape })
     }
 
     /// A copy of a block on the device. `values` has as many as [`BlockShape::len`] says, or more, which are copied too.
@@ -85,17 +95,19 @@ impl Context {
     /// # Errors
     /// Fewer values, and out of memory.
     pub fn upload_block<T: Element>(&self, values: &[T], shape: BlockShape) -> Result<Block<T>> {
-        Block::new(self.upload(values)?, shape)
+        check_len(values.len(), shape)?;
+        let mut block = Block { vector: Vector::zeros_block(&self.origin, shape, values.len())?, shape };
+        block.vector.write(values)?;
+        Ok(block)
     }
 
     /// Refuses options that a context of this kind has no products for.
     pub(crate) fn check_blocks(&self, options: &Options) -> Result<()> {
-        let device = &self.origin.device;
-        if !options.blocks || !(device.is_parts() || device.cores().is_some()) {
+        if !options.blocks || self.cores().is_none() {
             return Ok(());
         }
         Err(Error::Unsupported {
-            device: "a context of several devices".into(),
+            device: "a context with the cores of the host".into(),
             what: "products with several right-hand sides".into(),
             way_out: "use a context of one device".into(),
         })
@@ -110,6 +122,8 @@ impl<T: Scalar> Matrix<T> {
     /// with columns and a leading dimension in multiples of four: any other is copied, so many columns at a time, to scratch memory that
     /// the first product allocates. Each column has the same bits in every run. `alpha` and `beta` mean what they mean in
     /// [`apply`](Self::apply).
+    ///
+    /// On several devices, and with peers, rows of `X` are the ghosts. Memory for them is kept for blocks of the last shape.
     ///
     /// ```
     /// use spmv::{BlockShape, Context, Csr, Options};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{Accum, AnyCsr, Csr, Dtype, Offset, Value, c32, c64, for_each_value};
-use spmv_exec::{Device, DeviceScalar, Options, Plan, Profile, Program, Result};
+use spmv_exec::{BlockShape, Device, DeviceScalar, Options, Plan, Profile, Program, Result};
 use spmv_hetero::Steering;
 
 use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector};
@@ -236,6 +236,10 @@ pub trait DeviceOf<T: Value>: Send + Sync {
         .into())
     }
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>>;
+    /// The vector of a block, of `len` values.
+    fn zeros_block(&self, _: BlockShape, len: usize) -> Result<Box<dyn AnyVector<T>>> {
+        self.zeros(len)
+    }
 }
 
 impl<B: Backend, T: Value> DeviceOf<T> for Device<B> {

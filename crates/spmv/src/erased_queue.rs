@@ -71,8 +71,8 @@ pub trait ProductsOf<T: Value> {
         _y: (&mut dyn AnyVector<T::Accum>, BlockShape),
     ) -> Result<(), Mismatch> {
         let what = "products with several right-hand sides";
-        let on_several = "a queue of several devices";
-        Err(Error::from(spmv_backend::Error::unsupported(on_several, what, "use one device")).into())
+        let with_cores = "a queue with the cores of the host";
+        Err(Error::from(spmv_backend::Error::unsupported(with_cores, what, "use one device")).into())
     }
     /// `to[i] <- from[at[i]]`.
     fn gather(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use spmv_core::Value;
+use spmv_exec::BlockShape;
 
 use crate::erased::{Element, Number};
 use crate::erased_matrix::{AnyVector, Mismatch};
@@ -33,6 +34,14 @@ impl<T: Value> Vector<T> {
         T: Element,
     {
         Ok(Self::of(origin, T::device(&*origin.device).zeros(len)?))
+    }
+
+    /// That of a block, of `len` values.
+    pub(crate) fn zeros_block(origin: &Arc<Origin>, shape: BlockShape, len: usize) -> Result<Self>
+    where
+        T: Element,
+    {
+        Ok(Self::of(origin, T::device(&*origin.device).zeros_block(shape, len)?))
     }
 
     /// One that is there already.

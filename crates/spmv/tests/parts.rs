@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
 use spmv::plan::Tiling;
-use spmv::{BackendKind, Context, Csr, Dtype, Epilogue, Error, Real, Scalar, Value, by_dtype, oracle};
+use spmv::{
+    BackendKind, Block, BlockShape, Context, Csr, Dtype, Epilogue, Error, Matrix, Options, Real, Scalar,
+    Value, by_dtype, oracle,
+};
 use spmv_conformance::{Share, absent, compare, corpus, flushed, input, is_full, same_bits};
 
 /// How many parts are tried, in turn where not all are.
@@ -54,7 +57,12 @@ fn check<T: Scalar>(
     let fail = |e: Error| e.to_string();
     let number = <T::Accum as Value>::from_f64;
     let (mut a, exact) = (case.matrix.map_values(T::from_f64), case.exact);
-    let mut prepared = context.prepare(&a).map_err(fail)?;
+    let options = Options { blocks: true, ..Options::default() };
+    let mut prepared = context.prepare_with(&a, &options).map_err(fail)?;
+    for (turn, scaling) in scalings.iter().enumerate() {
+        check_block(context, &prepared, (&a, case), *scaling, flushes, turn)
+            .map_err(|e| format!("a block, {scaling:?}: {e}"))?;
+    }
     let x: Vec<T> = (0..a.n_cols()).map(|i| T::from_f64(case.x(i))).collect();
     let device_x = context.upload(&x).map_err(fail)?;
     for &(alpha, beta) in scalings {
@@ -86,6 +94,56 @@ fn check<T: Scalar>(
     let y = prepared.multiply(&x).map_err(fail)?;
     let old = vec![number(0.0); a.n_rows()];
     compare_rows((&a, &x, &old), (1.0, 0.0), exact, flushes, &y).map_err(|e| format!("new values: {e}"))
+}
+
+/// A block of three columns, twice: in each order, in turn, with and without values between rows or columns, which stay.
+fn check_block<T: Scalar>(
+    context: &Context,
+    prepared: &Matrix<T>,
+    (a, case): (&Csr<T>, &corpus::Case),
+    (alpha, beta): (f64, f64),
+    flushes: bool,
+    turn: usize,
+) -> Result<(), String> {
+    const COLUMNS: usize = 3;
+    let fail = |e: Error| e.to_string();
+    let number = <T::Accum as Value>::from_f64;
+    let shape = |n_rows: usize, turn: usize| {
+        let orders = [BlockShape::row_major, BlockShape::column_major];
+        let shape = orders[turn % 2](n_rows, COLUMNS);
+        shape.with_leading(shape.leading() + turn % 3).expect("longer")
+    };
+    let (of_x, of_y) = (shape(a.n_cols(), turn), shape(a.n_rows(), turn + turn / 2));
+    let columns = |f: &dyn Fn(usize, usize) -> f64| -> Vec<Vec<f64>> {
+        let of_column = |column| (0..a.n_cols().max(a.n_rows())).map(|i| f(i, column)).collect();
+        (0..COLUMNS).map(of_column).collect()
+    };
+    let xs = columns(&|i, column| case.x(i + 5 * column));
+    let olds = columns(&|i, column| if beta == 0.0 { f64::NAN } else { input(i + column, case.exact) });
+    let mut x = vec![T::from_f64(f64::NAN); of_x.len()];
+    let mut y = vec![number(7.0); of_y.len()];
+    for column in 0..COLUMNS {
+        (0..a.n_cols()).for_each(|i| x[of_x.index(i, column)] = T::from_f64(xs[column][i]));
+        (0..a.n_rows()).for_each(|i| y[of_y.index(i, column)] = number(olds[column][i]));
+    }
+    let on_x = context.upload_block(&x, of_x).map_err(fail)?;
+    let run = || {
+        let mut on_y = context.upload_block(&y, of_y)?;
+        prepared.apply_block(number(alpha), &on_x, number(beta), &mut on_y)?;
+        on_y.vector().to_vec()
+    };
+    let mut found = run().map_err(fail)?;
+    same_bits("the second run", &found, &run().map_err(fail)?)?;
+    for column in 0..COLUMNS {
+        let x: Vec<T> = xs[column][..a.n_cols()].iter().map(|v| T::from_f64(*v)).collect();
+        let old: Vec<T::Accum> = olds[column][..a.n_rows()].iter().map(|v| number(*v)).collect();
+        let of_column: Vec<T::Accum> = (0..a.n_rows())
+            .map(|i| std::mem::replace(&mut found[of_y.index(i, column)], number(7.0)))
+            .collect();
+        compare_rows((a, &x, &old), (alpha, beta), case.exact, flushes, &of_column)
+            .map_err(|e| format!("column {column} of {of_x:?} and {of_y:?}: {e}"))?;
+    }
+    same_bits("between rows and columns", &vec![number(7.0); found.len()], &found)
 }
 
 /// As many contexts as parts, taking turns.
@@ -198,6 +256,22 @@ fn refusals(context: &Context) -> Result<(), Failed> {
     assert!(matches!(a.apply(1.0, &context.zeros(3)?, 0.0, &mut y), Err(Error::Foreign { .. })));
     assert!(matches!(a.apply(1.0, &two.zeros(4)?, 0.0, &mut y), Err(Error::Length { what: "x", .. })));
     assert!(matches!(y.map(|_| ()), Err(Error::Unsupported { .. })));
+    let shape = BlockShape::row_major(3, 2);
+    let (x_block, mut y_block) = (two.zeros_block(shape)?, two.zeros_block(shape)?);
+    let e = a.apply_block(1.0, &x_block, 0.0, &mut y_block).unwrap_err();
+    assert!(e.to_string().contains("Options::blocks"), "{e}");
+    let options = Options { blocks: true, ..Options::default() };
+    let with_blocks = two.prepare_with(&Csr::from_coo(3, 3, &[(0, 2, 1.0f32)])?, &options)?;
+    let taller = two.zeros_block(BlockShape::row_major(4, 2))?;
+    let e = with_blocks.apply_block(1.0, &taller, 0.0, &mut y_block).unwrap_err();
+    assert!(e.to_string().starts_with("X "), "{e}");
+    let e = with_blocks.apply_block(1.0, &two.zeros_block(BlockShape::row_major(3, 1))?, 0.0, &mut y_block);
+    assert!(e.unwrap_err().to_string().starts_with("Y "));
+    // A vector is cut by its length, a block by its rows.
+    let of_vector = Block::new(two.zeros(12)?, BlockShape::row_major(3, 4))?;
+    let mut wide = two.zeros_block(BlockShape::row_major(3, 4))?;
+    let e = with_blocks.apply_block(1.0, &of_vector, 0.0, &mut wide);
+    assert!(matches!(e, Err(Error::Foreign { what: "x", .. })), "{e:?}");
     let mut workspace = a.workspace()?;
     let e = a.enqueue(&mut workspace, 1.0, &x, 0.0, &mut y).unwrap_err();
     assert!(e.to_string().contains("use a queue"), "{e}");

@@ -2,7 +2,7 @@
 
 use spmv::parts::{Peers, Ranges};
 use spmv::plan::Tiling;
-use spmv::{BackendKind, Context, Csr, Dtype, Matrix, Scalar, Vector, by_dtype, oracle};
+use spmv::{BackendKind, BlockShape, Context, Csr, Dtype, Matrix, Scalar, Vector, by_dtype, oracle};
 use spmv_conformance::{Share, compare, corpus, input, number, same_bits};
 use spmv_mpi::{DistMatrix, MpiPeers};
 use spmv_solvers::{Links, Options, Report, page_rank};
@@ -71,6 +71,42 @@ pub(crate) fn corpus(peers: &MpiPeers) {
             let scalings = group.scalings.unwrap_or_else(|| share.scalings(i, group.cases.len()));
             for dtype in share.next(i).part(&Dtype::ALL, Dtype::ALL.len()) {
                 by_dtype!(dtype, T => check::<T>(peers, &context, case, turn + i, scalings));
+            }
+        }
+    }
+}
+
+/// Products with several right-hand sides are, column by column, those with one: in both orders, as many columns as before and others.
+pub(crate) fn blocks(peers: &MpiPeers) {
+    let context = peers.context(&device()).expect("one device");
+    let a = poisson(9, 0.2);
+    for turn in 0..3 {
+        let given = (peers.rank() == 0).then(|| (a.view(), ranges(&a, turn, peers.size())));
+        let rows = spmv_mpi::scatter(peers, 0, given).expect("rows");
+        let plan = spmv::Options { blocks: true, ..spmv::Options::default() };
+        let dist = DistMatrix::from_local_rows(&context, peers, rows, &plan).expect("a matrix");
+        let (own_rows, own_cols) = (dist.own_rows(), dist.own_cols());
+        let n = |range: &std::ops::Range<u64>| (range.end - range.start) as usize;
+        let orders = [BlockShape::row_major, BlockShape::column_major];
+        for (columns, order) in [(3, 0), (3, 1), (5, 1), (5, 0), (1, 0)] {
+            let (of_x, of_y) =
+                (orders[order](n(&own_cols), columns), orders[1 - order](n(&own_rows), columns));
+            let value = |i: u64, column: usize| input(i as usize + 3 * column, false);
+            let mut x = vec![0.0; of_x.len()];
+            for (row, i) in own_cols.clone().enumerate() {
+                (0..columns).for_each(|column| x[of_x.index(row, column)] = value(i, column));
+            }
+            let x = context.upload_block(&x, of_x).expect("memory");
+            let mut y = context.zeros_block(of_y).expect("memory");
+            dist.apply_block(2.0, &x, 0.0, &mut y).expect("a product");
+            let y = y.vector().to_vec().expect("values");
+            for column in 0..columns {
+                let x: Vec<f64> = (0..a.n_cols() as u64).map(|i| value(i, column)).collect();
+                let expected = oracle::multiply(a.view(), 2.0, &x, 0.0, &vec![0.0; a.n_rows()]).y;
+                for (row, i) in own_rows.clone().enumerate() {
+                    let (found, expected) = (y[of_y.index(row, column)], expected[i as usize]);
+                    assert!((found - expected).abs() < 1e-12, "row {i}, column {column}: {found} {expected}");
+                }
             }
         }
     }

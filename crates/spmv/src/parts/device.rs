@@ -1,13 +1,16 @@
 //! Several devices as one, or one with its peers.
 
+use std::sync::Arc;
+
 use spmv_backend::DeviceCaps;
 use spmv_core::{AnyCsr, CsrView, Dtype, Offset};
-use spmv_exec::{Options, Plan, Profile, Result};
+use spmv_exec::{BlockShape, Options, Plan, Profile, Result};
 use spmv_partition::{Part, PartitionError, Ranges, cut};
 
 use crate::erased::{AnyDevice, DeviceOf, Opened, Scalar};
 use crate::erased_matrix::{AnyMatrix, AnyVector};
 use crate::erased_queue::AnyQueue;
+use crate::parts::cut::Cut;
 use crate::parts::group::{Parts, unsupported};
 use crate::parts::queue::PartsQueue;
 use crate::parts::shares::PartsMatrix;
@@ -80,10 +83,15 @@ impl<T: Scalar> DeviceOf<T> for Parts {
             return Err(unsupported(&what, "give each process the part of its rank"));
         }
         let ranges = [self.evenly(part.local().n_rows()), self.evenly(part.local().n_cols())];
-        Ok(Box::new(PartsMatrix::prepare(self, ranges, vec![part], Some(&**peers), options)?))
+        Ok(Box::new(PartsMatrix::prepare(self, ranges, vec![part], Some(Arc::clone(peers)), options)?))
     }
 
     fn zeros(&self, len: usize) -> Result<Box<dyn AnyVector<T>>> {
-        Ok(Box::new(PartsVec::zeros(self, &self.evenly(len))?))
+        Ok(Box::new(PartsVec::zeros(self, Cut::Ranges(self.evenly(len)))?))
+    }
+
+    fn zeros_block(&self, shape: BlockShape, len: usize) -> Result<Box<dyn AnyVector<T>>> {
+        let cut = Cut::of_block(&self.evenly(shape.n_rows()), shape, len);
+        Ok(Box::new(PartsVec::zeros(self, cut)?))
     }
 }

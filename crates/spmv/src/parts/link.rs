@@ -85,6 +85,19 @@ impl Link {
         Self::Devices(copies(halos, packs))
     }
 
+    /// The same for rows of so many values, all of which are packed.
+    pub(super) fn devices_in_rows(halos: &[&Halo], columns: usize) -> Self {
+        let in_values = |rows: Range<usize>| rows.start * columns..rows.end * columns;
+        let of_rows = copies(halos, |_| true).into_iter();
+        let copies = of_rows.map(|Copy { from, sent, to, ghosts }| Copy {
+            from,
+            sent: in_values(sent),
+            to,
+            ghosts: in_values(ghosts),
+        });
+        Self::Devices(copies.collect())
+    }
+
     /// Between devices that do not.
     pub(super) fn host(halos: &[&Halo], value_bytes: usize) -> Self {
         let bytes =

@@ -1,6 +1,6 @@
 //! Matrices in parts, as users multiply them.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use num_traits::Zero;
@@ -13,6 +13,7 @@ use crate::erased_matrix::{
     AnyEpilogue, AnyGraph, AnyMatrix, AnyPending, AnyVector, AnyWorkspace, Mismatch, own, own_mut,
 };
 use crate::erased_queue::AnyQueue;
+use crate::parts::cut::Cut;
 use crate::parts::group::{Parts, unsupported};
 use crate::parts::queue::PartsQueue;
 use crate::parts::shares::PartsMatrix;
@@ -50,11 +51,10 @@ impl<T: Scalar> AnyMatrix<T> for PartsMatrix<T> {
             let (found, expected) = (vals.len(), self.stats.nnz);
             return Err(Error::Length { what: "the values", found, expected });
         }
-        let edges = self.edges.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut rest = vals;
         let (mut of_local, mut of_remote) = (Vec::new(), Vec::new());
-        for ((local, ghosts), remote_entries) in
-            self.locals.iter_mut().zip(&mut edges.ghosts).zip(&self.remote_entries)
+        for ((local, remote), remote_entries) in
+            self.locals.iter_mut().zip(&mut self.remotes).zip(&self.remote_entries)
         {
             let n_local = local.row_stats().nnz;
             let (own, others) = rest.split_at(n_local + remote_entries.len());
@@ -70,8 +70,8 @@ impl<T: Scalar> AnyMatrix<T> for PartsMatrix<T> {
             }
             of_local.extend_from_slice(&own[from..]);
             local.set_values(&of_local)?;
-            if let Some(ghosts) = ghosts {
-                ghosts.matrix.set_values(&of_remote)?;
+            if let Some(remote) = remote {
+                remote.set_values(&of_remote)?;
             }
         }
         Ok(())
@@ -165,6 +165,6 @@ fn kept<'v, V: Element>(
 ) -> Result<&'v mut PartsVec<V>> {
     match slot {
         Some(vector) => Ok(vector),
-        none => Ok(none.insert(PartsVec::zeros(parts, ranges)?)),
+        none => Ok(none.insert(PartsVec::zeros(parts, Cut::Ranges(Arc::clone(ranges)))?)),
     }
 }

@@ -18,11 +18,13 @@
 //! ```
 
 mod context;
+mod cut;
 mod device;
 mod group;
 mod link;
 mod matrix;
 mod peers;
+mod products;
 mod queue;
 mod shares;
 mod sums;

@@ -1,18 +1,12 @@
 //! A queue on each device, as one.
 
-use std::sync::PoisonError;
+use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Lane, Program, Result};
 
-use num_traits::Zero;
-use spmv_backend::DeviceKind;
-use spmv_exec::{Assignment, DeviceScalar, Error, Factor, Lane, Program, Repair, Result, check_bounds};
-
-use crate::erased::{Number, Partial, Scalar};
-use crate::erased_matrix::{AnyEpilogue, AnyMatrix, AnyVector, Mismatch, own, own_mut};
-use crate::erased_queue::{AnyMark, AnyQueue, DotInto, ProductsOf, Source, VectorsOf};
+use crate::erased::{Number, Partial};
+use crate::erased_matrix::{AnyVector, Mismatch, own, own_mut};
+use crate::erased_queue::{AnyMark, AnyQueue, DotInto, Source, VectorsOf};
 use crate::parts::group::Parts;
-use crate::parts::link::{Copy, Link, Staged, failed};
-use crate::parts::peers::{PeersError, Reduction};
-use crate::parts::shares::{Edges, Ghosts, PartsMatrix, Sent};
+use crate::parts::peers::Reduction;
 use crate::parts::vector::PartsVec;
 
 /// A queue for each part. Scalars and programs have the same numbers in all of them: a handle names those of the first queue.
@@ -32,79 +26,6 @@ impl PartsQueue {
     pub(super) fn open(parts: &Parts) -> Result<Self> {
         let queues = parts.devices.iter().map(|device| device.queue()).collect::<Result<_>>()?;
         Ok(Self { home: parts.clone(), queues, partial: Partial::default(), out_of_step: None })
-    }
-
-    /// `y <- alpha*A*x + beta*y`. Sends what others need, multiplies what is here while it is on its way, and then with the ghosts.
-    pub(super) fn product<T: Scalar>(
-        &mut self,
-        a: &PartsMatrix<T>,
-        alpha: T::Accum,
-        x: &PartsVec<T>,
-        beta: T::Accum,
-        y: &mut PartsVec<T::Accum>,
-        epilogue: AnyEpilogue<'_, T::Accum>,
-    ) -> Result<(), Mismatch> {
-        let AnyEpilogue { z, bounds } = epilogue;
-        let z = z.map(|z| self.reads("z", z)).transpose()?;
-        if !a.parts.is(&self.home) {
-            return Err(Error::Foreign { what: "the matrix", to: "device" }.into());
-        }
-        x.check("x", &self.home, true)?;
-        y.check("y", &self.home, z.is_none() && !beta.is_zero())?;
-        x.is_cut_as("x", &a.cols)?;
-        y.is_cut_as("y", &a.rows)?;
-        z.map_or(Ok(()), |z| z.is_cut_as("z", &a.rows))?;
-        check_bounds(bounds)?;
-        let mut edges = a.edges.lock().unwrap_or_else(PoisonError::into_inner);
-        let Edges { sent, ghosts, link } = &mut *edges;
-        for ((queue, sent), x) in self.queues.iter_mut().zip(&mut *sent).zip(&x.parts) {
-            if let Some(Sent { at, values }) = sent {
-                T::products(&mut **queue).gather(&**x, &**at, &mut **values)?;
-                queue.submit()?;
-            }
-        }
-        // Where parts have ghosts, rows are whole later.
-        let (of_local, of_whole) =
-            if ghosts.iter().all(Option::is_none) { (bounds, None) } else { (None, bounds) };
-        let queues = &mut self.queues[..];
-        let PartsVec { parts: of_y, unrepaired, .. } = y;
-        let mut multiply = |queues: &mut [Box<dyn AnyQueue>]| -> Result<(), Mismatch> {
-            let parts = x.parts.iter().zip(&mut *of_y).enumerate();
-            for ((queue, local), (part, (x, y))) in queues.iter_mut().zip(&a.locals).zip(parts) {
-                let epilogue = AnyEpilogue { z: z.map(|z| &*z.parts[part]), bounds: of_local };
-                T::products(&mut **queue).apply(&**local, alpha, &**x, beta, &mut **y, epilogue)?;
-                *unrepaired = true;
-                queue.submit()?;
-            }
-            Ok(())
-        };
-        let need_no_core = self.home.devices.iter().all(|device| device.caps().kind != DeviceKind::Cpu)
-            && a.locals.iter().all(|local| local.plan().repair != Repair::Host);
-        match link {
-            Link::Devices(copies) => {
-                copy_ghosts(queues, copies, &x.parts, sent, ghosts)?;
-                let multiplied = multiply(queues);
-                // After an error too: x and what was packed may be written next.
-                wait_for_copies(queues, copies)?;
-                multiplied?;
-            }
-            Link::Host(host) => stage(queues, host, sent, ghosts, need_no_core, multiply)?,
-            Link::Peers(exchange) => stage(queues, exchange, sent, ghosts, need_no_core, multiply)?,
-        }
-        for ((queue, ghosts), y) in queues.iter_mut().zip(ghosts).zip(of_y) {
-            if let Some(Ghosts { values, matrix, sums, rows }) = ghosts {
-                let zero = T::Accum::zero();
-                let products = T::products(&mut **queue);
-                products.apply(&**matrix, alpha, &**values, zero, &mut **sums, AnyEpilogue::NONE)?;
-                T::Accum::vectors(&mut **queue).scatter_add(&**sums, &**rows, &mut **y)?;
-            } else if of_whole.is_none() {
-                continue;
-            }
-            of_whole.map_or(Ok(()), |bounds| T::Accum::vectors(&mut **queue).clamp(bounds, &mut **y))?;
-            queue.submit()?;
-        }
-        *unrepaired = false;
-        Ok(())
     }
 
     /// Does on each queue what `work` does on the first, whose handles `own` makes those of another queue.
@@ -147,7 +68,7 @@ impl PartsQueue {
     }
 
     /// A vector of these devices, whose values are read.
-    fn reads<'v, A: Number>(
+    pub(super) fn reads<'v, A: Number>(
         &self,
         what: &'static str,
         vector: &'v dyn AnyVector<A>,
@@ -170,47 +91,6 @@ impl PartsQueue {
     }
 }
 
-/// Begins to copy ghosts from device to device, while the queues go on.
-fn copy_ghosts<T: Scalar>(
-    queues: &mut [Box<dyn AnyQueue>],
-    copies: &[Copy],
-    x: &[Box<dyn AnyVector<T>>],
-    sent: &[Option<Sent<T>>],
-    ghosts: &mut [Option<Ghosts<T>>],
-) -> Result<(), Mismatch> {
-    // After these, x is there and what is sent is packed, and the last product has read its ghosts.
-    let marks = marks(queues, Lane::Operations)?;
-    let mut last_from = None;
-    for Copy { from, sent: range, to, ghosts: to_range } in copies {
-        let (from_queue, to_queue) = pair(queues, *from, *to);
-        if last_from.replace(*from) != Some(*from) {
-            from_queue.after(Lane::Copies, &*marks[*from])?;
-        }
-        from_queue.after(Lane::Copies, &*marks[*to])?;
-        let values = sent[*from].as_ref().map_or(&*x[*from], |sent| &*sent.values);
-        let of_peer = ghosts[*to].as_mut().expect("who receives has memory for it");
-        let copies = T::products(from_queue);
-        copies.copy_to_peer(values, range.clone(), to_queue, &mut *of_peer.values, to_range.start)?;
-    }
-    Ok(())
-}
-
-/// What queues do next comes after the copies to and from them.
-fn wait_for_copies(queues: &mut [Box<dyn AnyQueue>], copies: &[Copy]) -> Result<(), Mismatch> {
-    if copies.is_empty() {
-        return Ok(());
-    }
-    let marks = marks(queues, Lane::Copies)?;
-    let mut last_from = None;
-    for Copy { from, to, .. } in copies {
-        if last_from.replace(*from) != Some(*from) {
-            queues[*from].after(Lane::Operations, &*marks[*from])?;
-        }
-        queues[*to].after(Lane::Operations, &*marks[*from])?;
-    }
-    Ok(())
-}
-
 pub(super) fn marks(queues: &mut [Box<dyn AnyQueue>], lane: Lane) -> Result<Vec<Box<dyn AnyMark>>> {
     queues.iter_mut().map(|queue| queue.mark(lane)).collect()
 }
@@ -223,47 +103,6 @@ pub(super) fn pair(
 ) -> (&mut dyn AnyQueue, &mut dyn AnyQueue) {
     let [one, other] = queues.get_disjoint_mut([one, other]).expect("two parts");
     (&mut **one, &mut **other)
-}
-
-/// Moves ghosts through memory of the host, and multiplies meanwhile. Devices that need no core for that begin before.
-fn stage<T: Scalar>(
-    queues: &mut [Box<dyn AnyQueue>],
-    link: &mut impl Staged,
-    sent: &[Option<Sent<T>>],
-    ghosts: &mut [Option<Ghosts<T>>],
-    need_no_core: bool,
-    mut multiply: impl FnMut(&mut [Box<dyn AnyQueue>]) -> Result<(), Mismatch> + Send,
-) -> Result<(), Mismatch> {
-    for (part, queue) in queues.iter_mut().enumerate() {
-        // The last product has read its ghosts then, so that the next ones are copied while the local product runs.
-        if sent[part].is_some() || ghosts[part].is_some() {
-            queue.wait()?;
-        }
-        if let Some(sent) = &sent[part] {
-            let bytes = bytemuck::try_cast_slice_mut(link.sent(part)).map_err(not_values)?;
-            sent.values.read(bytes)?;
-        }
-    }
-    let mut multiplied = need_no_core.then(|| multiply(queues));
-    link.run(&mut || {
-        multiplied.get_or_insert_with(|| multiply(queues));
-    })?;
-    multiplied.unwrap_or_else(|| Err(failed(PeersError("it did no work meanwhile".into())).into()))?;
-    for (part, ghosts) in ghosts.iter_mut().enumerate() {
-        if let Some(ghosts) = ghosts {
-            ghosts.values.write(values(link.ghosts(part))?)?;
-        }
-    }
-    Ok(())
-}
-
-/// Bytes of the transport, as the values that they are.
-fn values<T: Scalar>(bytes: &[u8]) -> Result<&[T]> {
-    bytemuck::try_cast_slice(bytes).map_err(not_values)
-}
-
-fn not_values(e: bytemuck::PodCastError) -> Error {
-    failed(PeersError(format!("its memory holds no whole values at an address that is a multiple of 8: {e}")))
 }
 
 /// Names what one queue has by what the first one calls it.
@@ -303,22 +142,6 @@ impl AnyQueue for PartsQueue {
 
     fn wait(&mut self) -> Result<()> {
         self.queues.iter_mut().try_for_each(|queue| queue.wait())
-    }
-}
-
-impl<T: Scalar> ProductsOf<T> for PartsQueue {
-    fn apply(
-        &mut self,
-        a: &dyn AnyMatrix<T>,
-        alpha: T::Accum,
-        x: &dyn AnyVector<T>,
-        beta: T::Accum,
-        y: &mut dyn AnyVector<T::Accum>,
-        epilogue: AnyEpilogue<'_, T::Accum>,
-    ) -> Result<(), Mismatch> {
-        let a = own::<PartsMatrix<T>>(a, "the matrix")?;
-        let (x, y) = (own::<PartsVec<T>>(x, "x")?, own_mut::<PartsVec<T::Accum>>(y, "y")?);
-        self.product(a, alpha, x, beta, y, epilogue)
     }
 }
 
@@ -365,7 +188,7 @@ impl<A: Number> VectorsOf<A> for PartsQueue {
             Source::Product(d, x) => [Some(self.reads("d", d)?), Some(self.reads("x", x)?)],
         };
         for (what, vector) in [("x", x), ("d", d), ("z", with)] {
-            vector.map_or(Ok(()), |vector| vector.is_cut_as(what, &y.ranges))?;
+            vector.map_or(Ok(()), |vector| vector.is_cut_as(what, &y.cut))?;
         }
         self.reduce::<A>()?;
         self.each(|i, queue, own| {
@@ -394,8 +217,8 @@ impl<A: Number> VectorsOf<A> for PartsQueue {
     ) -> Result<(), Mismatch> {
         let (x, d) = (self.writes("x", x, true)?, self.writes("d", d, true)?);
         let z = self.reads("z", z)?;
-        x.is_cut_as("x", &d.ranges)?;
-        z.is_cut_as("z", &d.ranges)?;
+        x.is_cut_as("x", &d.cut)?;
+        z.is_cut_as("z", &d.cut)?;
         self.reduce::<A>()?;
         self.each(|i, queue, own| {
             (x.unrepaired, d.unrepaired) = (i > 0, i > 0);
@@ -445,7 +268,7 @@ impl<A: Number> VectorsOf<A> for PartsQueue {
         to: DeviceScalar<A>,
     ) -> Result<(), Mismatch> {
         let (x, z) = (self.reads("x", x)?, self.reads("z", z)?);
-        z.is_cut_as("z", &x.ranges)?;
+        z.is_cut_as("z", &x.cut)?;
         self.each(|i, queue, own| queue.dot(&*x.parts[i], &*z.parts[i], own.scalar(to)))?;
         self.leave(Reduction::Sum, to);
         Ok(())

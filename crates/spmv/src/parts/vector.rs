@@ -1,37 +1,33 @@
 //! Vectors in parts.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use spmv_core::Value;
 use spmv_exec::{Error, Result};
-use spmv_partition::Ranges;
 
-use crate::erased::Element;
+use crate::erased::{AnyDevice, Element};
 use crate::erased_matrix::{AnyVector, Mismatch};
+use crate::parts::cut::Cut;
 use crate::parts::group::{Parts, unsupported};
 
-/// A vector, cut in ranges, each on a device of its own.
+/// A vector in pieces, those of each part on a device of its own.
 #[derive(Debug)]
 pub(super) struct PartsVec<T> {
     home: Parts,
-    pub(super) ranges: Arc<Ranges>,
+    pub(super) cut: Cut,
     pub(super) parts: Vec<Box<dyn AnyVector<T>>>,
     /// Set while some parts have been written and others not, or not with all their sums: an error then shows none.
     pub(super) unrepaired: bool,
 }
 
-/// The rows of a part, as indices of a slice of the host.
-fn range_of(ranges: &Ranges, part: usize) -> std::ops::Range<usize> {
-    let range = ranges.range(part);
-    range.start as usize..range.end as usize
-}
-
 impl<T: Element> PartsVec<T> {
-    pub(super) fn zeros(home: &Parts, ranges: &Arc<Ranges>) -> Result<Self> {
-        let devices = home.devices.iter().enumerate();
-        let parts = devices.map(|(i, device)| T::device(&**device).zeros(range_of(ranges, i).len()));
-        let parts = parts.collect::<Result<_>>()?;
-        Ok(Self { home: home.clone(), ranges: Arc::clone(ranges), parts, unrepaired: false })
+    pub(super) fn zeros(home: &Parts, cut: Cut) -> Result<Self> {
+        let of_part = |(part, device): (usize, &Arc<dyn AnyDevice>)| {
+            T::device(&**device).zeros(cut.pieces(part).iter().map(Range::len).sum())
+        };
+        let parts = home.devices.iter().enumerate().map(of_part).collect::<Result<_>>()?;
+        Ok(Self { home: home.clone(), cut, parts, unrepaired: false })
     }
 }
 
@@ -58,12 +54,12 @@ impl<T: Value> PartsVec<T> {
     }
 
     /// Refuses a vector of another length, or that is cut in another way.
-    pub(super) fn is_cut_as(&self, what: &'static str, ranges: &Ranges) -> Result<(), Mismatch> {
-        let (found, expected) = (self.len(), ranges.len() as usize);
+    pub(super) fn is_cut_as(&self, what: &'static str, cut: &Cut) -> Result<(), Mismatch> {
+        let (found, expected) = (self.len(), cut.len());
         if found != expected {
             return Err(Error::Length { what, found, expected }.into());
         }
-        if *self.ranges != *ranges {
+        if self.cut != *cut {
             return Err(Error::Foreign { what, to: "device" }.into());
         }
         Ok(())
@@ -72,14 +68,20 @@ impl<T: Value> PartsVec<T> {
 
 impl<T: Value> AnyVector<T> for PartsVec<T> {
     fn len(&self) -> usize {
-        self.ranges.len() as usize
+        self.cut.len()
     }
 
     fn write(&mut self, values: &[T]) -> Result<()> {
         self.check_len(values.len())?;
-        let Self { ranges, parts, unrepaired, .. } = self;
+        let Self { cut, parts, unrepaired, .. } = self;
         for (i, part) in parts.iter_mut().enumerate() {
-            part.write(&values[range_of(ranges, i)])?;
+            match &cut.pieces(i)[..] {
+                [piece] => part.write(&values[piece.clone()])?,
+                pieces => {
+                    let own = pieces.iter().flat_map(|piece| &values[piece.clone()]).copied();
+                    part.write(&own.collect::<Vec<T>>())?;
+                }
+            }
             *unrepaired = true;
         }
         *unrepaired = false;
@@ -89,8 +91,22 @@ impl<T: Value> AnyVector<T> for PartsVec<T> {
     fn read(&self, values: &mut [T]) -> Result<()> {
         self.check_len(values.len())?;
         self.check_repaired()?;
-        let Self { ranges, parts, .. } = self;
-        parts.iter().enumerate().try_for_each(|(i, part)| part.read(&mut values[range_of(ranges, i)]))
+        for (i, part) in self.parts.iter().enumerate() {
+            let pieces = self.cut.pieces(i);
+            if let [piece] = &pieces[..] {
+                part.read(&mut values[piece.clone()])?;
+                continue;
+            }
+            let mut own = vec![T::default(); part.len()];
+            part.read(&mut own)?;
+            let mut rest = &own[..];
+            for piece in pieces {
+                let (these, others) = rest.split_at(piece.len());
+                values[piece].copy_from_slice(these);
+                rest = others;
+            }
+        }
+        Ok(())
     }
 
     fn with(&self, f: &mut dyn FnMut(&[T])) -> Result<()> {

@@ -34,6 +34,20 @@ fn blocks_are_multiplied_by_matrices_and_transposes_on_every_device() {
     }
 }
 
+/// Of rows of length zero there is nothing to copy from the other order, on no device.
+#[test]
+fn a_matrix_without_columns_scales_the_result() {
+    for context in Context::every(&BackendKind::ALL).0 {
+        let a = Csr::from_coo(2, 0, &[]).unwrap();
+        let a = context.prepare_with(&a, &with_blocks(Algorithm::Auto)).unwrap();
+        let x = context.upload_block(&[0.0f32; 0], BlockShape::column_major(0, 3)).unwrap();
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let mut y = context.upload_block(&values, BlockShape::column_major(2, 3)).unwrap();
+        a.apply_block(1.0, &x, 2.0, &mut y).unwrap();
+        assert_eq!(y.vector().to_vec().unwrap(), values.map(|value| 2.0 * value), "{}", context.caps().name);
+    }
+}
+
 #[test]
 fn new_values_are_those_of_blocks_too() {
     for algorithm in [Algorithm::CsrScalar, Algorithm::Sell] {
@@ -60,25 +74,19 @@ fn explain_says_what_blocks_cost() {
 }
 
 #[test]
-fn contexts_of_several_devices_refuse_blocks_when_a_matrix_is_prepared() {
-    let one = Context::with(BackendKind::Cpu).unwrap();
-    let mut several = vec![Context::devices(&[one.clone(), one.clone()]).unwrap()];
-    if let Ok(both) = one.with_host_cores() {
-        let split = Some(Split::by_rows(1));
-        several.push(both.steered(Steering { split, ..Steering::default() }));
-    }
-    for context in several {
-        let refused = context.prepare_with(&small(), &with_blocks(Algorithm::Auto)).unwrap_err();
-        assert!(matches!(&refused, Error::Unsupported { .. }), "{refused}");
-        assert_eq!(
-            refused.to_string(),
-            "a context of several devices has no products with several right-hand sides; use a context of one device"
-        );
-        let a = context.prepare(&small()).unwrap();
-        let x = context.zeros_block::<f32>(BlockShape::row_major(4, 2)).unwrap();
-        let mut y = context.zeros_block(BlockShape::row_major(3, 2)).unwrap();
-        assert!(a.apply_block(1.0, &x, 0.0, &mut y).is_err());
-    }
+fn co_execution_refuses_blocks_when_a_matrix_is_prepared() {
+    let Ok(both) = Context::with(BackendKind::Cpu).unwrap().with_host_cores() else { return };
+    let context = both.steered(Steering { split: Some(Split::by_rows(1)), ..Steering::default() });
+    let refused = context.prepare_with(&small(), &with_blocks(Algorithm::Auto)).unwrap_err();
+    assert!(matches!(&refused, Error::Unsupported { .. }), "{refused}");
+    assert_eq!(
+        refused.to_string(),
+        "a context with the cores of the host has no products with several right-hand sides; use a context of one device"
+    );
+    let a = context.prepare(&small()).unwrap();
+    let x = context.zeros_block::<f32>(BlockShape::row_major(4, 2)).unwrap();
+    let mut y = context.zeros_block(BlockShape::row_major(3, 2)).unwrap();
+    assert!(a.apply_block(1.0, &x, 0.0, &mut y).is_err());
 }
 
 #[test]
