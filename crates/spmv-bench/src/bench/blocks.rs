@@ -12,7 +12,7 @@ use spmv::{BackendKind, BlockShape, Csr, DeviceKind, Dtype, Options, Value};
 use super::Ending;
 use super::block_product::{Contestant, ON_GPU, Problem, Result};
 use super::comparison::{Gpu, GpuValue};
-use super::devices::Target;
+use super::devices::{self, Target};
 use super::measure::Run;
 use super::peers::{self, PeerValue};
 use super::races::{Race, RaceArgs, mean_line};
@@ -35,6 +35,9 @@ pub(crate) struct Args {
     /// Times `mkl_sparse_mm` of MKL and SciPy next to the CPU, and every algorithm of `cusparseSpMM` next to CUDA's first device.
     #[arg(long)]
     peers: bool,
+    /// Multiplies on so many devices of each backend together, too, as `bench` does.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
+    devices: Option<u32>,
 }
 
 /// Bytes of X and Y together at most: more would not fit next to copies for other libraries.
@@ -58,7 +61,9 @@ struct Measured {
 /// # Errors
 /// If a device fails, or a result is wrong.
 pub(crate) fn run(args: &Args) -> anyhow::Result<Ending> {
-    let field = args.race.open()?;
+    let mut field = args.race.open()?;
+    let several = args.devices.map(|n| devices::several(&field.targets, n as usize)).transpose()?;
+    field.targets.extend(several.into_iter().flatten());
     let gpu = args.peers.then(|| Gpu::open(&args.race.backend, &field.targets));
     let gpu = gpu.and_then(|gpu| gpu.inspect_err(|e| eprintln!("cusparse is left out: {e:#}")).ok());
     let bench = Bench { args, gpu, said: RefCell::default() };
@@ -151,6 +156,7 @@ impl Bench<'_> {
         let target = race.target;
         let mut contestants = ours(target, problem)?;
         let peers = match (target.context.backend(), &self.gpu) {
+            _ if target.is_several() => vec![],
             (BackendKind::Cpu, _) if self.args.peers => peers::blocks(problem).into(),
             (BackendKind::Cuda, Some(gpu)) => match gpu.blocks(problem) {
                 Ok(all) => all.into_iter().map(Ok).collect(),
@@ -217,9 +223,10 @@ fn check<T: spmv::Accum>(y: &[T], shape: BlockShape, sums: &[Reference<T::Wide>;
 
 /// One product with all columns, and one with each.
 fn ours<'a, T: PeerValue + GpuValue>(
-    target: &'a Target,
+    target: &Target,
     problem: &Problem<'a, T>,
 ) -> anyhow::Result<Vec<Contestant<'a, T>>> {
+    let target = target.anew()?;
     let (context, Problem { a, x, of_x, of_y }) = (&target.context, *problem);
     let (one, zero) = (T::one(), T::zero());
     let options = Options { blocks: true, ..Options::default() };
@@ -305,6 +312,17 @@ fn means(all: &[Measured]) -> Vec<String> {
                 of_group().filter_map(|one| Some((us(one)? / one.ours.median, &*one.matrix))).collect();
             mean_line(&format!("{device} {dtype}, {columns} columns"), than, "", &ratios)
         };
+        // The first device of a backend has its name.
+        let of_one = |one: &Measured| {
+            let (backend, _) = one.device.split_once(" x")?;
+            let of_first =
+                |other: &&Measured| *other.device == *backend || other.device == format!("{backend}#0");
+            let same = |other: &&Measured| {
+                (other.dtype, other.columns) == (one.dtype, one.columns) && other.matrix == one.matrix
+            };
+            Some(all.iter().find(|other| of_first(other) && same(other))?.ours.median)
+        };
+        lines.extend(over("one device", &of_one));
         lines.extend(over("single products", &|one| Some(one.one_by_one.median)));
         lines.extend(over("the fastest other", &|one| Some(one.fastest_peer()?.1)));
         let names = distinct(of_group().flat_map(|one| &one.peers).map(|(name, _)| name.clone()));
@@ -328,6 +346,7 @@ mod tests {
                 column_major,
                 precision: vec![Dtype::F32],
                 peers: false,
+                devices: Some(2),
             })
             .unwrap();
         }
