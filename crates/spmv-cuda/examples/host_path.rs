@@ -3,7 +3,7 @@
 //! `cargo run --release -p spmv-cuda --example host_path [-- MATRIX ...]`; `SPMV_CUDA_DEVICE` names the device.
 //! One line for each matrix, `f32`, microseconds, medians: the kernel in a graph of twenty; `apply`, which waits; what `apply` takes beyond
 //! the kernel; `enqueue` alone, which does not wait; and a product in a queue, of a hundred that are waited for together, until the last
-//! one is queued.
+//! one is queued. Before them what the driver takes at least: for a launch alone, and with a wait, of a kernel that writes one number.
 
 use std::time::Instant;
 
@@ -55,9 +55,25 @@ fn times(device: &Device<Cuda>, a: &Csr<f32>) -> Result<[f64; 4], spmv_exec::Err
     Ok([kernel, apply, enqueue, queued].map(median))
 }
 
+/// A launch alone, and with a wait.
+fn least(device: &Device<Cuda>) -> Result<[f64; 2], spmv_exec::Error> {
+    let (mut queue, mut one) = (device.queue()?, device.zeros::<f32>(1)?);
+    let (mut launch, mut waited) = (Vec::new(), Vec::new());
+    for _ in 0..10 * REPEATS {
+        let start = Instant::now();
+        queue.fill(1.0, &mut one)?;
+        launch.push(start.elapsed().as_secs_f64());
+        queue.wait()?;
+        waited.push(start.elapsed().as_secs_f64());
+    }
+    Ok([launch, waited].map(median))
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::new(Cuda::open(CudaOptions::from_env()?)?)?;
     let named: Vec<String> = std::env::args().skip(1).collect();
+    let [launch, waited] = least(&device)?;
+    println!("a kernel that writes one number: {launch:.2} us to launch, {waited:.2} us with a wait");
     println!("{:<16} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "kernel", "apply", "beyond", "enqueue", "queued");
     for entry in suite::ENTRIES {
         if !named.is_empty() && !named.iter().any(|name| name == entry.name) {
