@@ -34,6 +34,31 @@ fn blocks_are_multiplied_by_matrices_and_transposes_on_every_device() {
     }
 }
 
+/// Two parts, as vectors of their own know them: transposes, queues, and new values.
+#[test]
+fn blocks_on_several_devices_are_multiplied_as_on_one() {
+    let one = Context::with(BackendKind::Cpu).unwrap();
+    let two = Context::devices(&[one.clone(), one.clone()]).unwrap();
+    let multiplied = |context: &Context| {
+        let mut a = context.prepare_with_transpose(&small(), &with_blocks(Algorithm::Auto)).unwrap();
+        let (of_x, of_y) = (BlockShape::row_major(4, 2), BlockShape::column_major(3, 2));
+        let x = context.upload_block(&[1.0, 10.0, 2.0, 20.0, 3.0, 30.0, 4.0, 40.0], of_x).unwrap();
+        let (mut y, mut back) = (context.zeros_block(of_y).unwrap(), context.zeros_block(of_x).unwrap());
+        let mut queue = context.queue().unwrap();
+        let mut results = Vec::new();
+        for factor in [1.0, 2.0] {
+            a.set_values(&[factor, 2.0 * factor, 3.0]).unwrap();
+            queue.apply_block(&a, 2.0, &x, factor - 1.0, &mut y).unwrap();
+            queue.apply_block_transpose(&a, 1.0, &y, -1.0, &mut back).unwrap();
+            // The vectors of two blocks of one shape are cut alike.
+            queue.axpby(1.0, x.vector(), 1.0, back.vector_mut()).unwrap();
+            results.push((y.vector().to_vec().unwrap(), back.vector().to_vec().unwrap()));
+        }
+        results
+    };
+    assert_eq!(multiplied(&two), multiplied(&one));
+}
+
 /// Of rows of length zero there is nothing to copy from the other order, on no device.
 #[test]
 fn a_matrix_without_columns_scales_the_result() {
