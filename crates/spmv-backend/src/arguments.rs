@@ -40,20 +40,70 @@ pub trait Arguments<'a, B: Backend>: sealed::Sealed {
     fn list(self) -> Args<'a, B>;
 }
 
+/// What becomes of a row's sum, for the kernels that take an `epilogue` ([`for_each_kernel`]): all but the sum itself, and where it goes.
+///
+/// ```
+/// use spmv_backend::arguments::Finish;
+/// use spmv_backend::{Backend, Memory, Scalar};
+/// fn sum_alone<B: Backend>(unread: &B::Buffer) -> Finish<'_, B> {
+///     Finish::scaled(Scalar::F32(1.0), Scalar::F32(0.0), Memory::Device(unread))
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Finish<'a, B: Backend> {
+    /// Of [`codes`](crate::codes).
+    pub epilogue: u32,
+    pub alpha: Scalar,
+    pub beta: Scalar,
+    pub lo: Scalar,
+    pub hi: Scalar,
+    pub z: Memory<'a, B>,
+}
+
+// Not derived: `B` need not be `Copy`.
+impl<B: Backend> Clone for Finish<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: Backend> Copy for Finish<'_, B> {}
+
+impl<'a, B: Backend> Finish<'a, B> {
+    /// `alpha` times the sum plus `beta` times what stands in `y`. `unread` is any memory.
+    pub fn scaled(alpha: Scalar, beta: Scalar, unread: Memory<'a, B>) -> Self {
+        Self { epilogue: 0, alpha, beta, lo: beta, hi: beta, z: unread }
+    }
+}
+
+// `[fields][arguments]` of what is done; `finish` is a field of the kernels that take an epilogue.
 macro_rules! declare {
     ($($(#[$doc:meta])* $id:ident $stem:ident ($($name:ident: $kind:tt),* $(,)?) local $local:expr;)*) => {
-        $(declare!(one $id [$(#[$doc])*] [] $($name: $kind,)*);)*
+        $(declare!(one $id [$(#[$doc])*] sum [] [] $($name: $kind,)*);)*
     };
-    (one $id:ident $docs:tt [$($done:tt)*] $name:ident: u32, $($rest:tt)*) => {
-        declare!(one $id $docs [$($done)* $name: u32,] $($rest)*);
+    (one $id:ident $docs:tt sum [$($done:tt)*] [$($args:tt)*]
+        epilogue: u32, alpha: accum, beta: accum, lo: accum, hi: accum, $($rest:tt)*) => {
+        declare!(one $id $docs finish [$($done)* finish: Finish<'a, B>,]
+            [$($args)* (finish.epilogue) (finish.alpha) (finish.beta) (finish.lo) (finish.hi)] $($rest)*);
     };
-    (one $id:ident $docs:tt [$($done:tt)*] $name:ident: accum, $($rest:tt)*) => {
-        declare!(one $id $docs [$($done)* $name: Scalar,] $($rest)*);
+    (one $id:ident $docs:tt sum [$($done:tt)*] [$($args:tt)*]
+        epilogue: u32, alpha: accum, lo: accum, hi: accum, $($rest:tt)*) => {
+        declare!(one $id $docs finish [$($done)* finish: Finish<'a, B>,]
+            [$($args)* (finish.epilogue) (finish.alpha) (finish.lo) (finish.hi)] $($rest)*);
     };
-    (one $id:ident $docs:tt [$($done:tt)*] $name:ident: $buffer:tt, $($rest:tt)*) => {
-        declare!(one $id $docs [$($done)* $name: Memory<'a, B>,] $($rest)*);
+    (one $id:ident $docs:tt finish $done:tt [$($args:tt)*] z: [accum], $($rest:tt)*) => {
+        declare!(one $id $docs finish $done [$($args)* (finish.z)] $($rest)*);
     };
-    (one $id:ident [$(#[$doc:meta])*] [$($name:ident: $type:ty,)*]) => {
+    (one $id:ident $docs:tt $mode:ident [$($done:tt)*] [$($args:tt)*] $name:ident: u32, $($rest:tt)*) => {
+        declare!(one $id $docs $mode [$($done)* $name: u32,] [$($args)* ($name)] $($rest)*);
+    };
+    (one $id:ident $docs:tt $mode:ident [$($done:tt)*] [$($args:tt)*] $name:ident: accum, $($rest:tt)*) => {
+        declare!(one $id $docs $mode [$($done)* $name: Scalar,] [$($args)* ($name)] $($rest)*);
+    };
+    (one $id:ident $docs:tt $mode:ident [$($done:tt)*] [$($args:tt)*] $name:ident: $buffer:tt, $($rest:tt)*) => {
+        declare!(one $id $docs $mode [$($done)* $name: Memory<'a, B>,] [$($args)* ($name)] $($rest)*);
+    };
+    (one $id:ident [$(#[$doc:meta])*] $mode:ident [$($name:ident: $type:ty,)*] [$(($($arg:tt)*))*]) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $id<'a, B: Backend> {
@@ -67,7 +117,7 @@ macro_rules! declare {
 
             fn list(self) -> Args<'a, B> {
                 let mut args = Args::of(KernelId::$id);
-                $(args.push(self.$name);)*
+                $(args.push(self.$($arg)*);)*
                 args
             }
         }

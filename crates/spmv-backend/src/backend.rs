@@ -9,6 +9,7 @@ use crate::caps::DeviceCaps;
 use crate::error::{Error, Result};
 use crate::host::HostArray;
 use crate::kernels::KernelId;
+use crate::params::{Param, ParamKind};
 use crate::spec::KernelSpec;
 
 /// Most parameters of a kernel.
@@ -108,6 +109,29 @@ impl<'a, B: Backend> Args<'a, B> {
     /// None yet.
     pub(crate) fn of(kernel: KernelId) -> Self {
         Self { kernel, list: [Arg::U32(0); MAX_PARAMS], len: 0 }
+    }
+
+    /// Those of a launch again, in their order, for a backend that kept them. That each stands for the one that it was is part of what the
+    /// caller of [`Backend::launch`] promises.
+    ///
+    /// # Panics
+    /// If there are not as many as the kernel has parameters, or not of their kinds.
+    pub fn again(kernel: KernelId, args: impl IntoIterator<Item = Arg<'a, B>>) -> Self {
+        let mut again = Self::of(kernel);
+        for arg in args {
+            again.push(arg);
+        }
+        let is_of = |(arg, param): (&Arg<'a, B>, &Param)| match (arg, param.kind) {
+            (Arg::U32(_), kind) => kind == ParamKind::U32,
+            (Arg::Accum(_), kind) => kind == ParamKind::Accum,
+            (Arg::Memory(_), kind) => matches!(kind, ParamKind::Read(_) | ParamKind::Write(_)),
+        };
+        let params = kernel.params();
+        assert!(
+            again.len() == params.len() && again.iter().zip(params).all(is_of),
+            "arguments of another kernel"
+        );
+        again
     }
 
     pub(crate) fn push(&mut self, arg: impl Into<Arg<'a, B>>) {

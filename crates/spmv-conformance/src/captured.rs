@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use spmv_backend::arguments::{self, Arguments};
-use spmv_backend::{Arg, Args, Backend, KernelId, Memory, Scalar, for_each_kernel};
+use spmv_backend::{Arg, Args, Backend, KernelId, Memory, Scalar};
 
 use crate::memory::Slot;
 
@@ -42,56 +41,19 @@ impl<B: Backend> Owned<B> {
     }
 }
 
-macro_rules! of_kind {
-    (u32 $arg:expr) => {
-        match $arg {
-            Arg::U32(count) => count,
-            other => panic!("{other:?} is no count"),
-        }
-    };
-    (accum $arg:expr) => {
-        match $arg {
-            Arg::Accum(scalar) => scalar,
-            other => panic!("{other:?} is no scalar"),
-        }
-    };
-    ([$($kind:tt)*] $arg:expr) => {
-        match $arg {
-            Arg::Memory(memory) => memory,
-            other => panic!("{other:?} is no memory"),
-        }
-    };
-}
-
-macro_rules! by_name {
-    ($($(#[$doc:meta])* $id:ident $stem:ident ($($name:ident: $kind:tt),* $(,)?) local $local:expr;)*) => {
-        /// A kernel's arguments again, in their order.
-        fn by_name<'a, B: Backend>(id: KernelId, mut next: impl FnMut() -> Arg<'a, B>) -> Args<'a, B> {
-            match id {
-                $(KernelId::$id => {
-                    $(let $name = of_kind!($kind next());)*
-                    arguments::$id { $($name),* }.list()
-                })*
-                other => panic!("{other} is no kernel of this version"),
-            }
-        }
-    };
-}
-
-for_each_kernel!(by_name);
-
 /// The arguments of a launch, with the buffers that `args` keep: `buffers` are theirs, in the same order.
 pub(crate) fn args_of<'a, B: Backend>(
     id: KernelId,
     args: &[Owned<B>],
     buffers: impl IntoIterator<Item = &'a B::Buffer>,
 ) -> Args<'a, B> {
-    let (mut args, mut buffers) = (args.iter(), buffers.into_iter());
-    by_name(id, || match args.next().expect("as many as parameters") {
+    let mut buffers = buffers.into_iter();
+    let arg = |arg: &Owned<B>| match arg {
         Owned::Count(count) => Arg::U32(*count),
         Owned::Scalar(scalar) => Arg::Accum(*scalar),
         Owned::Memory(..) => {
             Arg::Memory(Memory::Device(buffers.next().expect("as many as memory arguments")))
         }
-    })
+    };
+    Args::again(id, args.iter().map(arg))
 }

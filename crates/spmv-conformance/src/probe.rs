@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use spmv_backend::arguments::{Arguments, Axpby};
+use spmv_backend::arguments::{Arguments, Axpby, Finish};
 use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, KernelSpec, Memory, ParamKind, Result, Scalar};
 
 use crate::captured::{Command, Owned, args_of};
@@ -57,8 +57,7 @@ impl<B: Backend> Probe<B> {
         backend.zero(&stream, &mut zeros, bytes)?;
         let (zero, inner) = (Scalar::F32(0.0), buffer.inner());
         let (t, y) = (Memory::Device(&zeros), Memory::Device(&*inner));
-        let (alpha, beta, lo, hi) = (zero, zero, zero, zero);
-        let args = Axpby { n_rows: n, row_base: 0, epilogue: 0, alpha, beta, lo, hi, t, z: t, y }.list();
+        let args = Axpby { n_rows: n, row_base: 0, finish: Finish::scaled(zero, zero, t), t, y }.list();
         let groups = n.div_ceil(kernel.tiling.group_lanes());
         let kernel = backend.compile(kernel)?;
         // SAFETY: both buffers hold `n` sums of 4 bytes (asserted, with the canary), and nothing else uses them: the lock of

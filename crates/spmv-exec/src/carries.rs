@@ -71,15 +71,11 @@ pub(crate) fn add<B: Backend, T: Value>(
     carries: &B::Buffer,
 ) -> Result<()> {
     let groups = n_bunches.div_ceil(kernel.spec.tiling.bunches());
-    let finish = span.finish(run);
     let args = CarryApply {
         n_rows: span.n_rows,
         row_base: span.row_base,
         n_bunches,
-        epilogue: finish.epilogue,
-        alpha: run.alpha(),
-        lo: finish.lo,
-        hi: finish.hi,
+        finish: span.finish(run),
         bunch_rows: Memory::Device(bunch_rows),
         carries: Memory::Device(carries),
         y: run.y,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spmv_backend::arguments::Arguments;
+use spmv_backend::arguments::{Arguments, Finish};
 use spmv_backend::codes::{EPILOGUE_CLAMP, EPILOGUE_Z};
 use spmv_backend::{Backend, KernelSpec, Memory, Scalar};
 use spmv_core::{Accum, Value};
@@ -52,27 +52,21 @@ impl<A> Scaling<A> {
     }
 }
 
-/// What becomes of a row's sum but for the factor of the product, as kernels take it.
-pub(crate) struct Finish<'a, B: Backend> {
-    pub(crate) epilogue: u32,
-    pub(crate) beta: Scalar,
-    pub(crate) lo: Scalar,
-    pub(crate) hi: Scalar,
-    pub(crate) z: Memory<'a, B>,
-}
-
-impl<'a, B: Backend> Finish<'a, B> {
-    /// `z` is not read unless it is there, and neither is it where a factor is zero.
-    pub(crate) fn new<A: Accum>(
-        device: &'a Device<B>,
-        beta: A,
-        z: Option<Memory<'a, B>>,
-        bounds: Option<[A; 2]>,
-    ) -> Self {
-        let z = z.filter(|_| !beta.is_zero());
-        let [lo, hi] = bounds.unwrap_or([A::zero(); 2]).map(Scalar::of);
-        let epilogue = z.map_or(0, |_| EPILOGUE_Z) + bounds.map_or(0, |_| EPILOGUE_CLAMP);
-        Self { epilogue, beta: Scalar::of(beta), lo, hi, z: z.unwrap_or(Memory::Device(device.nothing())) }
+/// What becomes of a row's sum, as kernels take it. `z` is not read unless it is there, and neither is it where a factor is zero.
+pub(crate) fn finish<'a, B: Backend, A: Accum>(
+    device: &'a Device<B>,
+    Scaling { alpha, beta, bounds }: Scaling<A>,
+    z: Option<Memory<'a, B>>,
+) -> Finish<'a, B> {
+    let z = z.filter(|_| !beta.is_zero());
+    let [lo, hi] = bounds.unwrap_or([A::zero(); 2]).map(Scalar::of);
+    Finish {
+        epilogue: z.map_or(0, |_| EPILOGUE_Z) + bounds.map_or(0, |_| EPILOGUE_CLAMP),
+        alpha: Scalar::of(alpha),
+        beta: Scalar::of(beta),
+        lo,
+        hi,
+        z: z.unwrap_or(Memory::Device(device.nothing())),
     }
 }
 
@@ -108,10 +102,6 @@ pub(crate) fn launch<'s, B: Backend, K: Arguments<'s, B>>(
 }
 
 impl<B: Backend, T: Value> Run<'_, B, T> {
-    pub(crate) fn alpha(&self) -> Scalar {
-        Scalar::of(self.scaling.alpha)
-    }
-
     /// Starts a kernel, unless there is nothing for it to do.
     ///
     /// # Panics

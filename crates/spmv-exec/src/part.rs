@@ -8,13 +8,14 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Arc;
 
+use spmv_backend::arguments::Finish;
 use spmv_backend::{Backend, HostArray, HostSlice, KernelId, KernelSpec, Memory};
 use spmv_core::format::{BySlot, Cost};
 use spmv_core::{Accum, CsrView, Offset, Tiling, Value};
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Finish, Run, Scaling};
+use crate::launch::{self, Compiled, Run, Scaling};
 use crate::method::{Limits, Repair};
 use crate::values::{Order, Values};
 
@@ -36,10 +37,10 @@ impl Span {
 
     /// What becomes of the sums of its rows. One that continues adds to what stands in `y`.
     pub(crate) fn finish<'r, B: Backend, T: Value>(&self, run: &Run<'r, B, T>) -> Finish<'r, B> {
-        let Run { device, z, scaling: Scaling { beta, bounds, .. }, .. } = *run;
+        let Run { device, z, scaling, .. } = *run;
         match self.continues {
-            true => Finish::new(device, num_traits::one::<T::Accum>(), None, bounds),
-            false => Finish::new(device, beta, z, bounds),
+            true => launch::finish(device, Scaling { beta: num_traits::one(), ..scaling }, None),
+            false => launch::finish(device, scaling, z),
         }
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use num_traits::Zero;
 use spmv_backend::arguments::Axpby;
-use spmv_backend::{Backend, KernelId, Memory, Scalar};
+use spmv_backend::{Backend, KernelId, Memory};
 use spmv_core::{Accum, Value};
 
 use crate::device::DeviceVec;
 use crate::error::{Error, Result};
-use crate::launch::{Finish, Scaling, launch};
+use crate::launch::{Scaling, finish, launch};
 use crate::method::Repair;
 use crate::numbers;
 use crate::prepared::Prepared;
@@ -177,17 +177,13 @@ impl<B: Backend> Queue<B> {
         self.writes("y", y, true)?;
         let n_rows = numbers::counted(&self.device, y.len())?;
         let kernel = self.device.compiled(&numbers::spec(&self.device, KernelId::Axpby, A::DTYPE)?)?;
-        let finish = Finish::new(&self.device, A::one(), None, Some([lo, hi]));
+        let scaling = Scaling { alpha: A::zero(), beta: A::one(), bounds: Some([lo, hi]) };
+        let finish = finish(&self.device, scaling, None);
         let args = Axpby {
             n_rows,
             row_base: 0,
-            epilogue: finish.epilogue,
-            alpha: Scalar::of(A::zero()),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish,
             t: Memory::Device(self.device.nothing()),
-            z: finish.z,
             y: Memory::Device(&y.buffer),
         };
         let groups = n_rows.div_ceil(kernel.spec.tiling.group_lanes());

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use spmv_backend::arguments::{Arguments, Axpby};
+use spmv_backend::arguments::{Arguments, Axpby, Finish};
 use spmv_backend::{
     Arg, Args, Backend, Cache, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory as Argument,
     MemoryModel, Result, Scalar, why_not,
@@ -103,10 +103,10 @@ impl Wgpu {
             let kernel = Kernel::new(&self.shared, &spec, &text)?;
             let bytes = 8 * u64::from(lanes);
             let (stream, t, y) = (self.open_stream(false)?, self.alloc(bytes)?, self.alloc(bytes)?);
-            let [alpha, beta, lo, hi] = [Scalar::F32(0.0); 4];
+            let zero = Scalar::F32(0.0);
             let [t, out] = [&t, &y].map(Argument::Device);
             let args =
-                Axpby { n_rows: 0, row_base: 0, epilogue: 0, alpha, beta, lo, hi, t, z: t, y: out }.list();
+                Axpby { n_rows: 0, row_base: 0, finish: Finish::scaled(zero, zero, t), t, y: out }.list();
             // SAFETY: arguments are those of `axpby`, and each lane writes the word of `y` that it has.
             unsafe { self.launch(&stream, &kernel, 1, &args)? };
             let mut words = vec![0; 8 * lanes as usize];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spmv_backend::arguments::Coo as Arguments;
+use spmv_backend::arguments::{Coo as Arguments, Finish};
 use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
 use spmv_core::format::{Coo as Format, Cost};
 use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
@@ -10,7 +10,7 @@ use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
 use crate::carries;
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, Finish, Run};
+use crate::launch::{Compiled, Run};
 use crate::method::{
     Effort, Facts, Launch, Method, Repair, Storage, Sums, bits, entries_of_a_group, rows_of_bunch_steps,
 };
@@ -162,7 +162,7 @@ impl<B: Backend> Slots<B> {
         &self,
         run: &Run<'_, B, T>,
         span: &Span,
-        finish: &Finish<'_, B>,
+        finish: Finish<'_, B>,
         carries: &B::Buffer,
     ) -> Result<()> {
         let tiling = &self.kernel.spec.tiling;
@@ -173,17 +173,12 @@ impl<B: Backend> Slots<B> {
             nnz: self.nnz,
             n_slots: self.n_slots,
             tiles: tiling.tiles(),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish,
             rows: Memory::Device(&self.rows),
             cols: Memory::Device(&self.cols),
             vals: Memory::Device(&*vals),
             x: run.x,
             carries: Memory::Device(carries),
-            z: finish.z,
             y: run.y,
         };
         run.start(&self.kernel, tiling.n_groups(self.n_slots), args)?;
@@ -231,7 +226,7 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
 impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
         let State { span, slots } = &*self.state;
-        slots.launch(run, span, &span.finish(run), &self.carries)
+        slots.launch(run, span, span.finish(run), &self.carries)
     }
 }
 

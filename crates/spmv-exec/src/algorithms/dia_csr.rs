@@ -112,25 +112,19 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let groups = span.row_groups(tiling);
         let slot_vals = slot_vals.get();
         let vals = rest.vals.get();
-        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             n_cols: *n_cols,
             n_diags: *n_diags,
             tiles: tiling.tiles(),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             offsets: Memory::Device(offsets),
             slot_vals: Memory::Device(&*slot_vals),
             row_ptr: Memory::Device(&rest.row_ptr),
             cols: Memory::Device(&rest.cols),
             vals: Memory::Device(&*vals),
             x: run.x,
-            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

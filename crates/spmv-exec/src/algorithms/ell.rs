@@ -85,21 +85,15 @@ impl<B: Backend, T: Value> Direct<B, T> for Slots<B> {
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
         let vals = vals.get();
-        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             width: *width,
             tiles: tiling.tiles(),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             cols: Memory::Device(cols),
             vals: Memory::Device(&*vals),
             x: run.x,
-            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

@@ -102,24 +102,18 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let groups = span.row_groups(tiling);
         let slot_vals = slot_vals.get();
         let vals = rest.vals.get();
-        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             width: *width,
             tiles: tiling.tiles(),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             slot_cols: Memory::Device(slot_cols),
             slot_vals: Memory::Device(&*slot_vals),
             row_ptr: Memory::Device(&rest.row_ptr),
             cols: Memory::Device(&rest.cols),
             vals: Memory::Device(&*vals),
             x: run.x,
-            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

@@ -11,7 +11,7 @@ use super::coo::{self, Coo};
 use super::ell::{self, Ell};
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Finish, Run};
+use crate::launch::{Run, Scaling, finish};
 use crate::method::{
     Effort, Facts, HALF, Launch, Method, Repair, Storage, Sums, entries_of_a_group, rows_of_a_group,
 };
@@ -142,9 +142,10 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
 impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
     fn stage1(&self, run: &Run<'_, B, T>) -> Result<()> {
         let State { span, ell, coo } = &*self.state;
-        let Some(ell) = ell else { return coo.launch(run, span, &span.finish(run), &self.carries) };
+        let Some(ell) = ell else { return coo.launch(run, span, span.finish(run), &self.carries) };
         ell.launch(run)?;
         // Every row is scaled by now.
-        coo.launch(run, span, &Finish::new(run.device, T::Accum::one(), None, None), &self.carries)
+        let added = Scaling { beta: T::Accum::one(), bounds: None, ..run.scaling };
+        coo.launch(run, span, finish(run.device, added, None), &self.carries)
     }
 }

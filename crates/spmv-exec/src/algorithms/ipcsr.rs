@@ -202,15 +202,10 @@ impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
         let Self { state, pieces: Pieces { carries, arrivals, .. } } = self;
         let State { span, kernel, carry_apply, a, block_rows, block_entries, n_blocks } = &**state;
         let vals = a.vals.get();
-        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             row_ptr: Memory::Device(&a.row_ptr),
             block_rows: Memory::Device(block_rows),
             block_entries: Memory::Device(block_entries),
@@ -219,7 +214,6 @@ impl<B: Backend, T: Value> Runner<B, T> for Blocks<B> {
             x: run.x,
             carries: Memory::Device(carries),
             arrivals: Memory::Device(arrivals),
-            z: finish.z,
             y: run.y,
         };
         run.start(kernel, *n_blocks, args)?;

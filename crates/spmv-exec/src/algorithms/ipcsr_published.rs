@@ -113,21 +113,15 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
     fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
         let Self { span, kernel, a, block_rows, n_blocks } = self;
         let vals = a.vals.get();
-        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             row_ptr: Memory::Device(&a.row_ptr),
             block_rows: Memory::Device(block_rows),
             cols: Memory::Device(&a.cols),
             vals: Memory::Device(&*vals),
             x: run.x,
-            z: finish.z,
             y: run.y,
         };
         run.start(kernel, *n_blocks, args)

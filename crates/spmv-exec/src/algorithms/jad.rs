@@ -70,23 +70,17 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
         let vals = vals.get();
-        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             n_jags: *n_jags,
             tiles: tiling.tiles(),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             perm: Memory::Device(perm),
             jag_ptr: Memory::Device(jag_ptr),
             cols: Memory::Device(cols),
             vals: Memory::Device(&*vals),
             x: run.x,
-            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

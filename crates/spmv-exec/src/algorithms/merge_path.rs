@@ -135,24 +135,18 @@ impl<B: Backend, T: Value> Runner<B, T> for Carrying<B> {
         let State { span, kernel, carry_apply, a, bunch_rows } = &**state;
         let tiling = &kernel.spec.tiling;
         let vals = a.vals.get();
-        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             nnz: span.nnz,
             tiles: tiling.tiles(),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             row_ptr: Memory::Device(&a.row_ptr),
             bunch_rows: Memory::Device(bunch_rows),
             cols: Memory::Device(&a.cols),
             vals: Memory::Device(&*vals),
             x: run.x,
             carries: Memory::Device(carries),
-            z: finish.z,
             y: run.y,
         };
         run.start(kernel, tiling.n_groups(state.steps()), args)?;

@@ -113,19 +113,13 @@ impl<B: Backend, T: Value> Runner<B, T> for Products<B> {
             products: Memory::Device(&self.products),
         };
         run.start(first, tiling.n_groups(span.nnz), products)?;
-        let finish = span.finish(run);
         let sums = PcsrSums {
             n_rows: span.n_rows,
             row_base: span.row_base,
             tiles: tiling.tiles(),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             row_ptr: Memory::Device(&a.row_ptr),
             products: Memory::Device(&self.products),
-            z: finish.z,
             y: run.y,
         };
         run.start(second, span.row_groups(tiling), sums)

@@ -264,7 +264,6 @@ impl<B: Backend> Held<B> {
         let tiling = &kernel.spec.tiling;
         let groups = Tiling::n_row_groups(&tiling.slices(0, self.n_slices), self.n_slices);
         let vals = vals.get();
-        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
@@ -273,11 +272,7 @@ impl<B: Backend> Held<B> {
             tiles: tiling.tiles(),
             sorted: u32::from(self.is_sorted),
             keeps: u32::from(self.is_kept),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             perm: Memory::Device(perm),
             slices: Memory::Device(slices),
             words: Memory::Device(words),
@@ -285,7 +280,6 @@ impl<B: Backend> Held<B> {
             x: run.x,
             carries: Memory::Device(carries),
             arrivals: Memory::Device(arrivals),
-            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use num_traits::Zero;
 use spmv_backend::arguments::{Axpby, FixupApply, SpecSegsum as Arguments};
-use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory, MemoryModel, Types, Scalar};
+use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory, MemoryModel, Types};
 use spmv_core::tiling::tile_rows;
 use spmv_core::{Accum, CsrView, MatrixStats, Tiling, Value};
 use spmv_fixup::{FixupError, carry, dirty};
@@ -327,18 +327,12 @@ impl<B: Backend, T: Value> Runner<B, T> for Speculative<B, T::Accum> {
             return Ok(false);
         }
         let groups = span.n_rows.div_ceil(axpby.spec.tiling.group_lanes());
-        let finish = span.finish(run);
         let args = Axpby {
             n_rows: span.n_rows,
             row_base: span.row_base,
-            epilogue: finish.epilogue,
-            alpha: Scalar::of(run.scaling.alpha),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             // Of a part without entries they are the zeros of `reset`.
             t: Memory::Device(&self.sums),
-            z: finish.z,
             y: run.y,
         };
         run.start(axpby, groups, args)?;

@@ -254,20 +254,14 @@ impl<B: Backend, T: Value> Runner<B, T> for Ranges<B> {
             sums: Memory::Device(&self.sums),
         };
         run.start(first, n_ranges.div_ceil(tiling.group_lanes()), of_ranges)?;
-        let finish = span.finish(run);
         let of_rows = SssSums {
             n_rows: span.n_rows,
             row_base: span.row_base,
             n_ranges: *n_ranges,
             tiles: tiling.tiles(),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             ranges: Memory::Device(&arrays.ranges),
             sums: Memory::Device(&self.sums),
-            z: finish.z,
             y: run.y,
         };
         run.start(second, span.row_groups(tiling), of_rows)

@@ -193,18 +193,12 @@ impl<B: Backend, V: Value> Runner<B, V> for OfParts<B> {
         let (y, scaling) = (Memory::Device(&self.sums), Scaling::new(V::Accum::one(), V::Accum::zero()));
         parts.launch(&Run { y, z: None, scaling, ..*run }, &self.pieces)?;
         let groups = span.n_rows.div_ceil(add.spec.tiling.bunches());
-        let finish = span.finish(run);
         let args = StripeSums {
             n_rows: span.n_rows,
             row_base: span.row_base,
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             row_ptr: Memory::Device(rows),
             sums: Memory::Device(&self.sums),
-            z: finish.z,
             y: run.y,
         };
         run.start(add, groups, args)

@@ -133,22 +133,16 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         let tiling = &kernel.spec.tiling;
         let groups = span.row_groups(tiling);
         let vals = vals.get();
-        let finish = span.finish(run);
         let args = Arguments {
             n_rows: span.n_rows,
             row_base: span.row_base,
             tiles: tiling.tiles(),
-            epilogue: finish.epilogue,
-            alpha: run.alpha(),
-            beta: finish.beta,
-            lo: finish.lo,
-            hi: finish.hi,
+            finish: span.finish(run),
             row_ptr: Memory::Device(row_ptr),
             run_ptr: Memory::Device(run_ptr),
             runs: Memory::Device(runs),
             vals: Memory::Device(&*vals),
             x: run.x,
-            z: finish.z,
             y: run.y,
         };
         run.start(kernel, groups, args)

@@ -8,7 +8,7 @@ use spmv::{
     Dtype, Options,
     plan::{Algorithm, RowStats, Tiling},
 };
-use spmv_backend::arguments::{Arguments, CsrVector};
+use spmv_backend::arguments::{Arguments, CsrVector, Finish};
 use spmv_backend::{Args, Backend, Memory, Scalar};
 
 /// A backend that can read more memory than the device's caches hold, at one point of any stream: right before the
@@ -126,16 +126,11 @@ impl<B: Backend> Flush<B> {
             n_rows: self.n_rows,
             row_base: 0,
             tiles: self.tiling.tiles(),
-            epilogue: 0,
-            alpha: one,
-            beta: zero,
-            lo: zero,
-            hi: zero,
+            finish: Finish::scaled(one, zero, x),
             row_ptr: Memory::Device(&self.row_ptr),
             cols: Memory::Device(&self.cols),
             vals: Memory::Device(&self.vals),
             x,
-            z: x,
             y: Memory::Device(&self.y),
         }
         .list()
