@@ -85,7 +85,7 @@ svg{display:block}
 .axis,.leader{stroke:var(--soft);fill:none}
 .leader{stroke-width:.7}
 .roof{stroke:var(--roof);stroke-width:2;fill:none}
-.spread{stroke:var(--ink);stroke-width:1;fill:none}
+.spread{stroke:var(--ink);stroke-width:1;fill:none;filter:drop-shadow(0 0 1px var(--bg)) drop-shadow(0 0 1px var(--bg))}
 .chart .value{font-size:9.5px;fill:var(--ink)}
 path.line{fill:none;stroke:var(--series);stroke-width:1.5}
 circle{stroke:var(--bg);stroke-width:1}
