@@ -31,7 +31,7 @@ impl Cut {
     /// A block whose rows are cut, of `len` values, at least those of the shape. In row-major order what is behind the last row is with the last
     /// part.
     pub(super) fn of_block(rows: &Arc<Ranges>, shape: BlockShape, len: usize) -> Self {
-        if shape.order() == BlockOrder::ColumnMajor && !shape.is_empty() {
+        if shape.order() == BlockOrder::ColumnMajor && rows.n_parts() > 1 && !shape.is_empty() {
             return Self::Columns { rows: Arc::clone(rows), shape, len };
         }
         let (len, leading) = (len as u64, shape.leading() as u64);
@@ -116,5 +116,15 @@ mod tests {
             }
         }
         check(BlockShape::column_major(5, 0), 2);
+    }
+
+    /// So that any vector of a context with one device and peers is a block.
+    #[test]
+    fn a_block_of_one_part_is_cut_as_a_vector() {
+        let one = Arc::new(Ranges::even(5, 1));
+        for shape in [BlockShape::row_major(5, 3), BlockShape::column_major(5, 3)] {
+            assert_eq!(Cut::of_block(&one, shape, 15), Cut::Ranges(Arc::new(Ranges::even(15, 1))));
+            assert_eq!(shape_of(&one, shape, 0), shape);
+        }
     }
 }
