@@ -83,7 +83,7 @@ impl<B: Backend> Queue<B> {
         if !a.device().is(&self.device) {
             return Err(Error::Foreign { what: "the matrix", to: "device" });
         }
-        let blocks = a.blocks.as_deref().ok_or_else(|| not_kept(&self.device))?;
+        let blocks = a.blocks.as_deref().ok_or_else(|| without_blocks(&self.device.caps().name))?;
         let product = checked(a, blocks, Scaling::new(alpha, beta), (x.len(), of_x), (y.len(), of_y))?;
         let kernels = Kernels::of(&self.device, a.plan.types, &product)?;
         if of_y.is_empty() {
@@ -133,9 +133,23 @@ impl<B: Backend> Queue<B> {
     }
 }
 
-fn not_kept<B: Backend>(device: &Device<B>) -> Error {
+/// Of a matrix that was prepared without blocks.
+#[doc(hidden)]
+pub fn without_blocks(device: &str) -> Error {
     let what = "products with several right-hand sides by a matrix that was prepared without them";
-    DeviceError::unsupported(&*device.caps().name, what, "prepare it with Options::blocks").into()
+    DeviceError::unsupported(device, what, "prepare it with Options::blocks").into()
+}
+
+/// Refuses blocks that are not X and Y of a matrix with so many rows and columns.
+#[doc(hidden)]
+pub fn check_shapes([n_rows, n_cols]: [usize; 2], x: BlockShape, y: BlockShape) -> Result<()> {
+    for (what, shape, expected) in [("X", x, (n_cols, x.columns())), ("Y", y, (n_rows, x.columns()))] {
+        let found = (shape.n_rows(), shape.columns());
+        if found != expected {
+            return Err(Error::Shape { what, found, expected });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what does not fit.
@@ -147,14 +161,7 @@ fn checked<B: Backend, T: Value>(
     (y_len, y): (usize, BlockShape),
 ) -> Result<Product<T::Accum>> {
     let rows = a.row_stats();
-    for (what, shape, expected) in
-        [("X", x, (rows.n_cols, x.columns())), ("Y", y, (rows.n_rows, x.columns()))]
-    {
-        let found = (shape.n_rows(), shape.columns());
-        if found != expected {
-            return Err(Error::Shape { what, found, expected });
-        }
-    }
+    check_shapes([rows.n_rows, rows.n_cols], x, y)?;
     for (what, found, shape) in [("x", x_len, x), ("y", y_len, y)] {
         if found < shape.len() {
             return Err(Error::Length { what, found, expected: shape.len() });

@@ -70,6 +70,7 @@ mod values;
 mod workspace;
 
 pub use algorithms::{Algorithm, UnknownAlgorithm};
+pub use apply_block::{check_shapes, without_blocks};
 pub use block_shape::{BlockOrder, BlockShape};
 pub use choice::{Choice, ChoiceError, Trial};
 pub use choose::{Candidate, work_of};

@@ -4,14 +4,12 @@ use std::sync::{Arc, PoisonError};
 
 use num_traits::Zero;
 use spmv_backend::DeviceKind;
-use spmv_core::Value;
-use spmv_exec::{BlockShape, Error, Lane, Repair, Result, check_bounds};
+use spmv_exec::{BlockShape, Error, Lane, Repair, Result, check_bounds, check_shapes, without_blocks};
 
 use crate::erased::{Number, Scalar};
 use crate::erased_matrix::{AnyEpilogue, AnyMatrix, AnyVector, Mismatch, own, own_mut};
 use crate::erased_queue::{AnyQueue, ProductsOf};
 use crate::parts::cut::{Cut, shape_of};
-use crate::parts::group::unsupported;
 use crate::parts::link::{Copy, Link, Staged, failed};
 use crate::parts::peers::PeersError;
 use crate::parts::queue::{PartsQueue, marks, pair};
@@ -39,8 +37,13 @@ impl PartsQueue {
         // Where parts have ghosts, rows are whole later.
         let (of_local, of_whole) =
             if edges.ghosts.iter().all(Option::is_none) { (bounds, None) } else { (None, bounds) };
-        let work = OfVectors { alpha, beta, z, bounds: of_local };
-        self.multiply(a, &mut edges, x, y, &work)?;
+        self.multiply(a, &mut edges, x, y, |queue, part, a, x, y| match part {
+            Some(part) => {
+                let epilogue = AnyEpilogue { z: z.map(|z| &*z.parts[part]), bounds: of_local };
+                queue.apply(a, alpha, x, beta, y, epilogue)
+            }
+            None => queue.apply(a, alpha, x, T::Accum::zero(), y, AnyEpilogue::NONE),
+        })?;
         let Some(bounds) = of_whole else { return Ok(()) };
         T::Accum::vectors(self).clamp(bounds, y)?;
         self.submit()?;
@@ -56,14 +59,9 @@ impl PartsQueue {
         beta: T::Accum,
         (y, of_y): (&mut PartsVec<T::Accum>, BlockShape),
     ) -> Result<(), Mismatch> {
-        let Some(edges) = &a.blocks else { return Err(not_kept().into()) };
+        let Some(edges) = &a.blocks else { return Err(without_blocks("a context of parts").into()) };
         let columns = of_x.columns();
-        for (what, shape, ranges) in [("X", of_x, &a.cols), ("Y", of_y, &a.rows)] {
-            let (found, expected) = ((shape.n_rows(), shape.columns()), (ranges.len() as usize, columns));
-            if found != expected {
-                return Err(Error::Shape { what, found, expected }.into());
-            }
-        }
+        check_shapes([&a.rows, &a.cols].map(|ranges| ranges.len() as usize), of_x, of_y)?;
         let blocks = Blocks { x: (of_x, x.len()), y: (of_y, y.len()) };
         let cols = Cut::of_block(&a.cols, of_x, x.len());
         let rows = Cut::of_block(&a.rows, of_y, y.len());
@@ -72,8 +70,18 @@ impl PartsQueue {
             return Ok(());
         }
         let mut edges = edges.lock().unwrap_or_else(PoisonError::into_inner);
-        let work = OfBlocks { alpha, beta, of_x, of_y, a };
-        self.multiply(a, edges.of(a, blocks)?, x, y, &work)
+        self.multiply(a, edges.of(a, blocks)?, x, y, |queue, part, matrix, x, y| {
+            let (beta, of_x, of_y) = match part {
+                Some(part) => (beta, shape_of(&a.cols, of_x, part), shape_of(&a.rows, of_y, part)),
+                // Packed: values of a row next to each other.
+                None => {
+                    let [of_x, of_y] = [matrix.row_stats().n_cols, matrix.row_stats().n_rows]
+                        .map(|n| BlockShape::row_major(n, columns));
+                    (T::Accum::zero(), of_x, of_y)
+                }
+            };
+            queue.apply_block(matrix, alpha, (x, of_x), beta, (y, of_y))
+        })
     }
 
     /// Refuses what is not of these devices, and vectors of other lengths or that are cut in another way.
@@ -93,14 +101,22 @@ impl PartsQueue {
         y.is_cut_as("y", rows)
     }
 
-    /// A product. Sends what others need, multiplies what is here while it is on its way, and then with the ghosts.
+    /// A product. Sends what others need, multiplies what is here while it is on its way, and then with the ghosts: `product` multiplies by
+    /// what is local to a part, or by a remote matrix if no part is named.
     fn multiply<T: Scalar>(
         &mut self,
         a: &PartsMatrix<T>,
         edges: &mut Edges<T>,
         x: &PartsVec<T>,
         y: &mut PartsVec<T::Accum>,
-        work: &impl Work<T>,
+        product: impl Fn(
+            &mut dyn ProductsOf<T>,
+            Option<usize>,
+            &dyn AnyMatrix<T>,
+            &dyn AnyVector<T>,
+            &mut dyn AnyVector<T::Accum>,
+        ) -> Result<(), Mismatch>
+        + Sync,
     ) -> Result<(), Mismatch> {
         let Edges { sent, ghosts, link } = edges;
         for ((queue, sent), x) in self.queues.iter_mut().zip(&mut *sent).zip(&x.parts) {
@@ -114,7 +130,7 @@ impl PartsQueue {
         let mut multiply = |queues: &mut [Box<dyn AnyQueue>]| -> Result<(), Mismatch> {
             let parts = x.parts.iter().zip(&mut *of_y).enumerate();
             for ((queue, local), (part, (x, y))) in queues.iter_mut().zip(&a.locals).zip(parts) {
-                work.local(T::products(&mut **queue), part, &**local, &**x, &mut **y)?;
+                product(T::products(&mut **queue), Some(part), &**local, &**x, &mut **y)?;
                 *unrepaired = true;
                 queue.submit()?;
             }
@@ -135,7 +151,7 @@ impl PartsQueue {
         }
         for (((queue, ghosts), remote), y) in queues.iter_mut().zip(ghosts).zip(&a.remotes).zip(of_y) {
             let (Some(Ghosts { values, sums, rows }), Some(remote)) = (ghosts, remote) else { continue };
-            work.remote(T::products(&mut **queue), &**remote, &**values, &mut **sums)?;
+            product(T::products(&mut **queue), None, &**remote, &**values, &mut **sums)?;
             T::Accum::vectors(&mut **queue).scatter_add(&**sums, &**rows, &mut **y)?;
             queue.submit()?;
         }
@@ -171,102 +187,6 @@ impl<T: Scalar> ProductsOf<T> for PartsQueue {
         let (x, y) = (own::<PartsVec<T>>(x, "x")?, own_mut::<PartsVec<T::Accum>>(y, "y")?);
         self.block_product(a, alpha, (x, of_x), beta, (y, of_y))
     }
-}
-
-/// What each queue does in a product.
-trait Work<T: Scalar>: Sync {
-    /// Multiplies what a part has of x by its own matrix.
-    fn local(
-        &self,
-        queue: &mut dyn ProductsOf<T>,
-        part: usize,
-        a: &dyn AnyMatrix<T>,
-        x: &dyn AnyVector<T>,
-        y: &mut dyn AnyVector<T::Accum>,
-    ) -> Result<(), Mismatch>;
-    /// Multiplies ghosts by the boundary rows of a part.
-    fn remote(
-        &self,
-        queue: &mut dyn ProductsOf<T>,
-        a: &dyn AnyMatrix<T>,
-        ghosts: &dyn AnyVector<T>,
-        sums: &mut dyn AnyVector<T::Accum>,
-    ) -> Result<(), Mismatch>;
-}
-
-/// With one right-hand side.
-struct OfVectors<'a, A> {
-    alpha: A,
-    beta: A,
-    z: Option<&'a PartsVec<A>>,
-    bounds: Option<[A; 2]>,
-}
-
-impl<T: Scalar> Work<T> for OfVectors<'_, T::Accum> {
-    fn local(
-        &self,
-        queue: &mut dyn ProductsOf<T>,
-        part: usize,
-        a: &dyn AnyMatrix<T>,
-        x: &dyn AnyVector<T>,
-        y: &mut dyn AnyVector<T::Accum>,
-    ) -> Result<(), Mismatch> {
-        let epilogue = AnyEpilogue { z: self.z.map(|z| &*z.parts[part]), bounds: self.bounds };
-        queue.apply(a, self.alpha, x, self.beta, y, epilogue)
-    }
-
-    fn remote(
-        &self,
-        queue: &mut dyn ProductsOf<T>,
-        a: &dyn AnyMatrix<T>,
-        ghosts: &dyn AnyVector<T>,
-        sums: &mut dyn AnyVector<T::Accum>,
-    ) -> Result<(), Mismatch> {
-        queue.apply(a, self.alpha, ghosts, T::Accum::zero(), sums, AnyEpilogue::NONE)
-    }
-}
-
-/// With several.
-struct OfBlocks<'a, T: Value> {
-    alpha: T::Accum,
-    beta: T::Accum,
-    of_x: BlockShape,
-    of_y: BlockShape,
-    a: &'a PartsMatrix<T>,
-}
-
-impl<T: Scalar> Work<T> for OfBlocks<'_, T> {
-    fn local(
-        &self,
-        queue: &mut dyn ProductsOf<T>,
-        part: usize,
-        a: &dyn AnyMatrix<T>,
-        x: &dyn AnyVector<T>,
-        y: &mut dyn AnyVector<T::Accum>,
-    ) -> Result<(), Mismatch> {
-        let of_x = shape_of(&self.a.cols, self.of_x, part);
-        let of_y = shape_of(&self.a.rows, self.of_y, part);
-        queue.apply_block(a, self.alpha, (x, of_x), self.beta, (y, of_y))
-    }
-
-    /// Packed: values of a row next to each other.
-    fn remote(
-        &self,
-        queue: &mut dyn ProductsOf<T>,
-        a: &dyn AnyMatrix<T>,
-        ghosts: &dyn AnyVector<T>,
-        sums: &mut dyn AnyVector<T::Accum>,
-    ) -> Result<(), Mismatch> {
-        let (n_rows, n_cols, columns) = (a.row_stats().n_rows, a.row_stats().n_cols, self.of_x.columns());
-        let of_ghosts = (ghosts, BlockShape::row_major(n_cols, columns));
-        let of_sums = (sums, BlockShape::row_major(n_rows, columns));
-        queue.apply_block(a, self.alpha, of_ghosts, T::Accum::zero(), of_sums)
-    }
-}
-
-fn not_kept() -> Error {
-    let what = "products with several right-hand sides by a matrix that was prepared without them";
-    unsupported(what, "prepare it with Options::blocks")
 }
 
 /// Begins to copy ghosts from device to device, while the queues go on.

@@ -12,7 +12,7 @@ use spmv_partition::{Halo, Part, Ranges};
 use crate::erased::{AnyDevice, Element, Scalar};
 use crate::erased_matrix::{AnyIndices, AnyMatrix, AnyVector};
 use crate::parts::cut::{Cut, shape_of};
-use crate::parts::group::{Parts, unsupported};
+use crate::parts::group::Parts;
 use crate::parts::link::{Link, packs};
 use crate::parts::peers::Peers;
 
@@ -77,12 +77,7 @@ impl Positions {
 
     /// Those of each row next to each other.
     fn of_rows(&self, device: &dyn AnyDevice, rows: &[u32]) -> Result<Box<dyn AnyIndices>> {
-        if u32::try_from(self.len).is_err() {
-            return Err(unsupported(
-                &format!("{} values of a block on one device", self.len),
-                "use fewer columns",
-            ));
-        }
+        // A device refuses vectors that are longer than such positions reach.
         let of_row = |row: &u32| {
             let row = *row as usize;
             (0..self.shape.columns()).map(move |column| self.shape.index(row, column) as u32)
