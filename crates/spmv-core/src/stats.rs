@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::csr::CsrView;
+use crate::footprint::Footprint;
 use crate::lengths::Lengths;
 use crate::mirror::mirrored_share;
 use crate::offset::Offset;
@@ -186,6 +187,8 @@ pub struct MatrixStats {
     pub runs: Option<Runs>,
     /// What part of the entries off the diagonal others [mirror](crate::mirrored_share), if that was sampled.
     pub mirrored: Option<f64>,
+    /// How much of `x` consecutive entries read, if that was sampled and there are many columns.
+    pub footprint: Option<Footprint>,
     /// Lines of 16 columns that 256 consecutive entries touch, over these entries: 1/256 to 1, the mean of up to 8
     /// samples. How much of `x` each entry moves, as far as entries do not share it. 0 without entries.
     pub scatter: f64,
@@ -204,10 +207,11 @@ impl MatrixStats {
         let hyb = Some(HybShape::of_lengths(a, &lengths));
         let (runs, mirrored, scatter) =
             (Some(Runs::of(a.cols())), Some(mirrored_share(a)), scatter(a.cols()));
-        Self { rows, diagonals, band, slots, hyb, runs, mirrored, scatter }
+        let footprint = Footprint::of(a.cols(), a.n_cols());
+        Self { rows, diagonals, band, slots, hyb, runs, mirrored, footprint, scatter }
     }
 
-    /// Row lengths, runs, and diagonals where they have at most 1.5 slots for each entry. O(rows), or O(rows + columns + entries), as
+    /// Row lengths, runs, the footprint, and diagonals where they have at most 1.5 slots for each entry. O(rows), or O(rows + columns + entries), as
     /// [`of`](Self::of).
     ///
     /// ```
@@ -222,7 +226,8 @@ impl MatrixStats {
         let most = rows.nnz + rows.nnz / 2;
         let held = if rows.max.saturating_mul(rows.n_rows) <= most { diagonals(a, most) } else { None };
         let diagonals = held.map(|(_, n_diags)| n_diags);
-        Self { diagonals, runs: Some(Runs::of(a.cols())), ..Self::from(&rows) }
+        let (runs, footprint) = (Some(Runs::of(a.cols())), Footprint::of(a.cols(), a.n_cols()));
+        Self { diagonals, runs, footprint, ..Self::from(&rows) }
     }
 }
 

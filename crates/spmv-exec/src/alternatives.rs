@@ -2,8 +2,9 @@
 
 use crate::algorithms::{Algorithm, Known};
 use crate::choice::Choice;
+use crate::measured::Bound;
 use crate::plan::{Inputs, Plan};
-use crate::tilings::{Bound, neighbours};
+use crate::tilings::neighbours;
 
 /// Times of the fastest prediction's, up to which an algorithm is worth a trial.
 const WORTH_A_TRIAL: Bound<f64> =

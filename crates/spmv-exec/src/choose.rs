@@ -1,13 +1,13 @@
 //! Which algorithm `Auto` stands for: the heuristic's choice, unless another is predicted to be faster by far.
 
 use spmv_backend::{DeviceCaps, KernelSpec, Types};
-use spmv_core::{Dtype, MatrixStats};
+use spmv_core::MatrixStats;
 use spmv_model::{Profile, Work};
 
 use crate::algorithms::{Algorithm, Known};
+use crate::measured::{AUTO, Bound};
 use crate::method::{Effort, Launch, Storage};
 use crate::options::Options;
-use crate::tilings::{AUTO, Bound};
 
 /// Override the heuristic only if the prediction is at most this share of its choice's time: predictions are off by some
 /// 15%, and layouts cost something to make.
@@ -49,7 +49,7 @@ pub(crate) fn candidates(
     let candidate = |known: Known| {
         let kernel = kernel(known)?;
         let algorithm = Algorithm::from(known);
-        let takes = takes(known, &kernel, stats, types.value, options);
+        let takes = takes(known, &kernel, stats, caps, options);
         let rates = profile.rates(known.method().facts().rates, types.vector).filter(|_| takes)?;
         Some(Candidate { algorithm, kernel, seconds: rates.seconds(&work(known, &kernel, stats, caps)) })
     };
@@ -63,10 +63,10 @@ pub(crate) fn takes(
     known: Known,
     kernel: &KernelSpec,
     stats: &MatrixStats,
-    value: Dtype,
+    caps: &DeviceCaps,
     options: &Options,
 ) -> bool {
-    match known.method().storage(stats, value, &kernel.tiling) {
+    match known.method().storage(stats, kernel, caps) {
         Storage::Csr => true,
         Storage::Own(cost) => cost.check(Algorithm::from(known).name(), options.max_blow_up).is_ok(),
         Storage::Unknown => false,
@@ -113,7 +113,7 @@ pub fn work_of(
     caps: &DeviceCaps,
 ) -> Option<Work> {
     let known = algorithm.known()?;
-    let is_known = known.method().storage(stats, kernel.types.value, &kernel.tiling) != Storage::Unknown;
+    let is_known = known.method().storage(stats, kernel, caps) != Storage::Unknown;
     is_known.then(|| work(known, kernel, stats, caps))
 }
 
@@ -158,7 +158,7 @@ fn by_rule(
 #[cfg(test)]
 mod tests {
     use spmv_backend::{DeviceKind, DtypeSet, KernelId, MemoryModel};
-    use spmv_core::{HybShape, RowStats};
+    use spmv_core::{Dtype, HybShape, RowStats};
     use spmv_model::{KernelRates, Rates};
 
     use super::*;

@@ -35,7 +35,7 @@ pub(crate) fn set_values<B: Backend, T: Value, V: Value>(
     part: &dyn Layout<B, T>,
     vals: &[V],
 ) -> Result<()> {
-    let of_part = || part.values().into_iter().flatten();
+    let of_part = || part.values().into_iter();
     let gather = gather.filter(|_| of_part().any(Values::has_slots));
     device.copies(|stream| {
         of_part().try_for_each(|values| values.write(device, stream, vals))?;

@@ -45,6 +45,7 @@ mod integrated;
 mod keep_blocks;
 #[allow(unsafe_code)]
 mod launch;
+mod measured;
 mod method;
 mod mirror;
 mod narrow;

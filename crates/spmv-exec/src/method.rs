@@ -3,7 +3,7 @@
 
 use spmv_backend::{DeviceCaps, KernelId, KernelSpec, Types};
 use spmv_core::format::Cost;
-use spmv_core::{Dtype, MatrixStats, RowStats, Tiling};
+use spmv_core::{MatrixStats, RowStats, Tiling};
 
 use crate::error::Result;
 use crate::tilings::Row;
@@ -183,8 +183,8 @@ pub(crate) trait Method: Sync {
         Vec::new()
     }
 
-    /// Bytes that its layout takes.
-    fn storage(&self, _: &MatrixStats, _: Dtype, _: &Tiling) -> Storage {
+    /// Bytes that its layout takes for such a kernel.
+    fn storage(&self, _: &MatrixStats, _: &KernelSpec, _: &DeviceCaps) -> Storage {
         Storage::Csr
     }
 

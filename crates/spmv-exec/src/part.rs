@@ -195,9 +195,9 @@ pub(crate) trait Layout<B: Backend, T: Value>: Debug + Send + Sync {
         None
     }
 
-    /// The values, in one or two buffers.
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [self.csr().map(|a| &a.vals), None]
+    /// The values, in one buffer or several.
+    fn values(&self) -> Vec<&Values<B>> {
+        self.csr().map(|a| &a.vals).into_iter().collect()
     }
 
     /// Before values are set for the first time: what holds for the old ones alone is given up.
@@ -320,9 +320,9 @@ pub(crate) trait Direct<B: Backend, T: Value>: Debug + Send + Sync + 'static {
         None
     }
 
-    /// The values, in one or two buffers.
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [self.csr().map(|a| &a.vals), None]
+    /// The values, in one buffer or several.
+    fn values(&self) -> Vec<&Values<B>> {
+        self.csr().map(|a| &a.vals).into_iter().collect()
     }
 
     /// As of a [`Layout`].
@@ -349,7 +349,7 @@ impl<B: Backend, T: Value, L: Direct<B, T>> Layout<B, T> for WithoutScratch<L> {
         self.0.csr()
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
+    fn values(&self) -> Vec<&Values<B>> {
         self.0.values()
     }
 

@@ -15,9 +15,10 @@ use crate::carries::lanes;
 use crate::choice::{Choice, Trial};
 use crate::choose::{Candidate, candidates, choose, takes};
 use crate::error::Result;
+use crate::measured::Bound;
 use crate::method::{HALF, Launch, Limits, Repair, Storage, Sums, bits};
 use crate::options::{Fixup, Layouts, Options};
-use crate::tilings::{Bound, Case, tiling};
+use crate::tilings::{Case, tiling};
 
 /// What will run, and why.
 ///
@@ -240,7 +241,7 @@ impl Inputs<'_> {
 
     /// Whether the layout of an algorithm takes the matrix.
     pub(crate) fn take(&self, known: Known, kernel: &KernelSpec) -> bool {
-        takes(known, kernel, self.stats, self.types.value, self.options)
+        takes(known, kernel, self.stats, self.caps, self.options)
     }
 
     /// What an algorithm would run, if the device can, with all the kernels that it needs.
@@ -323,7 +324,7 @@ pub(crate) fn planned(
     }
     notes.extend(caps.notes.iter().map(|note| format!("the device: {note}")));
     let Limits { max_entries, max_rows } = limits(known, &kernel, rows, caps);
-    let storage = known.method().storage(stats, types.value, &kernel.tiling);
+    let storage = known.method().storage(stats, &kernel, caps);
     Ok(Plan {
         algorithm,
         types,

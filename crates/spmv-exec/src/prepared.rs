@@ -293,7 +293,7 @@ impl<B: Backend, T: Value> WithValues for NewValues<'_, B, T> {
 impl<B: Backend, T: Value> Prepared<B, T> {
     /// Makes what new values need, all of it before the first is written.
     fn list_slots<V: Value>(&mut self) -> Result<()> {
-        let values = || self.parts.iter().flat_map(|part| part.values()).flatten();
+        let values = || self.parts.iter().flat_map(|part| part.values());
         values().try_for_each(|values| values.list(&self.device))?;
         self.parts.iter().try_for_each(|part| part.forget_values(&self.device))?;
         if self.gather.is_none() && values().any(Values::has_slots) {

@@ -29,6 +29,7 @@ pub(crate) fn steps(slots: f64, rest: f64, tiling: &Tiling) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use spmv_backend::{DeviceCaps, DeviceKind, KernelSpec, Lanes, MemoryModel};
     use spmv_core::format::FormatError;
     use spmv_core::{Csr, Dtype, MatrixStats, oracle};
     use spmv_cpu::{Cpu, Mask, Options as CpuOptions};
@@ -110,7 +111,9 @@ mod tests {
         let rows_alone = MatrixStats::from(&stats.rows);
         let tiling = Tiling::new(32, 1, 1, 1).unwrap();
         for known in BOTH.map(|algorithm| algorithm.known().unwrap()) {
-            let storage = |stats: &MatrixStats| known.method().storage(stats, Dtype::F64, &tiling);
+            let kernel = KernelSpec::new(known.method().facts().kernel, Dtype::F64, Lanes::Subgroup, tiling);
+            let caps = DeviceCaps::new("a device", DeviceKind::Other, MemoryModel::Discrete);
+            let storage = |stats: &MatrixStats| known.method().storage(stats, &kernel, &caps);
             let cost = known.cost(a.view(), known.regular_width(a.view(), None).unwrap()).unwrap();
             assert_eq!((storage(&stats), storage(&rows_alone)), (Storage::Own(cost), Storage::Unknown));
         }

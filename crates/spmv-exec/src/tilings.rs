@@ -6,7 +6,8 @@ use spmv_backend::{DeviceCaps, KernelId, KernelSpec, Lanes};
 use spmv_core::tiling::Preset;
 use spmv_core::{Dtype, RowStats, Runs, Tiling};
 
-use crate::slices::Columns;
+use crate::measured::{BY_CLASS, BY_TURN, Bound, OPENCL, SERIAL, SWEEP, TILINGS};
+use crate::slices::{Columns, of_a_block};
 
 /// Rows and entries below which one thread beats several, if they multiply again and again: to call another costs some 3 us, as
 /// `cargo run --release -p spmv-cpu --example serial` measures.
@@ -93,6 +94,8 @@ pub(crate) enum T {
     Busy(u32),
     /// The same of the parts that stripes of columns cut rows into: two to eight, and up to one for every four entries.
     OfParts,
+    /// As [`T::Busy`], for the entries that a row has in a block of columns.
+    OfBlocks(u32),
     /// The first number; the second for [large](LARGE) matrices whose rows have more than a few entries.
     BlockBySize(u32, u32),
     /// So many at most, fewer where a group of them does not fit local memory.
@@ -219,32 +222,6 @@ pub(crate) const fn tiled(of: Of, parts: Row) -> [Row; 4] {
         },
     ]
 }
-
-/// A bound of a heuristic.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bound<N> {
-    pub(crate) is: N,
-    /// What chose it, as [`Row::by`].
-    #[allow(dead_code)] // For the reader.
-    pub(crate) by: &'static str,
-}
-
-/// Runs that several algorithms' rows and bounds go back to.
-pub(crate) const AUTO: &str = "cargo xtask bench --suite --matrix FILES --backend cuda --algorithm all: docs/results/2026-11-22-h200-cuda-auto.txt";
-pub(crate) const BY_CLASS: &str =
-    "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-24-h200-cuda-tilings.txt";
-const BY_TURN: &str =
-    "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-25-h200-cuda-tilings.txt";
-pub(crate) const ON_CORES: &str = "cargo xtask bench --suite classes --backend cpu --algorithm merge_path,sell,dia --precision f32,f64: docs/results/2026-11-25-cpu-classes.txt";
-pub(crate) const STRIPES: &str =
-    "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-25-h200-cuda-stripes.txt";
-pub(crate) const SERIAL: &str = "cargo run --release -p spmv-cpu --example serial";
-pub(crate) const TILINGS: &str =
-    "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-21-h200-cuda-tilings.txt";
-pub(crate) const OPENCL: &str =
-    "cargo xtask bench --suite --backend opencl: docs/results/2026-11-21-h200-opencl-rows.txt";
-pub(crate) const SWEEP: &str =
-    "cargo xtask bench --suite --sweep: docs/results/2026-11-21-h200-opencl-sweep.txt";
 
 /// The tiling that an algorithm's table gives.
 ///
@@ -375,6 +352,10 @@ impl Row {
                 let least = caps.subgroup.filter(|_| self.on == On::PartsOfSubgroups);
                 let lanes = lanes_of_a_row(case.rows, caps);
                 least.map_or(lanes, |(least, most)| lanes.clamp(u32::from(least), u32::from(most)))
+            }
+            T::OfBlocks(most) => {
+                let rows = &of_a_block(case.rows, case.value, caps);
+                Self { t: T::Busy(most), ..*self }.lanes(&Case { rows, ..*case })
             }
             T::Busy(most) => {
                 let of_few = nearest_power_of_two(busy_lanes(caps) / case.rows.n_rows.max(1) as f64);

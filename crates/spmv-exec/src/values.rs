@@ -37,6 +37,8 @@ pub(crate) enum Order {
     Rows {
         /// First entry of each row, and the end.
         row_ptr: Arc<Vec<u32>>,
+        /// The entry that each row begins with, where they are some of the part's entries.
+        firsts: Option<Vec<u32>>,
         of: Rows,
     },
     /// In more diagonals than are counted.
@@ -68,7 +70,7 @@ const PADDING: u32 = u32::MAX;
 impl Order {
     /// By rows of a part.
     pub(crate) fn rows<T: Value>(a: CsrView<'_, T, u32>, of: Rows) -> Self {
-        Self::Rows { row_ptr: Arc::new(a.row_ptr().to_vec()), of }
+        Self::Rows { row_ptr: Arc::new(a.row_ptr().to_vec()), firsts: None, of }
     }
 
     /// By slots of so many entries of each row, and by what they leave.
@@ -90,13 +92,22 @@ impl Order {
     /// Two buffers' of one part.
     fn pair<T: Value>(a: CsrView<'_, T, u32>, of: [Rows; 2]) -> [Self; 2] {
         let row_ptr = Arc::new(a.row_ptr().to_vec());
-        of.map(|of| Self::Rows { row_ptr: Arc::clone(&row_ptr), of })
+        of.map(|of| Self::Rows { row_ptr: Arc::clone(&row_ptr), firsts: None, of })
     }
 }
 
 impl<B: Backend> Values<B> {
     pub(crate) fn new(buffer: B::Buffer, order: Order) -> Self {
         Self { buffer: RwLock::new(buffer), order: Mutex::new(Known::Described(order)) }
+    }
+
+    /// The same where rows have some of the part's entries, one after another from these on.
+    pub(crate) fn of_entries(mut self, of_rows: Vec<u32>) -> Self {
+        let order = self.order.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Known::Described(Order::Rows { firsts, .. }) = order {
+            *firsts = Some(of_rows);
+        }
+        self
     }
 
     /// For a launch.
@@ -117,9 +128,9 @@ impl<B: Backend> Values<B> {
     /// description. Later calls do nothing.
     pub(crate) fn list(&self, device: &Device<B>) -> Result<()> {
         let mut order = self.order();
-        let (row_ptr, of) = match &*order {
+        let (row_ptr, firsts, of) = match &*order {
             Known::Listed { .. } | Known::Described(Order::Csr) => return Ok(()),
-            Known::Described(Order::Rows { row_ptr, of }) => (row_ptr, of),
+            Known::Described(Order::Rows { row_ptr, firsts, of }) => (row_ptr, firsts, of),
             Known::Described(Order::Unknown) => {
                 let what = "other values in this layout";
                 return Err(
@@ -127,7 +138,13 @@ impl<B: Backend> Values<B> {
                 );
             }
         };
-        let list = of.entries(row_ptr);
+        let mut list = of.entries(row_ptr);
+        if let Some(firsts) = firsts {
+            let of_rows = row_ptr.windows(2).zip(firsts);
+            let entries: Vec<u32> =
+                of_rows.flat_map(|(row, first)| *first..*first + (row[1] - row[0])).collect();
+            list.iter_mut().filter(|at| **at != PADDING).for_each(|at| *at = entries[*at as usize]);
+        }
         let mut entries = device.scratch::<u32>(list.len())?;
         device.copies(|s| device.backend().write(s, &mut entries, 0, bytemuck::cast_slice(&list)))?;
         *order = Known::Listed { entries, n_slots: list.len() as u32 };

@@ -59,7 +59,8 @@ impl Method for Coo {
         vec![carries::kernel(kernel, caps)]
     }
 
-    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let value = kernel.types.value;
         Storage::Own(cost(&stats.rows, value))
     }
 
@@ -218,8 +219,8 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
         Ok(Box::new(Carrying { state: Arc::clone(self), carries }))
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [Some(&self.slots.vals), None]
+    fn values(&self) -> Vec<&Values<B>> {
+        vec![&self.slots.vals]
     }
 }
 

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, bits, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
-use crate::tilings::{AUTO, B, BY_CLASS, Bound, OPENCL, Of, On, Row, S, SERIAL, T, W, lanes_of_a_row};
+use crate::measured::{AUTO, BY_CLASS, Bound, OPENCL, SERIAL};
+use crate::tilings::{B, Of, On, Row, S, T, W, lanes_of_a_row};
 
 /// Longest row over the mean, up to which rows count as even: a bunch that is done waits for others of its group.
 pub(super) const EVEN: Bound<f64> = Bound { is: 8.0, by: AUTO };

@@ -3,9 +3,9 @@
 use std::sync::{PoisonError, RwLock};
 
 use spmv_backend::arguments::Dia as Arguments;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::{Cost, Dia as Format};
-use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Tiling, Value};
+use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Value};
 
 use crate::device::Device;
 use crate::error::Result;
@@ -13,7 +13,8 @@ use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
 use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
 use super::csr_vector::BUSY_LANES;
-use crate::tilings::{BY_CLASS, Bound, ON_CORES, ROW_A_LANE, Row};
+use crate::measured::{BY_CLASS, Bound, ON_CORES};
+use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Values};
 
 /// Bytes over those of CSR, up to which diagonals are expected to be faster: no column is read, and every access is to neighbours.
@@ -74,7 +75,8 @@ impl Method for Dia {
             .then_some("all entries lie on a few diagonals: no column is read")
     }
 
-    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let value = kernel.types.value;
         match stats.diagonals {
             Some(n_diags) => Storage::Own(Cost::dia(&stats.rows, n_diags, value)),
             None => Storage::Unknown,
@@ -179,8 +181,8 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         run.start(kernel, groups, args)
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [Some(&self.vals), None]
+    fn values(&self) -> Vec<&Values<B>> {
+        vec![&self.vals]
     }
 
     fn forget_values(&self, device: &Device<B>) -> Result<()> {

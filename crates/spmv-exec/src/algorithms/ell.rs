@@ -1,9 +1,9 @@
 //! One lane a row of the ELLPACK layout.
 
 use spmv_backend::arguments::Ell as Arguments;
-use spmv_backend::{Backend, KernelId, Memory};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
 use spmv_core::format::{BySlot, Cost, Ell as Format};
-use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, RowStats, Value};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
@@ -29,7 +29,8 @@ impl Method for Ell {
         ROW_A_LANE
     }
 
-    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let value = kernel.types.value;
         Storage::Own(Cost::ell(&stats.rows, value))
     }
 
@@ -99,7 +100,7 @@ impl<B: Backend, T: Value> Direct<B, T> for Slots<B> {
         run.start(kernel, groups, args)
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [Some(&self.vals), None]
+    fn values(&self) -> Vec<&Values<B>> {
+        vec![&self.vals]
     }
 }

@@ -1,9 +1,9 @@
 //! The first entries of each row in ELL form and the rest of the rows in CSR form, in one launch.
 
 use spmv_backend::arguments::EllCsr as Arguments;
-use spmv_backend::{Backend, KernelId, Memory};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
 use spmv_core::format::{Cost, Ell};
-use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Tiling, Value, regular};
+use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Tiling, Value, regular};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
@@ -31,7 +31,8 @@ impl Method for EllCsr {
         ROW_A_LANE
     }
 
-    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let value = kernel.types.value;
         let cost = |part: regular::Part| {
             Cost::ell_csr(&stats.rows, part.width, stats.rows.nnz.saturating_sub(part.entries), value)
         };
@@ -119,7 +120,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         run.start(kernel, groups, args)
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [Some(&self.slot_vals), Some(&self.rest.vals)]
+    fn values(&self) -> Vec<&Values<B>> {
+        vec![&self.slot_vals, &self.rest.vals]
     }
 }

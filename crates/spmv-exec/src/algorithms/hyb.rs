@@ -50,7 +50,8 @@ impl Method for Hyb {
         helpers
     }
 
-    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let value = kernel.types.value;
         let of_shape = |shape: HybShape| Storage::Own(cost(&stats.rows, &shape, value));
         stats.hyb.map_or(Storage::Unknown, of_shape)
     }
@@ -134,8 +135,8 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
         self.ell.is_none()
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [self.ell.as_ref().map(|ell| &ell.vals), Some(&self.coo.vals)]
+    fn values(&self) -> Vec<&Values<B>> {
+        self.ell.iter().map(|ell| &ell.vals).chain([&self.coo.vals]).collect()
     }
 }
 

@@ -13,9 +13,8 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
-use crate::tilings::{
-    AUTO, B, BY_CLASS, Bound, On, RESIDENT_LANES, Row, S, T, TILINGS, W, splits_subgroups,
-};
+use crate::measured::{AUTO, BY_CLASS, Bound, TILINGS};
+use crate::tilings::{B, On, RESIDENT_LANES, Row, S, T, W, splits_subgroups};
 
 /// Mean entries of a row above which groups that hold a block of rows hold pieces of rows for the most part, and
 /// meet at barriers for nothing.

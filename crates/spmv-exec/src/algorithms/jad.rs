@@ -1,9 +1,9 @@
 //! One lane a row of jagged diagonals.
 
 use spmv_backend::arguments::Jad as Arguments;
-use spmv_backend::{Backend, KernelId, Memory};
+use spmv_backend::{Backend, DeviceCaps, KernelId, KernelSpec, Memory};
 use spmv_core::format::{BySlot, Cost};
-use spmv_core::{CsrView, Dtype, MatrixStats, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, Value};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
@@ -28,7 +28,8 @@ impl Method for Jad {
         ROW_A_LANE
     }
 
-    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let value = kernel.types.value;
         Storage::Own(Cost::jad(&stats.rows, value))
     }
 }
@@ -86,7 +87,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         run.start(kernel, groups, args)
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [Some(&self.vals), None]
+    fn values(&self) -> Vec<&Values<B>> {
+        vec![&self.vals]
     }
 }

@@ -13,7 +13,8 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Runner, Span};
-use crate::tilings::{B, Of, On, Row, S, T, TILINGS, W, tiled};
+use crate::measured::TILINGS;
+use crate::tilings::{B, Of, On, Row, S, T, W, tiled};
 
 pub(crate) struct MergePath;
 

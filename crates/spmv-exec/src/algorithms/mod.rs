@@ -138,6 +138,9 @@ algorithms! {
     /// As [`Sell`](Algorithm::Sell), of rows that are cut where stripes of columns begin, stripe by stripe, so that caches hold the part of
     /// `x` that is read; then the sums of each row's parts. For long rows over many columns.
     stripes Stripes;
+    /// As [`Sell`](Algorithm::Sell), of blocks of columns, one launch after another, so that the cache of a GPU holds the part of `x` that is
+    /// read (Nishtala et al. 2007). For scattered entries and an `x` larger than that cache.
+    column_blocks ColumnBlocks;
     /// Slices of rows in the order in which lanes read them, with one column for a run of entries (Kreutzer et al. 2014; Anzt, Tomov &
     /// Dongarra 2014); refuses what pads too much.
     sell Sell;
@@ -200,7 +203,7 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use spmv_exec::Algorithm;
 /// let e = "fast".parse::<Algorithm>().unwrap_err();
-/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto dia sss stripes sell vbl merge_path csr_vector "));
+/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto dia sss stripes column_blocks sell vbl merge_path csr_vector "));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{0}'; known: {known}", known = names())]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spmv_backend::arguments::Sell as Arguments;
 use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::Cost;
-use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value};
 
 use super::sell_on_cores;
 use crate::carries::{self, Pieces};
@@ -16,13 +16,17 @@ use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, HALF, Launch, Method, Repair, Storage, Sums, bits, rows_of_bunch_steps};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
 use crate::slices::{Shape, Slices};
-use crate::tilings::{B, BY_CLASS, Of, On, Row, S, T, W};
+use crate::measured::BY_CLASS;
+use crate::tilings::{B, Of, On, Row, S, T, W};
 use crate::values::{Order, Rows, Values};
 
 const UNMEASURED: &str = "a lane a row; not measured";
 const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
 
 pub(crate) struct Sell;
+
+/// That of every algorithm whose layout is slices.
+pub(super) const KERNEL: KernelId = KernelId::Sell;
 
 impl Method for Sell {
     fn facts(&self) -> &'static Facts {
@@ -33,7 +37,7 @@ impl Method for Sell {
                 own_layout: true,
                 by_heuristic: true,
                 ..Facts::of(
-                    KernelId::Sell,
+                    KERNEL,
                     "Kreutzer et al. 2014, section 3; Anzt, Tomov & Dongarra 2014 (several lanes a row)",
                 )
             }
@@ -93,7 +97,8 @@ impl Method for Sell {
     }
 
     /// Rows of about the same length next to each other pad a little, long ones less than an eighth.
-    fn storage(&self, stats: &MatrixStats, value: Dtype, tiling: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let (value, tiling) = (kernel.types.value, &kernel.tiling);
         let rows = &stats.rows;
         let [n_rows, nnz, of_value] = [rows.n_rows, rows.nnz, value.bytes()].map(|n| n as u64);
         let (lanes, width) = (u64::from(tiling.lanes()), u64::from(tiling.width()));
@@ -341,8 +346,8 @@ impl<B: Backend, V: Value> Layout<B, V> for Arc<Held<B>> {
         Ok(Box::new(Parts { held: Arc::clone(self), pieces: self.pieces::<V>(device)? }))
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [Some(&self.vals), None]
+    fn values(&self) -> Vec<&Values<B>> {
+        vec![&self.vals]
     }
 }
 
@@ -365,7 +370,7 @@ impl<B: Backend, V: Value> Runner<B, V> for Parts<B> {
 pub(super) mod tests {
     use proptest::prelude::*;
     use spmv_backend::{Lanes, MemoryModel};
-    use spmv_core::{Csr, RowStats};
+    use spmv_core::{Csr, Dtype, RowStats};
 
     use super::*;
     use crate::algorithms::Algorithm;
@@ -540,7 +545,8 @@ pub(super) mod tests {
             let a = Csr::from_rows(200, lens.iter().map(|len| entries(*len))).unwrap();
             let lanes = 1 << log2_lanes;
             let tiling = Tiling::new(lanes, width, 1, 32 / lanes).unwrap();
-            let Storage::Own(said) = Sell.storage(&MatrixStats::of(a.view()), Dtype::F64, &tiling) else {
+            let kernel = KernelSpec::new(KernelId::Sell, Dtype::F64, Lanes::Subgroup, tiling);
+            let Storage::Own(said) = Sell.storage(&MatrixStats::of(a.view()), &kernel, &h200()) else {
                 return Err(TestCaseError::fail("a layout of its own"));
             };
             let slices = Slices::new(a.view(), Shape::of(&tiling, 1)).unwrap();

@@ -4,8 +4,8 @@ use spmv_backend::{DeviceCaps, Types};
 use spmv_core::{MatrixStats, RowStats};
 
 use super::vbl::Vbl;
+use crate::measured::{Bound, ON_CORES};
 use crate::method::Method;
-use crate::tilings::{Bound, ON_CORES};
 
 /// Entries from which cores that gather take it. The least that was measured are 100,000, which still gain a sixth in `f32`.
 const WORTH_A_LAYOUT: Bound<usize> = Bound { is: 1 << 16, by: ON_CORES };

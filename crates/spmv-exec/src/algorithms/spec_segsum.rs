@@ -15,7 +15,8 @@ use crate::error::Result;
 use crate::launch::{Compiled, Run, Scaling};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Sums, bits, entries_of_a_group, rows_of_bunch_steps};
 use crate::part::{Build, CsrArrays, Layout, Prepare, Repaired, Runner, Span, Target};
-use crate::tilings::{B, BY_CLASS, Of, On, Row, S, T, W, splits_subgroups, tiled};
+use crate::measured::BY_CLASS;
+use crate::tilings::{B, Of, On, Row, S, T, W, splits_subgroups, tiled};
 
 pub(crate) struct SpeculativeSegmentedSum;
 

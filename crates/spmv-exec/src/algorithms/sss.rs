@@ -7,7 +7,7 @@ use bytemuck::cast_slice;
 use spmv_backend::arguments::{Sss as Arguments, SssSums};
 use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::Cost;
-use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value};
 
 use crate::device::Device;
 use crate::error::Result;
@@ -15,7 +15,8 @@ use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Storage, Sums, rows_of_slots};
 use crate::mirror::{Cuts, MOST_COLS, Mirror, n_runs, unfold};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
-use crate::tilings::{Bound, ROW_A_LANE, Row};
+use crate::measured::Bound;
+use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Values};
 
 const MEASURED: &str = "cargo xtask bench --matrix sym:fem3-1e7 sym:fem6-1e7 sym:band-1e7 sym:blocks-1e7 --backend cpu --algorithm merge_path,vbl,sell,sss --precision f32,f64: docs/results/2026-11-27-cpu-symmetric.txt";
@@ -70,7 +71,8 @@ impl Method for Sss {
     }
 
     /// Capacity for all entries, so that any values may be set: a word for each run, two for each row.
-    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let value = kernel.types.value;
         let RowStats { n_rows, nnz, .. } = stats.rows;
         let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::MOST));
         let bytes = nnz as u64 * value.bytes() as u64 + 8 * (n_rows as u64 + 1) + 4 * n_runs as u64;
@@ -227,8 +229,8 @@ impl<B: Backend, T: Value> Layout<B, T> for Arc<State<B>> {
         Ok(Box::new(Ranges { state: Arc::clone(self), sums }))
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [Some(&self.vals), None]
+    fn values(&self) -> Vec<&Values<B>> {
+        vec![&self.vals]
     }
 
     fn forget_values(&self, device: &Device<B>) -> Result<()> {
@@ -271,7 +273,7 @@ impl<B: Backend, T: Value> Runner<B, T> for Ranges<B> {
 #[cfg(test)]
 mod tests {
     use spmv_backend::{DeviceKind, DtypeSet, MemoryModel};
-    use spmv_core::Csr;
+    use spmv_core::{Csr, Dtype};
     use spmv_cpu::Cpu;
 
     use super::*;

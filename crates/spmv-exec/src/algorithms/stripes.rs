@@ -7,7 +7,7 @@ use num_traits::{One, Zero};
 use spmv_backend::arguments::StripeSums;
 use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::Cost;
-use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value};
 
 use super::sell::{self, Sell};
 use crate::carries::{self, Pieces};
@@ -17,7 +17,8 @@ use crate::launch::{Compiled, Run, Scaling};
 use crate::method::{Effort, Facts, Launch, Method, Repair, Storage, Sums};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
 use crate::slices::{Columns, Cut, Slices};
-use crate::tilings::{B, Bound, Of, On, Row, S, STRIPES, T, W};
+use crate::measured::{Bound, STRIPES};
+use crate::tilings::{B, Of, On, Row, S, T, W};
 use crate::values::Values;
 
 const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
@@ -44,7 +45,7 @@ impl Method for Stripes {
                 own_layout: true,
                 by_heuristic: true,
                 ..Facts::of(
-                    KernelId::Sell,
+                    sell::KERNEL,
                     "Nishtala et al. 2007 (blocks of columns that fit a cache); the layout is that of sell",
                 )
             }
@@ -93,7 +94,8 @@ impl Method for Stripes {
     }
 
     /// A part of a row ends in a step of its own, of which half is padding.
-    fn storage(&self, stats: &MatrixStats, value: Dtype, tiling: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let (value, tiling) = (kernel.types.value, &kernel.tiling);
         let RowStats { n_rows, nnz, .. } = stats.rows;
         let n_parts = Columns::n_parts(&stats.rows) as u64;
         let [n_rows, nnz, of_value] = [n_rows, nnz, value.bytes()].map(|n| n as u64);
@@ -182,8 +184,8 @@ impl<B: Backend, V: Value> Layout<B, V> for Arc<State<B>> {
         Ok(Box::new(OfParts { state: Arc::clone(self), pieces, sums }))
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [Some(&self.parts.vals), None]
+    fn values(&self) -> Vec<&Values<B>> {
+        vec![&self.parts.vals]
     }
 }
 
@@ -207,6 +209,7 @@ impl<B: Backend, V: Value> Runner<B, V> for OfParts<B> {
 
 #[cfg(test)]
 mod tests {
+    use spmv_core::Dtype;
     use proptest::prelude::*;
     use spmv_backend::{DtypeSet, Lanes, MemoryModel};
 

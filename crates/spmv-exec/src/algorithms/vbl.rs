@@ -3,16 +3,17 @@
 use std::ops::Range;
 
 use spmv_backend::arguments::Vbl as Arguments;
-use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::Cost;
-use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value, parts};
+use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value, parts};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method, Storage};
 use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use crate::runs;
-use crate::tilings::{Bound, ROW_A_LANE, Row};
+use crate::measured::Bound;
+use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Values};
 
 /// Columns that the word of a run numbers.
@@ -58,7 +59,8 @@ impl Method for Vbl {
     }
 
     /// A word for each run, and two for each row.
-    fn storage(&self, stats: &MatrixStats, value: Dtype, _: &Tiling) -> Storage {
+    fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
+        let value = kernel.types.value;
         let RowStats { n_rows, nnz, .. } = stats.rows;
         let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::MOST));
         let bytes = nnz as u64 * value.bytes() as u64 + 8 * (n_rows as u64 + 1) + 4 * n_runs as u64;
@@ -148,15 +150,15 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
         run.start(kernel, groups, args)
     }
 
-    fn values(&self) -> [Option<&Values<B>>; 2] {
-        [Some(&self.vals), None]
+    fn values(&self) -> Vec<&Values<B>> {
+        vec![&self.vals]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use spmv_backend::{DeviceKind, DtypeSet, MemoryModel};
-    use spmv_core::Csr;
+    use spmv_core::{Csr, Dtype};
 
     use super::*;
 

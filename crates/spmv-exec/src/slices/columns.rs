@@ -1,8 +1,9 @@
-//! Stripes of columns, and rows cut where they begin.
+//! Stripes of columns, rows cut where they begin, and blocks of columns.
 
 use std::ops::Range;
 
-use spmv_core::{CsrView, RowStats, Value, parts};
+use spmv_backend::DeviceCaps;
+use spmv_core::{CsrView, Dtype, RowStats, Value, parts};
 
 use super::OF_A_THREAD;
 
@@ -11,6 +12,29 @@ use super::OF_A_THREAD;
 const LOG2_WIDTH: u32 = 13;
 /// Stripes at least, where there are as many columns.
 const LEAST: usize = 4;
+
+/// Blocks at least, so that there are some where they are asked for by name, and at most.
+const BLOCKS: Range<usize> = 2..64;
+/// Parts of the cache that compute units share, one of which holds what is read of x: each half of an H100's keeps what its own units read.
+const PARTS_OF_CACHE: u64 = 2;
+
+/// Bytes of x that the cache which compute units share holds, where the device says how large it is.
+pub(crate) fn held_of_x(caps: &DeviceCaps) -> Option<u64> {
+    caps.cache_bytes.map(|bytes| (bytes / PARTS_OF_CACHE).max(1))
+}
+
+/// How many blocks so many columns make, of which that cache holds one each.
+pub(crate) fn n_blocks(n_cols: usize, vector: Dtype, caps: &DeviceCaps) -> usize {
+    let of_x = n_cols as u64 * vector.bytes() as u64;
+    let n = of_x.div_ceil(held_of_x(caps).unwrap_or(u64::MAX)) as usize;
+    n.clamp(BLOCKS.start, BLOCKS.end).min(n_cols.max(1))
+}
+
+/// What rows have in a block.
+pub(crate) fn of_a_block(rows: &RowStats, vector: Dtype, caps: &DeviceCaps) -> RowStats {
+    let n = n_blocks(rows.n_cols, vector, caps) as f64;
+    RowStats { mean: rows.mean / n, std_dev: rows.std_dev / n, ..*rows }
+}
 
 /// Stripes of as many columns each, a power of two, but for the last.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +123,7 @@ impl Cut {
 
 #[cfg(test)]
 mod tests {
+    use spmv_backend::{DeviceKind, MemoryModel};
     use spmv_core::Csr;
 
     use super::*;
@@ -125,5 +150,16 @@ mod tests {
         let of = |n| (Columns::of(n).width(), Columns::of(n).n_stripes());
         assert_eq!([0, 1, 3, 4, 7, 8].map(of), [(1, 1), (1, 1), (1, 3), (1, 4), (1, 7), (2, 4)]);
         assert_eq!(of(1_000_000), (8192, 123));
+    }
+
+    #[test]
+    fn there_are_as_many_blocks_as_half_of_the_cache_holds_each_and_two_where_it_is_unknown() {
+        let mut gpu = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        gpu.cache_bytes = Some(50 << 20);
+        let of = |n_cols, dtype| n_blocks(n_cols, dtype, &gpu);
+        assert_eq!([1, 1000, 7_000_000, 25_000_000].map(|n| of(n, Dtype::F32)), [1, 2, 2, 4]);
+        assert_eq!([7_000_000, 25_000_000, 1 << 31].map(|n| of(n, Dtype::F64)), [3, 8, 64]);
+        let unknown = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
+        assert_eq!([0, 1, 25_000_000].map(|n| n_blocks(n, Dtype::F32, &unknown)), [1, 1, 2]);
     }
 }

@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use spmv_core::{CsrView, Tiling, Value, parts};
 
-pub(crate) use columns::{Columns, Cut};
+pub(crate) use columns::{Columns, Cut, held_of_x, n_blocks, of_a_block};
 use fill::{Step, fill, for_each_step};
 use header::{Ends, Header, Slice};
 use lay::{InOrder, OF_A_THREAD, lay};
