@@ -205,7 +205,7 @@ pub struct DeviceCaps {
     pub sm_limits: Option<SmLimits>,
     /// Memory that buffers are in, in bytes, where the driver reports it.
     pub memory_bytes: Option<u64>,
-    /// Bytes of the cache that all compute units share, where the backend asks for it.
+    /// Bytes of the cache that all compute units share, on CPUs of the last one, where the backend asks for it.
     pub cache_bytes: Option<u64>,
     /// Largest buffer that a kernel can be given, in bytes.
     pub max_buffer_bytes: u64,

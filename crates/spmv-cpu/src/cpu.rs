@@ -130,12 +130,23 @@ fn caps(name: String, n_threads: usize, isa: Isa, mask: Mask) -> DeviceCaps {
     let wide = DtypeSet::NONE.with(spmv_core::Dtype::F32).with(spmv_core::Dtype::F64);
     caps.gathers = if isa.gathers_fast() { wide } else { DtypeSet::NONE };
     caps.masked_loads = if isa.has_masked_loads() { wide } else { DtypeSet::NONE };
+    caps.cache_bytes = last_cache_bytes();
     // A lane is an iteration: a group may have any number.
     caps.max_group = u32::MAX;
     caps.max_local_bytes = mask.local_bytes.unwrap_or(64 * 1024);
     caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(u64::MAX);
     caps.max_tile = (u32::MAX, MAX_TILE as u32);
     caps
+}
+
+/// Bytes of the last cache of the first core, where the system says.
+fn last_cache_bytes() -> Option<u64> {
+    let bytes = |index: u32| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+        let kib: u64 = std::fs::read_to_string(path).ok()?.trim().strip_suffix('K')?.parse().ok()?;
+        Some(kib << 10)
+    };
+    (0..5).filter_map(bytes).max()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use spmv_backend::{Addressed, Backend, DeviceKind, HostArray};
 use spmv_core::format::Cost;
 use spmv_core::tiling::{Piece, split_rows};
-use spmv_core::{CsrView, Dtype, MatrixStats, Offset, RowStats, Runs, Value};
+use spmv_core::{CsrView, Dtype, Footprint, MatrixStats, Offset, RowStats, Runs, Value};
 
 use crate::algorithms::Algorithm;
 use crate::blocks::BlockPart;
@@ -75,7 +75,8 @@ impl<B: Backend> Device<B> {
             }
             None => {
                 let (runs, mirrored) = (Some(Runs::of(a.cols())), Some(spmv_core::mirrored_share(a)));
-                MatrixStats { runs, mirrored, ..MatrixStats::from(&RowStats::of(a)) }
+                let footprint = Footprint::of(a.cols(), a.n_cols());
+                MatrixStats { runs, mirrored, footprint, ..MatrixStats::from(&RowStats::of(a)) }
             }
             Some(_) => MatrixStats::of(a),
         };

@@ -20,12 +20,14 @@ use crate::tilings::{B, Of, On, Row, S, T, W};
 use crate::values::Values;
 
 const MEASURED: &str = "cargo xtask bench --matrix circuit-1e8 rmat-1e8 lp-tall-1e8 random4-1e8 random16-1e8 power-out-1e8 lp-tall-t-1e8 power-in-1e8 --backend cuda --algorithm auto,sell,column_blocks --precision f32,f64 --warm: docs/results/2026-11-28-h100-irregular.txt";
+const MEASURED_ON_CORES: &str = "cargo xtask bench --matrix random16-1e8 random4-1e8 power-out-1e8 rmat-1e8 circuit-1e8 lp-tall-t-1e8 --backend cpu --algorithm auto,sell,merge_path,column_blocks --precision f32,f64 --repeat 3: docs/results/2026-11-28-cpu-column-blocks.txt";
 const UNMEASURED: &str = "a lane a row; not measured";
 const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
 /// Time of a gather that misses the cache beyond that of one which does not, in the time of the latter; that of a row in each launch but the
-/// first; and the predicted time over that of `sell` from which it is taken.
-const MISS: Bound<f64> = Bound { is: 2.5, by: MEASURED };
-const ROW: Bound<f64> = Bound { is: 1.2, by: MEASURED };
+/// first; on GPUs and on cores.
+const ON_GPUS: Bound<(f64, f64)> = Bound { is: (2.5, 1.2), by: MEASURED };
+const ON_CORES: Bound<(f64, f64)> = Bound { is: (6.0, 2.0), by: MEASURED_ON_CORES };
+/// The predicted time over that without blocks from which it is taken.
 const WORTH: Bound<f64> = Bound { is: 0.8, by: MEASURED };
 /// Entries of a thread, at least.
 const OF_A_THREAD: usize = if cfg!(test) { 16 } else { 1 << 18 };
@@ -76,12 +78,17 @@ impl Method for ColumnBlocks {
 
     fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let RowStats { n_rows, n_cols, nnz, .. } = stats.rows;
-        let held = held_of_x(caps).filter(|_| caps.kind == DeviceKind::DiscreteGpu)?;
-        let misses = stats.footprint?.misses(held as usize / Footprint::line_bytes(types.vector.bytes()));
+        let (miss, row) = match caps.kind {
+            // Elsewhere lanes of slices are read one after another.
+            DeviceKind::Cpu if caps.tasks && caps.masked_loads.contains_each(types) => ON_CORES.is,
+            DeviceKind::DiscreteGpu => ON_GPUS.is,
+            _ => return None,
+        };
+        let held = held_of_x(caps)? as usize / Footprint::line_bytes(types.vector.bytes());
         let n_more = n_blocks(n_cols, types.vector, caps) - 1;
-        let of_sell = nnz as f64 * (1.0 + MISS.is * misses);
-        let of_blocks = nnz as f64 + ROW.is * n_more as f64 * n_rows as f64;
-        (of_blocks <= WORTH.is * of_sell)
+        let without = nnz as f64 * (1.0 + miss * stats.footprint?.misses(held));
+        let of_blocks = nnz as f64 + row * n_more as f64 * n_rows as f64;
+        (of_blocks <= WORTH.is * without)
             .then_some("gathers of x miss the cache, which holds the part that a block of columns reads")
     }
 
@@ -243,7 +250,7 @@ impl<B: Backend, V: Value> Runner<B, V> for OfBlocks<B> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use spmv_backend::MemoryModel;
+    use spmv_backend::{DtypeSet, MemoryModel};
     use spmv_core::{Csr, Dtype};
 
     use super::*;
@@ -268,6 +275,11 @@ mod tests {
         assert_eq!(suits(6_250_000, 16, true, &h100()), [false, true], "half of the cache holds x in f32");
         assert_eq!(suits(25_000_000, 4, true, &h100()), [true, false], "eight blocks are too many for four entries");
         assert_eq!(suits(25_000_000, 16, false, &h100()), [false; 2]);
+        let mut cpu = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
+        (cpu.tasks, cpu.cache_bytes) = (true, Some(32 << 20));
+        assert_eq!(suits(6_250_000, 16, true, &cpu), [false; 2], "lanes would be read one after another");
+        cpu.masked_loads = DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64);
+        assert_eq!(suits(6_250_000, 16, true, &cpu), [true; 2]);
         let mut unknown = h100();
         unknown.cache_bytes = None;
         assert_eq!(suits(6_250_000, 16, true, &unknown), [false; 2]);

@@ -138,8 +138,8 @@ algorithms! {
     /// As [`Sell`](Algorithm::Sell), of rows that are cut where stripes of columns begin, stripe by stripe, so that caches hold the part of
     /// `x` that is read; then the sums of each row's parts. For long rows over many columns.
     stripes Stripes;
-    /// As [`Sell`](Algorithm::Sell), of blocks of columns, one launch after another, so that the cache of a GPU holds the part of `x` that is
-    /// read (Nishtala et al. 2007). For scattered entries and an `x` larger than that cache.
+    /// As [`Sell`](Algorithm::Sell), of blocks of columns, one launch after another, so that the last cache holds the part of `x` that is read
+    /// (Nishtala et al. 2007). For scattered entries and an `x` larger than that cache.
     column_blocks ColumnBlocks;
     /// Slices of rows in the order in which lanes read them, with one column for a run of entries (Kreutzer et al. 2014; Anzt, Tomov &
     /// Dongarra 2014); refuses what pads too much.
