@@ -13,8 +13,8 @@
 //! loudly (the name says what is needed), if one table, `EXPECTED_REFUSALS`, expects it, and fails otherwise;
 //! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
-//! By default every algorithm that the heuristic takes on such a device runs in every real value type and in a complex one on the first variant, as planned, and
-//! others in two. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type, half of the
+//! By default every algorithm that the heuristic takes on such a device, and that has a kernel of its own, runs in every real value type and in a
+//! complex one on the first variant, as planned, and others in two. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type, half of the
 //! algorithms on each variant after the first. Each runs on a fifth of the groups, on variants after
 //! the first on an eighth, and trials take turns with types, groups, scalings and
 //! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm runs in one pair of types, on an eighth of the
@@ -53,7 +53,7 @@ pub use check::{check, compare, flushed, input, number, same_bits};
 pub use coverage::{SCALINGS, Share, is_full};
 use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
-use spmv_backend::{Backend, DtypeSet, Result, Types};
+use spmv_backend::{Backend, DeviceCaps, DtypeSet, Result, Types};
 use spmv_core::{Dtype, Tiling, Value, by_dtype};
 use spmv_exec::{Algorithm, Device, Facts, Fixup, Options, Repair, Sums};
 
@@ -245,9 +245,7 @@ fn of_device<B: Backend, F>(
             };
             let share = Share::of(at + turn + way);
             let dtypes = match (at, way) {
-                (0, 0) if facts.by_heuristic && (device.caps().tasks || !facts.on_cores) => {
-                    reals_and_a_complex(turn)
-                }
+                (0, 0) if has_every_type(algorithm, facts, device.caps()) => reals_and_a_complex(turn),
                 (0, 0) => share.part(&Dtype::ALL, 3),
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
@@ -258,6 +256,12 @@ fn of_device<B: Backend, F>(
             }
         }
     }
+}
+
+/// Whether an algorithm runs in every real type as it is planned: those that the heuristic takes on such a device, but for what runs the kernel of
+/// another, which that runs in all of them.
+fn has_every_type(algorithm: Algorithm, facts: &Facts, caps: &DeviceCaps) -> bool {
+    facts.by_heuristic && (caps.tasks || !facts.on_cores) && facts.kernel.stem() == algorithm.name()
 }
 
 /// Tilings that an algorithm is tried with besides the planned one. One is enough for kernels that only know how many lanes a group has, and
