@@ -17,8 +17,8 @@
 //! complex one on the first variant, as planned, and others in two. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type, half of the
 //! algorithms on each variant after the first. Each runs on a fifth of the groups, on variants after
 //! the first on an eighth, and trials take turns with types, groups, scalings and
-//! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm runs in one pair of types, on an eighth of the
-//! groups. With `SPMV_FULL=1` every trial takes all of them.
+//! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm with a kernel of its own runs in one
+//! pair of types, on an eighth of the groups. With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
 
@@ -225,7 +225,7 @@ fn of_device<B: Backend, F>(
         if at == 0 && variant.only.is_empty() {
             trials.extend(large(label, device, algorithm, &variant.tilings));
             let planned = Options { max_blow_up: MOST_BLOW_UP, algorithm, ..Options::default() };
-            for types in mixed(turn) {
+            for types in mixed(turn).into_iter().filter(|_| has_own_kernel(algorithm, facts) || is_full()) {
                 let options = Options { values: Some(types.value), ..planned };
                 let combination =
                     Combination { dtype: types.vector, options, share: Share::of(turn), every: OF_MIXED };
@@ -261,7 +261,12 @@ fn of_device<B: Backend, F>(
 /// Whether an algorithm runs in every real type as it is planned: those that the heuristic takes on such a device, but for what runs the kernel of
 /// another, which that runs in all of them.
 fn has_every_type(algorithm: Algorithm, facts: &Facts, caps: &DeviceCaps) -> bool {
-    facts.by_heuristic && (caps.tasks || !facts.on_cores) && facts.kernel.stem() == algorithm.name()
+    facts.by_heuristic && (caps.tasks || !facts.on_cores) && has_own_kernel(algorithm, facts)
+}
+
+/// Whether no other algorithm runs its kernel in more types.
+fn has_own_kernel(algorithm: Algorithm, facts: &Facts) -> bool {
+    facts.kernel.stem() == algorithm.name()
 }
 
 /// Tilings that an algorithm is tried with besides the planned one. One is enough for kernels that only know how many lanes a group has, and
