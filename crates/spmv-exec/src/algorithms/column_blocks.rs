@@ -12,7 +12,7 @@ use crate::carries::Pieces;
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::Run;
-use crate::method::{Effort, Facts, Launch, Method, Repair, Storage, Sums};
+use crate::method::{Effort, Facts, Launch, Method, Repair, Storage};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
 use crate::slices::{Slices, held_of_x, n_blocks};
 use crate::measured::Bound;
@@ -38,17 +38,8 @@ pub(crate) struct ColumnBlocks;
 impl Method for ColumnBlocks {
     fn facts(&self) -> &'static Facts {
         const {
-            &Facts {
-                rates: "column_blocks",
-                sums: Sums::Joined,
-                row_a_lane: false,
-                own_layout: true,
-                by_heuristic: true,
-                ..Facts::of(
-                    sell::KERNEL,
-                    "Nishtala et al. 2007 (blocks of columns that fit a cache); the layout is that of sell",
-                )
-            }
+            let source = "Nishtala et al. 2007 (blocks of columns that fit a cache); the layout is that of sell";
+            &Facts { rates: "column_blocks", ..sell::facts(source) }
         }
     }
 

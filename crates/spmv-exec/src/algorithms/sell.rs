@@ -25,23 +25,20 @@ const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
 
 pub(crate) struct Sell;
 
-/// That of every algorithm whose layout is slices.
-pub(super) const KERNEL: KernelId = KernelId::Sell;
+/// Of every algorithm whose layout is slices.
+pub(super) const fn facts(source: &'static str) -> Facts {
+    Facts {
+        sums: Sums::Joined,
+        row_a_lane: false,
+        own_layout: true,
+        by_heuristic: true,
+        ..Facts::of(KernelId::Sell, source)
+    }
+}
 
 impl Method for Sell {
     fn facts(&self) -> &'static Facts {
-        const {
-            &Facts {
-                sums: Sums::Joined,
-                row_a_lane: false,
-                own_layout: true,
-                by_heuristic: true,
-                ..Facts::of(
-                    KERNEL,
-                    "Kreutzer et al. 2014, section 3; Anzt, Tomov & Dongarra 2014 (several lanes a row)",
-                )
-            }
-        }
+        const { &facts("Kreutzer et al. 2014, section 3; Anzt, Tomov & Dongarra 2014 (several lanes a row)") }
     }
 
     /// W is the entries of a run.

@@ -14,7 +14,7 @@ use crate::carries::{self, Pieces};
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run, Scaling};
-use crate::method::{Effort, Facts, Launch, Method, Repair, Storage, Sums};
+use crate::method::{Effort, Facts, Launch, Method, Repair, Storage};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
 use crate::slices::{Columns, Cut, Slices};
 use crate::measured::{Bound, STRIPES};
@@ -38,17 +38,8 @@ pub(crate) struct Stripes;
 impl Method for Stripes {
     fn facts(&self) -> &'static Facts {
         const {
-            &Facts {
-                rates: "stripes",
-                sums: Sums::Joined,
-                row_a_lane: false,
-                own_layout: true,
-                by_heuristic: true,
-                ..Facts::of(
-                    sell::KERNEL,
-                    "Nishtala et al. 2007 (blocks of columns that fit a cache); the layout is that of sell",
-                )
-            }
+            let source = "Nishtala et al. 2007 (blocks of columns that fit a cache); the layout is that of sell";
+            &Facts { rates: "stripes", ..sell::facts(source) }
         }
     }
 
