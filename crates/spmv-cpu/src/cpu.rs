@@ -140,7 +140,11 @@ fn caps(name: String, n_threads: usize, isa: Isa, mask: Mask) -> DeviceCaps {
 }
 
 /// Bytes of the last cache of the first core, where the system says.
-fn last_cache_bytes() -> Option<u64> {
+///
+/// ```
+/// assert_ne!(spmv_cpu::last_cache_bytes(), Some(0));
+/// ```
+pub fn last_cache_bytes() -> Option<u64> {
     let bytes = |index: u32| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
         let kib: u64 = std::fs::read_to_string(path).ok()?.trim().strip_suffix('K')?.parse().ok()?;

@@ -30,6 +30,6 @@ mod numbers;
 #[allow(unsafe_code)]
 mod simd;
 
-pub use cpu::{Cpu, Mask, Options};
+pub use cpu::{Cpu, Mask, Options, last_cache_bytes};
 pub use device::{Buffer, Kernel, Stream};
 pub use simd::Isa;

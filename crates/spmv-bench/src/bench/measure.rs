@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
+use spmv_cpu::last_cache_bytes;
 
 use super::report::{Cache, Spread};
 use super::stop::Stop;
@@ -143,7 +144,7 @@ pub(crate) struct Eviction {
 impl Eviction {
     /// At least four times the last-level cache.
     pub(crate) fn new() -> Self {
-        let bytes = (4 * last_level_cache_bytes()).max(128 << 20);
+        let bytes = (4 * last_cache_bytes().map_or(64 << 20, |bytes| bytes as usize)).max(128 << 20);
         Self { words: (0..bytes as u64 / 8).into_par_iter().collect() }
     }
 
@@ -189,17 +190,6 @@ fn sum_of(words: &[u64]) -> u64 {
         }
     }
     sums.into_iter().fold(0, u64::wrapping_add)
-}
-
-/// Size of the last-level cache as the system reports it, else 64 MiB.
-fn last_level_cache_bytes() -> usize {
-    let read = |index: u32| {
-        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
-        let text = std::fs::read_to_string(path).ok()?;
-        let kib: usize = text.trim().strip_suffix('K')?.parse().ok()?;
-        Some(kib << 10)
-    };
-    (0..5).filter_map(read).max().unwrap_or(64 << 20)
 }
 
 #[cfg(test)]
