@@ -322,7 +322,8 @@ impl Run<'_> {
         match self.args.full {
             true => cargo.env("SPMV_FULL", "1"),
             // PoCL takes a third less time for the suite where it has compiled none of it before. Every night it optimises.
-            false => cargo.env("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable"),
+            // Lavapipe a tenth, likewise.
+            false => cargo.env("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable").env("GALLIVM_PERF", "nopt"),
         };
         cargo
     }

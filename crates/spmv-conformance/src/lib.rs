@@ -13,10 +13,10 @@
 //! loudly (the name says what is needed), if one table, `EXPECTED_REFUSALS`, expects it, and fails otherwise;
 //! `SPMV_REQUIRE=cpu,opencl` turns a backend's absence, and that of a value type, into a failure. Known faults sit in one table, `EXPECTED_FAILURES`, and fail when they pass.
 //!
-//! By default every algorithm that the heuristic takes on such a device, and that has a kernel of its own, runs in every real value type and in a
-//! complex one on the first variant, as planned, and others in two. Every other combination (a forced tiling, where sums are repaired, another variant) runs in one value type, half of the
-//! algorithms on each variant after the first. Each runs on a fifth of the groups, on variants after
-//! the first on an eighth, and trials take turns with types, groups, scalings and
+//! By default every algorithm that the heuristic takes on such a device, and that has a kernel of its own, runs as planned on the first
+//! variant in both types that sums have, a narrower one and a complex one, and others in two. Every other combination (a forced tiling, where
+//! sums are repaired, another variant) runs in one value type, half of the algorithms on each variant after the first. Each runs on an eighth
+//! of the groups, on variants after the first on a twelfth, and trials take turns with types, groups, scalings and
 //! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm with a kernel of its own runs in one
 //! pair of types, on an eighth of the groups. With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
@@ -245,7 +245,7 @@ fn of_device<B: Backend, F>(
             };
             let share = Share::of(at + turn + way);
             let dtypes = match (at, way) {
-                (0, 0) if has_every_type(algorithm, facts, device.caps()) => reals_and_a_complex(turn),
+                (0, 0) if has_every_kind(algorithm, facts, device.caps()) => one_of_each_kind(turn),
                 (0, 0) => share.part(&Dtype::ALL, 3),
                 _ => share.dtypes(|dtype| can(device, dtype, &options).is_ok()),
             };
@@ -258,9 +258,9 @@ fn of_device<B: Backend, F>(
     }
 }
 
-/// Whether an algorithm runs in every real type as it is planned: those that the heuristic takes on such a device, but for what runs the kernel of
+/// Whether an algorithm runs in a type of each kind as it is planned: those that the heuristic takes on such a device, but for what runs the kernel of
 /// another, which that runs in all of them.
-fn has_every_type(algorithm: Algorithm, facts: &Facts, caps: &DeviceCaps) -> bool {
+fn has_every_kind(algorithm: Algorithm, facts: &Facts, caps: &DeviceCaps) -> bool {
     facts.by_heuristic && (caps.tasks || !facts.on_cores) && has_own_kernel(algorithm, facts)
 }
 
@@ -303,16 +303,17 @@ fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm, of: 
 }
 
 /// An algorithm runs in a type on one of this many groups, fewer on variants after the first; in types that follow each other on different ones.
-const OF_PLAIN: [usize; 2] = [6, 9];
+const OF_PLAIN: [usize; 2] = [8, 12];
 
-/// Every real type of values, and one of the others, in turn, or all of them in the full suite: between two real types and two complex
-/// ones kernels differ in nothing but their arithmetic.
-fn reals_and_a_complex(turn: usize) -> Vec<Dtype> {
+/// Both real types that sums have, and in turn one of those that are widened and one of the complex types; or all in the full suite. Between
+/// two widened types, and two complex ones, kernels differ in nothing but their arithmetic.
+fn one_of_each_kind(turn: usize) -> Vec<Dtype> {
     let (complex, reals): (Vec<Dtype>, Vec<Dtype>) =
         Dtype::ALL.into_iter().partition(|dtype| dtype.is_complex());
-    let n_complex = complex.len();
-    let some = complex.into_iter().cycle().skip(turn).take(if is_full() { n_complex } else { 1 });
-    reals.into_iter().chain(some).collect()
+    let (sums, widened): (Vec<Dtype>, Vec<Dtype>) =
+        reals.into_iter().partition(|dtype| dtype.accum() == *dtype);
+    let in_turn = |kind: &[Dtype]| Share::of(turn).part(kind, kind.len());
+    [sums, in_turn(&widened), in_turn(&complex)].concat()
 }
 
 /// With values in a narrower type than vectors an algorithm runs on one of this many groups.

@@ -151,7 +151,7 @@ fn of(contexts: &[Context], n_parts: usize) -> spmv::Result<Context> {
     Context::devices(&contexts.iter().cycle().take(n_parts).cloned().collect::<Vec<_>>())
 }
 
-/// All groups of the corpus in all types of values.
+/// All groups of the corpus, each in two types of values; in all with `SPMV_FULL=1`.
 fn of_contexts(label: &str, contexts: Vec<Context>, trials: &mut Vec<Trial>) {
     let contexts: Arc<[Context]> = contexts.into();
     let can = |dtype: Dtype| {
@@ -167,8 +167,8 @@ fn of_contexts(label: &str, contexts: Vec<Context>, trials: &mut Vec<Trial>) {
             continue;
         }
         for (turn, (group, matrices)) in corpus::groups().into_iter().enumerate() {
-            // Half of the types for each group, in turn.
-            if !is_full() && !(turn + dtype as usize).is_multiple_of(2) {
+            // A third of the types for each group, in turn.
+            if !is_full() && !(turn + dtype as usize).is_multiple_of(3) {
                 continue;
             }
             let contexts = Arc::clone(&contexts);
