@@ -39,6 +39,9 @@ pub(crate) enum Class {
     PowerLaw,
 }
 
+/// Sizes of generated matrices are given in these.
+pub(crate) const MILLION: usize = 1_000_000;
+
 impl Class {
     pub(crate) const ALL: [Self; 4] =
         [Self::Laplacian, Self::FiniteElements, Self::Scattered, Self::PowerLaw];
@@ -52,8 +55,8 @@ impl Class {
         }
     }
 
-    pub(crate) fn generate(self, millions: u32) -> anyhow::Result<Csr<f64>> {
-        let nnz = millions as usize * 1_000_000;
+    /// With so many entries, nearly.
+    pub(crate) fn generate(self, nnz: usize) -> anyhow::Result<Csr<f64>> {
         let per_node = 3 * 9 * 3;
         Ok(match self {
             Self::Laplacian => generate::laplacian_3d(((nnz / 7) as f64).cbrt() as usize)?,
@@ -216,7 +219,7 @@ impl Input {
             }
             Input::OfClass(entry) => Ok(Loaded { name, twin: false, matrix: entry.generate()? }),
             Input::Generated { class, millions } => {
-                Ok(Loaded { name, twin: false, matrix: class.generate(*millions)? })
+                Ok(Loaded { name, twin: false, matrix: class.generate(*millions as usize * MILLION)? })
             }
             Input::Symmetric { of, .. } => {
                 let Loaded { twin, matrix, .. } = of.load()?;
