@@ -21,46 +21,46 @@ const LEFT: u8 = 2;
 
 /// Of every entry, where columns ascend in every row: which of the square block that begins at column `base` have mirrors with the same bits.
 /// O(entries + rows) on all threads, each of which first finds where it begins in every row.
-fn kinds<T: Value>(a: CsrView<'_, T, u32>, base: usize) -> Option<Vec<AtomicU8>> {
-    let n_rows = a.n_rows();
+fn kinds<T: Value>(a: CsrView<'_, T, u32>, base: usize) -> Option<Vec<u8>> {
+    let (n_rows, cols, vals) = (a.n_rows(), a.cols(), a.vals());
     let rows = || parts::cut(n_rows, parts::threads(a.nnz(), OF_A_THREAD));
-    let ascend = |mut rows: Range<usize>| {
-        rows.all(|row| a.cols()[a.row_range(row)].is_sorted_by(|col, next| col < next))
-    };
+    let ascend =
+        |mut rows: Range<usize>| rows.all(|row| cols[a.row_range(row)].is_sorted_by(|col, next| col < next));
     if !parts::map(rows(), ascend).into_iter().all(|is| is) {
         return None;
     }
     let kinds: Vec<AtomicU8> = (0..a.nnz()).map(|_| AtomicU8::new(PLAIN)).collect();
     // No entry is set by two threads: a lower one is by that of its row, an upper one by that of its mirror.
     let set = |entry: usize, kind| kinds[entry].store(kind, Ordering::Relaxed);
-    let col = |entry: usize| a.cols()[entry] as usize;
     parts::map(rows(), |rows| {
-        // The next entry of each row that a row of the thread may mirror.
-        let mut next: Vec<usize> =
-            (0..rows.end).map(|row| entry_of(a, row, base + rows.start.max(row + 1))).collect();
+        // The next entry of each row that a row of the thread may mirror, and the row's end.
+        let next = |row| [entry_of(a, row, base + rows.start.max(row + 1)), a.row_range(row).end];
+        let mut next: Vec<[u32; 2]> = (0..rows.end).map(|row| next(row).map(|entry| entry as u32)).collect();
         for row in rows {
+            let col_of_row = (base + row) as u32;
             for entry in entry_of(a, row, base)..a.row_range(row).end {
-                let of_row = col(entry) - base;
+                let of_row = cols[entry] as usize - base;
                 if of_row >= row {
                     if of_row == row {
                         set(entry, DOUBLE);
                     }
                     break;
                 }
-                let end = a.row_range(of_row).end;
-                let next = &mut next[of_row];
-                while *next < end && col(*next) < base + row {
+                let [next, end] = &mut next[of_row];
+                while *next < *end && cols[*next as usize] < col_of_row {
                     *next += 1;
                 }
-                let bits = |entry: usize| bytemuck::bytes_of(&a.vals()[entry]);
-                if *next < end && col(*next) == base + row && bits(*next) == bits(entry) {
+                let mirror = *next as usize;
+                let bits = |entry: usize| bytemuck::bytes_of(&vals[entry]);
+                if *next < *end && cols[mirror] == col_of_row && bits(mirror) == bits(entry) {
                     set(entry, DOUBLE);
-                    set(*next, LEFT);
+                    set(mirror, LEFT);
+                    *next += 1;
                 }
             }
         }
     });
-    Some(kinds)
+    Some(kinds.into_iter().map(AtomicU8::into_inner).collect())
 }
 
 /// The first entry of a row from a column on.
@@ -87,8 +87,8 @@ pub(crate) struct Mirror {
     pub(crate) run_ptr: Vec<u32>,
     pub(crate) runs: Vec<u32>,
     pub(crate) ranges: Vec<[u32; 3]>,
-    /// The entries that are kept; `None` if all are.
-    entries: Option<Vec<u32>>,
+    /// What becomes of each entry; `None` if all are kept.
+    kinds: Option<Vec<u8>>,
 }
 
 impl Mirror {
@@ -96,8 +96,8 @@ impl Mirror {
     /// have to keep sums of too many rows before them. O(entries + rows).
     pub(crate) fn new<T: Value>(a: CsrView<'_, T, u32>, cuts: &Cuts) -> Self {
         let mirrored = kinds(a, cuts.base).and_then(|kinds| {
-            let Laid { row_ptr, run_ptr, runs, entries } = lay(a.row_ptr(), a.cols(), Some(&kinds));
-            if entries.len() == a.nnz() {
+            let Laid { row_ptr, run_ptr, runs } = lay(a.row_ptr(), a.cols(), Some(&kinds));
+            if !kinds.contains(&LEFT) {
                 return None;
             }
             let reached = reached(&run_ptr, &runs, cuts.base);
@@ -110,26 +110,62 @@ impl Mirror {
                     false => n /= 2,
                 }
             };
-            Some(Self { row_ptr, run_ptr, runs, ranges, entries: Some(entries) })
+            Some(Self { row_ptr, run_ptr, runs, ranges, kinds: Some(kinds) })
         });
         mirrored.unwrap_or_else(|| Self::plain(a.row_ptr(), a.cols(), cuts.ranges.end))
     }
 
     /// Each entry stands for itself.
     pub(crate) fn plain(row_ptr: &[u32], cols: &[u32], n_ranges: usize) -> Self {
-        let Laid { row_ptr, run_ptr, runs, .. } = lay(row_ptr, cols, None);
+        let Laid { row_ptr, run_ptr, runs } = lay(row_ptr, cols, None);
         let own: Vec<u32> = (0..row_ptr.len() as u32 - 1).collect();
         let (ranges, _) = ranges(&row_ptr, &own, n_ranges);
-        Self { row_ptr, run_ptr, runs, ranges, entries: None }
+        Self { row_ptr, run_ptr, runs, ranges, kinds: None }
     }
 
-    /// Values of the entries that are kept; `None` for all.
-    pub(crate) fn vals<T: Value>(&self, a: CsrView<'_, T, u32>) -> Option<Vec<T>> {
-        let entries = self.entries.as_ref()?;
-        let of_threads = parts::cut(entries.len(), parts::threads(entries.len(), OF_A_THREAD));
-        let of_entries =
-            |at: Range<usize>| entries[at].iter().map(|entry| a.vals()[*entry as usize]).collect::<Vec<_>>();
-        Some(parts::map(of_threads, of_entries).concat())
+    /// Whether some entries stand for others, which are left out.
+    pub(crate) fn leaves_out(&self) -> bool {
+        self.kinds.is_some()
+    }
+
+    pub(crate) fn n_kept(&self) -> usize {
+        self.row_ptr[self.row_ptr.len() - 1] as usize
+    }
+
+    /// Rows with few enough entries that are kept for caches to hold their values, or one row.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = Range<usize>> {
+        let n_rows = self.row_ptr.len() - 1;
+        let of_a_batch = parts::threads(self.n_kept(), OF_A_THREAD) * OF_A_THREAD;
+        let mut first = 0;
+        std::iter::from_fn(move || {
+            let most = self.row_ptr[first] as usize + of_a_batch;
+            let fit = self.row_ptr[first..].partition_point(|end| *end as usize <= most) - 1;
+            let rows = first..first + fit.max(1);
+            (first < n_rows).then(|| first = rows.end)?;
+            Some(rows)
+        })
+    }
+
+    /// Values of the entries of rows that are kept. O(their entries) on all threads.
+    pub(crate) fn vals<T: Value>(&self, a: CsrView<'_, T, u32>, rows: Range<usize>, vals: &mut Vec<T>) {
+        let n_kept = |rows: &Range<usize>| (self.row_ptr[rows.end] - self.row_ptr[rows.start]) as usize;
+        vals.resize(n_kept(&rows), T::from_f64(0.0));
+        let of_threads = parts::cut(rows.len(), parts::threads(vals.len(), OF_A_THREAD));
+        let of_threads: Vec<_> =
+            of_threads.map(|part| rows.start + part.start..rows.start + part.end).collect();
+        let kept = parts::split(vals, of_threads.iter().map(n_kept));
+        parts::map(of_threads.into_iter().zip(kept), |(rows, kept)| {
+            let entries = a.row_range(rows.start).start..a.row_range(rows.end - 1).end;
+            let Some(kinds) = &self.kinds else { return kept.copy_from_slice(&a.vals()[entries]) };
+            let mut at = 0;
+            for (val, kind) in a.vals()[entries.clone()].iter().zip(&kinds[entries]) {
+                // Written over by the next one, if it is left out.
+                if let Some(kept) = kept.get_mut(at) {
+                    *kept = *val;
+                }
+                at += usize::from(*kind != LEFT);
+            }
+        });
     }
 
     pub(crate) fn n_ranges(&self) -> usize {
@@ -147,57 +183,59 @@ struct Laid {
     row_ptr: Vec<u32>,
     run_ptr: Vec<u32>,
     runs: Vec<u32>,
-    /// These entries, if not all are kept.
-    entries: Vec<u32>,
 }
 
 /// O(entries + rows) on all threads.
-fn lay(row_ptr: &[u32], cols: &[u32], kinds: Option<&[AtomicU8]>) -> Laid {
+fn lay(row_ptr: &[u32], cols: &[u32], kinds: Option<&[u8]>) -> Laid {
     let n_rows = row_ptr.len() - 1;
     let of_rows = |rows: Range<usize>| {
         let mut laid = Laid::default();
-        let Laid { row_ptr: ends, run_ptr: run_ends, runs, entries } = &mut laid;
         let mut n_kept = 0;
         for row in rows {
-            // The column after the last run's, and what its entries are.
-            let (mut after, mut of_run) = (u64::MAX, LEFT);
-            for entry in row_ptr[row]..row_ptr[row + 1] {
-                let kind = kinds.map_or(PLAIN, |kinds| kinds[entry as usize].load(Ordering::Relaxed));
-                if kind == LEFT {
-                    continue;
-                }
-                n_kept += 1;
-                if kinds.is_some() {
-                    entries.push(entry);
-                }
-                let col = cols[entry as usize];
-                let run = runs.last_mut().filter(|_| after == u64::from(col) && of_run == kind);
-                match run.filter(|run| **run % Runs::LONGEST as u32 > 0) {
-                    // One entry less is missing.
-                    Some(run) => *run -= 1,
-                    None => {
-                        let flag = if kind == DOUBLE { MIRRORED } else { 0 };
-                        runs.push((col << (Runs::LEN_BITS + 1)) + flag + Runs::LONGEST as u32 - 1);
-                    }
-                }
-                (after, of_run) = (u64::from(col) + 1, kind);
-            }
-            ends.push(n_kept);
-            run_ends.push(runs.len() as u32);
+            let of_row = row_ptr[row] as usize..row_ptr[row + 1] as usize;
+            let kinds = kinds.map(|kinds| &kinds[of_row.clone()]);
+            n_kept += runs_of_row(&cols[of_row], kinds, &mut laid.runs);
+            laid.row_ptr.push(n_kept);
+            laid.run_ptr.push(laid.runs.len() as u32);
         }
         laid
     };
     let of_threads = parts::cut(n_rows, parts::threads(cols.len().max(n_rows), OF_A_THREAD));
-    let mut all = Laid { row_ptr: vec![0], run_ptr: vec![0], ..Laid::default() };
-    for part in parts::map(of_threads, of_rows) {
+    let parts = parts::map(of_threads, of_rows);
+    let ends = || Vec::with_capacity(n_rows + 1);
+    let runs = Vec::with_capacity(parts.iter().map(|part| part.runs.len()).sum());
+    let mut all = Laid { row_ptr: ends(), run_ptr: ends(), runs };
+    all.row_ptr.push(0);
+    all.run_ptr.push(0);
+    for part in parts {
         let [kept_before, runs_before] =
             [&all.row_ptr, &all.run_ptr].map(|ptr: &Vec<u32>| ptr[ptr.len() - 1]);
         all.row_ptr.extend(part.row_ptr.iter().map(|end| kept_before + end));
         all.run_ptr.extend(part.run_ptr.iter().map(|end| runs_before + end));
         all.runs.extend(part.runs);
-        all.entries.extend(part.entries);
     }
     all
+}
+
+/// Appends the words of a row's runs; how many entries they have.
+fn runs_of_row(cols: &[u32], kinds: Option<&[u8]>, runs: &mut Vec<u32>) -> u32 {
+    let kind_of = |entry: usize| kinds.map_or(PLAIN, |kinds| kinds[entry]);
+    let (mut entry, mut n_kept) = (0, 0);
+    while entry < cols.len() {
+        let (first, kind) = (cols[entry], kind_of(entry));
+        if kind == LEFT {
+            entry += 1;
+            continue;
+        }
+        let most = Runs::LONGEST.min(cols.len() - entry);
+        let goes_on = |i: &usize| cols[entry + i] == first + *i as u32 && kind_of(entry + i) == kind;
+        let len = 1 + (1..most).take_while(goes_on).count();
+        let flag = if kind == DOUBLE { MIRRORED } else { 0 };
+        // The low bits say how many entries are missing.
+        runs.push((first << (Runs::LEN_BITS + 1)) + flag + (Runs::LONGEST - len) as u32);
+        (entry, n_kept) = (entry + len, n_kept + len as u32);
+    }
+    n_kept
 }
 
 /// Runs if each entry stands for itself. O(entries) on all threads.
@@ -315,7 +353,7 @@ mod tests {
         );
         assert_eq!(mirror.n_sums(), 8 + 3);
         let plain = Mirror::new(a.view(), &Cuts { most_before: 0, ranges: 2..4, ..CUTS });
-        assert_eq!((plain.n_sums(), plain.entries), (8, None), "each entry for itself");
+        assert_eq!((plain.n_sums(), plain.leaves_out()), (8, false), "each entry for itself");
     }
 
     proptest! {
@@ -338,7 +376,12 @@ mod tests {
             });
             let a = Csr::from_rows(20, rows).unwrap();
             let mirror = Mirror::new(a.view(), &Cuts { base, ..CUTS });
-            let kept = mirror.vals(a.view()).unwrap_or_else(|| a.vals().to_vec());
+            let (mut kept, mut of_batch) = (Vec::new(), Vec::new());
+            for rows in mirror.batches() {
+                mirror.vals(a.view(), rows, &mut of_batch);
+                kept.extend_from_slice(&of_batch);
+            }
+            prop_assert_eq!(kept.len(), mirror.n_kept());
             let plain = Mirror::plain(a.row_ptr(), a.cols(), 1);
             prop_assert_eq!(n_runs(a.row_ptr(), a.cols()), plain.runs.len());
             let (row_ptr, cols, entries) = unfold(&mirror.row_ptr, &mirror.run_ptr, &mirror.runs, base);

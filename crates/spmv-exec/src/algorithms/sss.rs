@@ -159,16 +159,15 @@ impl Build for Sss {
         let n_sums = (caps.max_buffer_bytes / size_of::<T::Accum>() as u64) as usize;
         let most_before = FEW_BEFORE.max(a.nnz() / 4).min(n_sums.saturating_sub(a.n_rows()));
         let mirror = Mirror::new(a, &Cuts { base, ranges: ranges(caps, a.n_rows()), most_before });
-        let kept = mirror.vals(a);
-        let n_runs = kept.as_ref().map_or(0, |_| n_runs(a.row_ptr(), a.cols()));
+        let n_runs = if mirror.leaves_out() { n_runs(a.row_ptr(), a.cols()) } else { 0 };
         let arrays = Arrays {
             ranges: to.copy(&mirror.ranges)?,
             row_ptr: to.copy(&mirror.row_ptr)?,
             run_ptr: to.copy(&mirror.run_ptr)?,
             runs: with_capacity(to, &mirror.runs, n_runs)?,
-            mirrored: kept.as_ref().map(|kept| [mirror.runs.len(), kept.len()]),
+            mirrored: mirror.leaves_out().then(|| [mirror.runs.len(), mirror.n_kept()]),
         };
-        let vals = with_capacity(to, kept.as_deref().unwrap_or(a.vals()), a.nnz())?;
+        let vals = if mirror.leaves_out() { kept_vals(to, &mirror, a)? } else { to.copy(a.vals())? };
         Ok(Box::new(Arc::new(State {
             span: to.span,
             first: to.main()?,
@@ -189,6 +188,23 @@ fn with_capacity<B: Backend, E: bytemuck::Pod>(to: &Prepare<'_, B>, elements: &[
     }
     let mut buffer = to.device.scratch::<E>(n)?;
     to.device.copies(|s| to.device.backend().write(s, &mut buffer, 0, cast_slice(elements)))?;
+    Ok(buffer)
+}
+
+/// Values of the entries that are kept, with capacity for all. They pass through memory that caches hold: pages that are new to a process
+/// cost more than what is written to them.
+fn kept_vals<B: Backend, V: Value>(
+    to: &Prepare<'_, B>,
+    mirror: &Mirror,
+    a: CsrView<'_, V, u32>,
+) -> Result<B::Buffer> {
+    let mut buffer = to.device.scratch::<V>(a.nnz())?;
+    let mut vals = Vec::new();
+    for rows in mirror.batches() {
+        let at = u64::from(mirror.row_ptr[rows.start]) * size_of::<V>() as u64;
+        mirror.vals(a, rows, &mut vals);
+        to.device.copies(|s| to.device.backend().write(s, &mut buffer, at, cast_slice(&vals)))?;
+    }
     Ok(buffer)
 }
 
