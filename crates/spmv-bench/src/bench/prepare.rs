@@ -178,6 +178,6 @@ mod tests {
     #[test]
     fn matrices_that_are_given_multiply_as_copies_do() {
         let args = Args { millions: 1, backend: vec![BackendKind::Cpu], repeat: 1 };
-        of_entries(&args, 50_000).unwrap();
+        of_entries(&args, 200_000).unwrap();
     }
 }
