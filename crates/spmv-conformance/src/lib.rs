@@ -15,7 +15,7 @@
 //!
 //! By default every algorithm that the heuristic takes on such a device, and that has a kernel of its own, runs as planned on the first
 //! variant in both types that sums have, a narrower one and a complex one, and others in two. Every other combination (a forced tiling, where
-//! sums are repaired, another variant) runs in one value type, half of the algorithms on each variant after the first. Each runs on an eighth
+//! sums are repaired, another variant) runs in one value type, a third of the algorithms on each variant after the first. Each runs on an eighth
 //! of the groups, on variants after the first on a twelfth, and trials take turns with types, groups, scalings and
 //! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm with a kernel of its own runs in one
 //! pair of types, on an eighth of the groups. With `SPMV_FULL=1` every trial takes all of them.
@@ -207,8 +207,8 @@ fn of_device<B: Backend, F>(
 ) {
     for (turn, &algorithm) in variant.algorithms.iter().enumerate() {
         let Some(facts) = algorithm.facts() else { continue };
-        // What takes longest is compiling kernels: a variant after the first tries half of the algorithms, in turn.
-        if at > 0 && !is_full() && variant.only.is_empty() && (turn + at) % 2 == 1 {
+        // What takes longest is compiling kernels: a variant after the first tries a third of the algorithms, in turn.
+        if at > 0 && !is_full() && variant.only.is_empty() && !(turn + at).is_multiple_of(3) {
             continue;
         }
         let can_be_refused = algorithm.has_own_layout() && device.caps().storage.contains(Dtype::F32);
