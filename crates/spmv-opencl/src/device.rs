@@ -266,7 +266,7 @@ impl OpenCl {
             let what = format!("groups of {lanes} lanes for {} (at most {most})", spec.id);
             return Err(self.unsupported(what, "use a tiling with a smaller T*B"));
         }
-        // Drivers add bytes of their own, for which a limit that was set for plans has no room.
+        // Drivers add bytes of their own, which a limit that was set for plans does not count.
         let local = info(CL_KERNEL_LOCAL_MEM_SIZE).map_or(0, |bytes| bytes.to_ulong());
         let most = self.shared().device.local_mem_size().unwrap_or(u64::MAX);
         if local > most {
