@@ -217,23 +217,23 @@ fn lay(row_ptr: &[u32], cols: &[u32], kinds: Option<&[u8]>) -> Laid {
     all
 }
 
-/// Appends the words of a row's runs; how many entries they have.
-fn runs_of_row(cols: &[u32], kinds: Option<&[u8]>, runs: &mut Vec<u32>) -> u32 {
-    let kind_of = |entry: usize| kinds.map_or(PLAIN, |kinds| kinds[entry]);
-    let (mut entry, mut n_kept) = (0, 0);
-    while entry < cols.len() {
-        let (first, kind) = (cols[entry], kind_of(entry));
-        if kind == LEFT {
-            entry += 1;
-            continue;
-        }
-        let most = Runs::LONGEST.min(cols.len() - entry);
-        let goes_on = |i: &usize| cols[entry + i] == first + *i as u32 && kind_of(entry + i) == kind;
-        let len = 1 + (1..most).take_while(goes_on).count();
+/// Appends the words of a row's runs, of entries of one kind each; how many entries they have.
+fn runs_of_row(cols: &[u32], kinds: Option<&[u8]>, words: &mut Vec<u32>) -> u32 {
+    let mut append = |cols: &[u32], kind: u8| {
         let flag = if kind == DOUBLE { MIRRORED } else { 0 };
         // The low bits say how many entries are missing.
-        runs.push((first << (Runs::LEN_BITS + 1)) + flag + (Runs::LONGEST - len) as u32);
-        (entry, n_kept) = (entry + len, n_kept + len as u32);
+        let word = |(first, len)| (first << (Runs::LEN_BITS + 1)) + flag + (Runs::LONGEST - len) as u32;
+        words.extend(runs::of_row(cols).map(word));
+        cols.len() as u32
+    };
+    let Some(kinds) = kinds else { return append(cols, PLAIN) };
+    let (mut rest, mut n_kept) = (cols, 0);
+    for of_kind in kinds.chunk_by(|kind, next| kind == next) {
+        let (cols, after) = rest.split_at(of_kind.len());
+        if of_kind[0] != LEFT {
+            n_kept += append(cols, of_kind[0]);
+        }
+        rest = after;
     }
     n_kept
 }

@@ -37,10 +37,7 @@ pub(crate) struct ColumnBlocks;
 /// Its kernel is that of `sell`.
 impl Method for ColumnBlocks {
     fn facts(&self) -> &'static Facts {
-        const {
-            let source = "Nishtala et al. 2007 (blocks of columns that fit a cache); the layout is that of sell";
-            &Facts { rates: "column_blocks", ..sell::facts(source) }
-        }
+        const { &sell::facts_of_blocks("column_blocks") }
     }
 
     /// Scattered entries have no runs.

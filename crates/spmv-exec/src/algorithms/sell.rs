@@ -26,7 +26,7 @@ const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
 pub(crate) struct Sell;
 
 /// Of every algorithm whose layout is slices.
-pub(super) const fn facts(source: &'static str) -> Facts {
+const fn facts(source: &'static str) -> Facts {
     Facts {
         sums: Sums::Joined,
         row_a_lane: false,
@@ -34,6 +34,12 @@ pub(super) const fn facts(source: &'static str) -> Facts {
         by_heuristic: true,
         ..Facts::of(KernelId::Sell, source)
     }
+}
+
+/// Of those that take one block of columns after another.
+pub(super) const fn facts_of_blocks(rates: &'static str) -> Facts {
+    let source = "Nishtala et al. 2007 (blocks of columns that fit a cache); the layout is that of sell";
+    Facts { rates, ..facts(source) }
 }
 
 impl Method for Sell {

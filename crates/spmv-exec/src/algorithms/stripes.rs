@@ -37,10 +37,7 @@ pub(crate) struct Stripes;
 /// Its main kernel is that of `sell`.
 impl Method for Stripes {
     fn facts(&self) -> &'static Facts {
-        const {
-            let source = "Nishtala et al. 2007 (blocks of columns that fit a cache); the layout is that of sell";
-            &Facts { rates: "stripes", ..sell::facts(source) }
-        }
+        const { &sell::facts_of_blocks("stripes") }
     }
 
     fn tilings(&self) -> &'static [Row] {
