@@ -1,17 +1,20 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
-// steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
-//         3 store alpha*sum + beta*y
+// params: n_rows row_base n_cols n_diags tiles stride epilogue alpha beta lo hi diags vals x z y
+// steps:  1 a lane takes S whole rows, `stride` apart; 2 sum the row's products, one of each diagonal that has an entry
+//         there; 3 store alpha*sum + beta*y
 
-KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint epilogue, accum_t alpha,
-                accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *diags, GLOBAL const value_t *vals,
-                GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
+KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tiles, uint stride, uint epilogue,
+                accum_t alpha, accum_t beta, accum_t lo, accum_t hi, GLOBAL const uint *diags,
+                GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
     const uint lanes = (uint)get_local_size(0);
     // STEP 1
-    uint row = (uint)get_group_id(0) * lanes * tiles + (uint)get_local_id(0);
-    for (uint s = 0; s < tiles && row < n_rows; s++, row += lanes)
+    const uint group = (uint)get_group_id(0);
+    const uint side_by_side = (stride + lanes - 1) / lanes;
+    const uint of_turn = group % side_by_side * lanes + (uint)get_local_id(0);
+    uint row = group / side_by_side * stride * tiles + of_turn;
+    for (uint s = 0; s < tiles && of_turn < stride && row < n_rows; s++, row += stride)
     {
         // STEP 2
         accum_t sum = 0;

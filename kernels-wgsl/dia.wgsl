@@ -1,13 +1,15 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
-// steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
-//         3 store alpha*sum + beta*y
+// params: n_rows row_base n_cols n_diags tiles stride epilogue alpha beta lo hi diags vals x z y
+// steps:  1 a lane takes S whole rows, `stride` apart; 2 sum the row's products, one of each diagonal that has an entry
+//         there; 3 store alpha*sum + beta*y
 
 fn dia()
 {
     // STEP 1
-    var row = group * GROUP * p.tiles + local_id;
-    for (var s = 0u; s < p.tiles && row < p.n_rows; s++)
+    let side_by_side = (p.stride + GROUP - 1u) / GROUP;
+    let of_turn = group % side_by_side * GROUP + local_id;
+    var row = group / side_by_side * p.stride * p.tiles + of_turn;
+    for (var s = 0u; s < p.tiles && of_turn < p.stride && row < p.n_rows; s++)
     {
         // STEP 2
         var sum = accum(0.0);
@@ -29,6 +31,6 @@ fn dia()
         }
         // STEP 3
         finish_row(p.row_base + row, sum);
-        row += GROUP;
+        row += p.stride;
     }
 }

@@ -280,13 +280,13 @@ fn rounding(tiling: &Tiling) -> Group {
         (0..300).map(|i| [0, 1, 2, 5, 9, 17, 33, 70][i * 5 % 8]).chain([long, 1, 0]).collect();
     let mut matrix = of_lengths(&lens, 97);
     matrix.vals_mut().iter_mut().enumerate().for_each(|(i, v)| *v = *v / 3.0 + 0.01 * (i % 13) as f64);
-    // Of diagonals below the main one two mirror others.
+    // Of diagonals below the main one two mirror others, of which one is farther away than most groups have lanes.
     let value = |row: i64, col: i64| match col - row {
         -30 => 0.7,
         _ => (row.min(col) % 13 + 1) as f64 / 3.0,
     };
     let of_row = |row: i64| {
-        let cols = [-30, -20, -1, 0, 1, 20, 30].map(|offset| row + offset).into_iter();
+        let cols = [-96, -30, -1, 0, 1, 30, 96].map(|offset| row + offset).into_iter();
         let inside = cols.filter(|col| (0..500).contains(col));
         inside.map(move |col| (col as u32, value(row, col)))
     };

@@ -149,6 +149,8 @@ pub(crate) enum S {
     Tasks(Of),
     /// The same, of two kernels: the fewer.
     TasksOfBoth(Of, Of),
+    /// As many, up to this, as leave the device [many turns](MANY_TURNS).
+    ManyTurns(u32),
     /// Two where a lane [is soon done](SOON_DONE) with a row, else one.
     OfShortRows,
     /// The largest S that leaves at least this many bunches to each compute unit; at most 7.
@@ -198,7 +200,7 @@ pub(crate) struct Row {
 }
 
 /// Tilings of kernels that give a lane whole rows. Of T and B only the size of a group matters.
-pub(crate) const ROW_A_LANE: &[Row] = &[
+pub(crate) const ROW_A_LANE: &[Row; 4] = &[
     Row { on: On::Tasks, t: T::Is(1), w: W::Is(1), s: S::Tasks(Of::LaneRows), b: B::One, by: SERIAL },
     Row { on: On::PartsOfSubgroups, t: T::Subgroup, w: W::Is(1), s: S::One, b: B::Lanes(128), by: TILINGS },
     Row { on: On::Subgroups, t: T::Subgroup, w: W::Table1, s: S::One, b: B::Lanes(256), by: OPENCL },
@@ -314,6 +316,7 @@ impl Row {
         let full = |width: u32, lanes: u64| u64::from(width) * u64::from(caps.compute_units) * lanes;
         let tiles = match self.s {
             S::One => 1,
+            S::ManyTurns(most) => ((turns(case) / MANY_TURNS.is) as u32).clamp(1, most),
             S::OfShortRows => 1 + u32::from(is_soon_done(case, lanes)),
             S::Tasks(of) => tasks(case, of, lanes, width),
             S::TasksOfBoth(one, other) => {

@@ -1,7 +1,7 @@
 // kernel: dia
-// params: n_rows row_base n_cols n_diags tiles epilogue alpha beta lo hi diags vals x z y
-// steps:  1 a lane takes S whole rows; 2 sum the row's products, one of each diagonal that has an entry there;
-//         3 store alpha*sum + beta*y
+// params: n_rows row_base n_cols n_diags tiles stride epilogue alpha beta lo hi diags vals x z y
+// steps:  1 a lane takes S whole rows, `stride` apart; 2 sum the row's products, one of each diagonal that has an entry
+//         there; 3 store alpha*sum + beta*y
 
 use std::ops::Range;
 

@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use spmv_backend::arguments::Dia as Arguments;
 use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::{Cost, Dia as Format};
-use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Value};
+use spmv_core::{CsrView, Dtype, MatrixStats, Offset, Tiling, Value};
 
 use crate::device::Device;
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_gr
 use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
 use super::csr_vector::BUSY_LANES;
 use crate::measured::{BY_CLASS, Bound, ON_CORES};
-use crate::tilings::{ROW_A_LANE, Row};
+use crate::tilings::{ROW_A_LANE, Row, S};
 use crate::values::{Order, Values};
 
 /// Bytes over those of CSR, up to which diagonals are expected to be faster: no column is read, and every access is to neighbours.
@@ -32,6 +32,8 @@ const EIGHT: Bound<usize> = Bound { is: 8, by: BY_CLASS };
 
 const SOLVE: &str =
     "cargo xtask solve --backend cuda --algorithm dia,csr_vector: docs/results/2026-11-23-h200-solve.txt";
+
+const STRIDES: &str = "cargo xtask bench --matrix stencil5-1e8 stencil7-1e8 stencil27-1e8 --backend cuda --algorithm dia --tiling T=32,W=1,S=4,B=4: docs/results/2026-11-28-h200-dia.txt";
 
 pub(crate) struct Dia;
 
@@ -54,8 +56,12 @@ impl Method for Dia {
         }
     }
 
+    /// What a turn of a lane reads, its next one finds in the first cache.
     fn tilings(&self) -> &'static [Row] {
-        ROW_A_LANE
+        const {
+            let [tasks, parts, subgroups, workgroups] = *ROW_A_LANE;
+            &[tasks, Row { s: S::ManyTurns(4), by: STRIDES, ..parts }, subgroups, workgroups]
+        }
     }
 
     fn suits(&self, stats: &MatrixStats, _: Types, caps: &DeviceCaps) -> Option<&'static str> {
@@ -99,6 +105,8 @@ struct State<B: Backend> {
     kernel: Compiled<B>,
     n_cols: u32,
     n_diags: u32,
+    /// Rows from one of a lane to its next.
+    stride: u32,
     table: RwLock<Table<B>>,
     vals: Values<B>,
 }
@@ -121,6 +129,28 @@ fn table<T: Value>(dia: &Format<T>, mirrors: &[Option<usize>]) -> Vec<u32> {
         [*offset as u32, to_slot as u32]
     };
     dia.offsets().iter().zip(mirrors).enumerate().flat_map(entry).collect()
+}
+
+/// Groups of a launch.
+fn groups(stride: u32, n_rows: u32, tiling: &Tiling) -> u32 {
+    let side_by_side = stride.div_ceil(tiling.group_lanes());
+    n_rows.div_ceil(stride.saturating_mul(tiling.tiles())).saturating_mul(side_by_side)
+}
+
+/// How far apart a lane's rows are: as most diagonals are from another one, so that what a turn of it reads is in the first cache when the next
+/// one does. The lanes of a group, if there is but one turn, and where too many lanes of the last group would have no row.
+fn stride(offsets: &[i64], n_rows: usize, tiling: &Tiling, caps: &DeviceCaps) -> u32 {
+    let lanes = tiling.group_lanes();
+    let n_apart = |stride: i64| offsets.iter().filter(|at| offsets.binary_search(&(*at - stride)).is_ok()).count();
+    let fits = |stride: &u32| {
+        let n_groups = groups(*stride, n_rows as u32, tiling);
+        let taken = u64::from(stride.div_ceil(lanes)) * u64::from(lanes);
+        taken * 8 <= u64::from(*stride) * 9 && n_groups <= caps.max_groups && n_rows as u64 + taken < 1 << 32
+    };
+    let far = offsets.iter().filter_map(|at| u32::try_from(at.unsigned_abs()).ok()).filter(|at| *at >= lanes);
+    let is_taken = !caps.tasks && tiling.tiles() > 1 && offsets.len() <= FEW.is;
+    let stride = far.filter(|stride| is_taken && fits(stride)).max_by_key(|at| (n_apart((*at).into()), *at));
+    stride.unwrap_or(lanes)
 }
 
 impl Build for Dia {
@@ -154,6 +184,7 @@ impl Build for Dia {
             kernel: to.main()?,
             n_cols: a.n_cols() as u32,
             n_diags: mirrors.len() as u32,
+            stride: stride(dia.offsets(), a.n_rows(), &to.kernel.tiling, to.device.caps()),
             table: RwLock::new(table),
             vals: Values::new(to.copy(dia.vals())?, order),
         }))
@@ -162,9 +193,9 @@ impl Build for Dia {
 
 impl<B: Backend, T: Value> Direct<B, T> for State<B> {
     fn launch(&self, run: &Run<'_, B, T>) -> Result<()> {
-        let Self { span, kernel, n_cols, n_diags, table, vals } = self;
+        let Self { span, kernel, n_cols, n_diags, stride, table, vals } = self;
         let tiling = &kernel.spec.tiling;
-        let groups = span.row_groups(tiling);
+        let groups = groups(*stride, span.n_rows, tiling);
         let (table, vals) = (table.read().unwrap_or_else(PoisonError::into_inner), vals.get());
         let args = Arguments {
             n_rows: span.n_rows,
@@ -172,6 +203,7 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             n_cols: *n_cols,
             n_diags: *n_diags,
             tiles: tiling.tiles(),
+            stride: *stride,
             finish: span.finish(run),
             diags: Memory::Device(&table.buffer),
             vals: Memory::Device(&*vals),
@@ -193,5 +225,54 @@ impl<B: Backend, T: Value> Direct<B, T> for State<B> {
             *of_any = None;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spmv_backend::MemoryModel;
+
+    use super::*;
+
+    fn gpu() -> DeviceCaps {
+        let mut caps = DeviceCaps::new("a GPU", DeviceKind::DiscreteGpu, MemoryModel::Discrete);
+        caps.max_groups = u32::MAX;
+        caps
+    }
+
+    fn of_turns(tiles: u32) -> Tiling {
+        Tiling::new(32, 1, 1, 4).unwrap().with_tiles(tiles)
+    }
+
+    #[test]
+    fn a_lane_goes_from_plane_to_plane_of_a_grid() {
+        let of = |offsets: &[i64], tiles, caps: &DeviceCaps| stride(offsets, 1 << 24, &of_turns(tiles), caps);
+        let plane = [-1001, -1000, -999, -1, 0, 1, 999, 1000, 1001].map(i64::from);
+        let cube: Vec<i64> = [-1_000_000, 0, 1_000_000].iter().flat_map(|z| plane.map(|at| at + z)).collect();
+        assert_eq!(of(&plane, 2, &gpu()), 1000);
+        assert_eq!(of(&cube, 2, &gpu()), 1_000_000);
+        assert_eq!(of(&cube, 1, &gpu()), 128, "one turn");
+        assert_eq!(of(&[-100, 0, 100], 4, &gpu()), 128, "nearer than the rows of a group");
+        assert_eq!(of(&[-130, 0, 130], 4, &gpu()), 128, "most lanes of each second group would have no row");
+        let mut cores = gpu();
+        cores.tasks = true;
+        assert_eq!(of(&plane, 2, &cores), 128);
+    }
+
+    #[test]
+    fn every_row_is_taken_once() {
+        for (n_rows, tiles, stride) in [(1u32, 1, 128u32), (5000, 3, 128), (5000, 4, 1000), (5000, 2, 4999), (700, 8, 500)] {
+            let (tiling, mut taken) = (of_turns(tiles), vec![0; n_rows as usize]);
+            // As kernels have it.
+            let lanes = tiling.group_lanes();
+            let side_by_side = stride.div_ceil(lanes);
+            for (group, lane) in (0..groups(stride, n_rows, &tiling)).flat_map(|g| (0..lanes).map(move |l| (g, l))) {
+                let of_turn = group % side_by_side * lanes + lane;
+                let first = group / side_by_side * stride * tiles + of_turn;
+                let rows = (0..tiles).map(|turn| first + turn * stride).filter(|row| of_turn < stride && *row < n_rows);
+                rows.for_each(|row| taken[row as usize] += 1);
+            }
+            assert!(taken.iter().all(|n| *n == 1), "{n_rows} rows, {tiles} turns, {stride}");
+        }
     }
 }
