@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, HALF, Launch, Method, Repair, Storage, Sums, bits, rows_of_bunch_steps};
 use crate::part::{Build, Layout, Prepare, Runner, Span};
-use crate::slices::{Shape, Slices};
+use crate::slices::{Shape, Slices, held_of_x};
 use crate::measured::BY_CLASS;
 use crate::tilings::{B, Of, On, Row, S, T, W};
 use crate::values::{Order, Rows, Values};
@@ -212,7 +212,11 @@ impl Build for Sell {
         to: &Prepare<'_, B>,
         a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
-        let slices = Slices::new(a, shape(to.device.caps(), &to.kernel));
+        let (caps, of_x) = (to.device.caps(), to.kernel.types.vector.bytes());
+        let shape = shape(caps, &to.kernel);
+        // Windows of long rows were measured on a GPU alone.
+        let held = held_of_x(caps).filter(|_| !caps.tasks).map(|bytes| bytes as usize / of_x);
+        let slices = Slices::new(a, held.map_or(shape, |cols| shape.holding(cols)));
         Ok(Box::new(Arc::new(Held::copy(to, a, slices, to.span)?)))
     }
 }

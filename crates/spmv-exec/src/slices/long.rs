@@ -8,9 +8,15 @@ use spmv_core::{CsrView, Value, parts};
 use super::lay::OF_A_THREAD;
 use super::shape::{Limits, Shape};
 
-/// Long rows that are sorted by their length: as many as still are near each other, so that their elements of `x` are those of the rows
-/// around them.
+/// Long rows that are sorted by their length, as they follow each other.
 const WINDOW: usize = 1 << 15;
+/// The same where the cache would lose what the rows around them read of `x` before they are done. Hubs are read by long rows alone, so that R-MAT
+/// graphs are slower by such windows. (docs/results/2026-11-28-h200-windows.txt)
+const NEAR_WINDOW: usize = 1 << 8;
+/// Columns between the entries of long rows next to each other that read `x` near each other.
+const NEAR: u32 = 1 << 15;
+/// Long rows that are looked at.
+const SAMPLED: usize = 1 << 12;
 
 /// The number of a row that is not there.
 pub(super) const NONE: u32 = u32::MAX;
@@ -76,11 +82,13 @@ impl Long {
         }
         let whole = (0u32..).zip(rows).filter(|(_, (_, n_runs))| !is_cut(*n_runs));
         let mut whole: Vec<_> = whole.map(|(at, (row, n_runs))| (*row, *n_runs, row - at)).collect();
-        let n_windows = whole.len().div_ceil(WINDOW);
+        let is_held = a.n_cols() <= shape.held_cols;
+        let of_window = if !is_held && read_near_each_other(a, rows) { NEAR_WINDOW } else { WINDOW };
+        let n_windows = whole.len().div_ceil(of_window);
         let of_threads =
-            whole.chunks_mut(WINDOW * n_windows.div_ceil(parts::threads(rows.len(), WINDOW)).max(1));
+            whole.chunks_mut(of_window * n_windows.div_ceil(parts::threads(rows.len(), WINDOW)).max(1));
         let windows = parts::map(of_threads, |rows| {
-            let windows = rows.chunks_mut(WINDOW).map(|window| {
+            let windows = rows.chunks_mut(of_window).map(|window| {
                 let before = window[0].2 as usize;
                 window.sort_by_key(|(_, n_runs, _)| Reverse(*n_runs));
                 let rows: Vec<_> = window.iter().map(|(row, ..)| *row).collect();
@@ -154,6 +162,17 @@ impl Lanes {
         self.lanes.push(lanes as u32);
         self.perm.resize(self.lanes.len() * shape.rows(), NONE);
     }
+}
+
+/// Whether most long rows have their middle entry near that of the next.
+fn read_near_each_other<V: Value>(a: CsrView<'_, V, u32>, rows: &[(u32, u32)]) -> bool {
+    let middle = |(row, _): (u32, u32)| {
+        let entries = a.row_range(row as usize);
+        a.cols()[entries.start + entries.len() / 2]
+    };
+    let pairs = rows.windows(2).step_by(rows.len().div_ceil(SAMPLED).max(1));
+    let n_near = pairs.clone().filter(|pair| middle(pair[0]).abs_diff(middle(pair[1])) < NEAR).count();
+    2 * n_near > pairs.len()
 }
 
 /// The entries of a row's parts, each of so many runs.

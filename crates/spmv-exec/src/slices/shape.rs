@@ -22,6 +22,8 @@ pub(crate) struct Shape {
     pub(super) width: usize,
     /// Compute units; `None` where one lane takes whole slices, which leaves rows whole.
     pub(super) units: Option<usize>,
+    /// Columns whose elements of `x` stay in the cache that compute units share.
+    pub(super) held_cols: usize,
 }
 
 impl Shape {
@@ -32,7 +34,13 @@ impl Shape {
             lanes: tiling.lanes() as usize,
             width: tiling.width() as usize,
             units: cuts.then_some((units as usize).max(1)),
+            held_cols: usize::MAX,
         }
+    }
+
+    /// The same where a cache holds the elements of `x` of no more than so many columns.
+    pub(crate) fn holding(self, cols: usize) -> Self {
+        Self { held_cols: cols, ..self }
     }
 
     /// The same for cores, which leave rows whole.

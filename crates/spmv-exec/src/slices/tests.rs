@@ -200,15 +200,29 @@ fn long_rows_stay_near_the_rows_around_them() {
     let n = 400_000u32;
     let len = |row: u32| if row % 10 == 3 { 40 + row % 3 } else { 2 };
     let entries = |row: u32| (0..len(row)).map(move |i| ((row + 2 * i) % n, f64::from(row % 97 + i)));
-    let a = Csr::from_rows(n as usize, (0..n).map(entries)).unwrap();
-    let slices = Slices::new(a.view(), shape(1, 1)).unwrap();
+    let far = |row: u32| entries(row).map(move |(col, val)| ((col + row * 7919) % n, val));
+    let near = Csr::from_rows(n as usize, (0..n).map(entries)).unwrap();
+    let far = Csr::from_rows(n as usize, (0..n).map(far)).unwrap();
+    let laid = |a: &Csr<f64>, shape| Slices::new(a.view(), shape).unwrap();
+    let n_windows = |a: &Csr<f64>, shape: Shape| {
+        let slices = laid(a, shape);
+        let is_long: Vec<_> = slices.perm().chunks(shape.rows()).map(|rows| rows[0] % 10 == 3).collect();
+        is_long.chunk_by(|a, b| a == b).filter(|slices| slices[0]).count()
+    };
+    let shape = shape(1, 1);
+    let slices = laid(&near, shape);
     let at = |row: u32| slices.perm().iter().position(|of| *of == row).unwrap();
     assert!(at(3) < at(0) && at(0) < at(340_003) && at(340_003) < at(399_999), "two windows of long rows");
     assert!(slices.n_long() < slices.n_slices());
+    let small = shape.holding(n as usize - 1);
+    assert_eq!([n_windows(&near, shape), n_windows(&far, small)], [2, 2]);
+    assert_eq!(n_windows(&near, small), 40_000usize.div_ceil(1 << 8), "where no cache holds x");
     let x: Vec<f64> = (0..n).map(|col| f64::from(col % 13)).collect();
-    let y = multiplied(&slices, &filled(&a, &slices), n as usize, &x);
     let expected = |row: u32| entries(row).map(|(col, val)| val * x[col as usize]).sum::<f64>();
-    assert!((0..n).all(|row| y[row as usize] == expected(row)));
+    for slices in [slices, laid(&near, small)] {
+        let y = multiplied(&slices, &filled(&near, &slices), n as usize, &x);
+        assert!((0..n).all(|row| y[row as usize] == expected(row)));
+    }
 }
 
 proptest! {
