@@ -270,12 +270,13 @@ fn has_own_kernel(algorithm: Algorithm, facts: &Facts) -> bool {
 }
 
 /// Tilings that an algorithm is tried with besides the planned one. One is enough for kernels that only know how many lanes a group has, and
-/// S. By default it is enough where a variant after the first differs in something else, and two in turn unless sums are repaired.
+/// S. By default it is enough where a variant after the first differs in something else, and unless sums are repaired.
 fn tilings(of: &[Tiling], facts: &Facts, at: usize, turn: usize) -> impl Iterator<Item = Tiling> {
     let most = match facts.sums {
-        _ if facts.row_a_lane || at > 0 && !is_full() => 1,
-        Sums::Direct | Sums::Joined if !is_full() => 2,
-        _ => of.len(),
+        _ if facts.row_a_lane => 1,
+        _ if is_full() => of.len(),
+        Sums::Repaired if at == 0 => of.len(),
+        _ => 1,
     };
     let from = if most < of.len() { turn % of.len() } else { 0 };
     of.iter().copied().cycle().skip(from).take(most.min(of.len()))
