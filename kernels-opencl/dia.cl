@@ -8,13 +8,10 @@ KERNEL void dia(uint n_rows, uint row_base, uint n_cols, uint n_diags, uint tile
                 GLOBAL const value_t *vals, GLOBAL const vector_t *x, GLOBAL const accum_t *z, GLOBAL accum_t *y)
 {
     const finish_t finish = finish_of(epilogue, alpha, beta, lo, hi, z, y);
-    const uint lanes = (uint)get_local_size(0);
     // STEP 1
-    const uint group = (uint)get_group_id(0);
-    const uint side_by_side = (stride + lanes - 1) / lanes;
-    const uint of_turn = group % side_by_side * lanes + (uint)get_local_id(0);
-    uint row = group / side_by_side * stride * tiles + of_turn;
-    for (uint s = 0; s < tiles && of_turn < stride && row < n_rows; s++, row += stride)
+    const uint lane = (uint)get_global_id(0);
+    uint row = lane + lane / stride * stride * (tiles - 1);
+    for (uint s = 0; s < tiles && row < n_rows; s++, row += stride)
     {
         // STEP 2
         accum_t sum = 0;

@@ -6,10 +6,9 @@
 fn dia()
 {
     // STEP 1
-    let side_by_side = (p.stride + GROUP - 1u) / GROUP;
-    let of_turn = group % side_by_side * GROUP + local_id;
-    var row = group / side_by_side * p.stride * p.tiles + of_turn;
-    for (var s = 0u; s < p.tiles && of_turn < p.stride && row < p.n_rows; s++)
+    let lane = group * GROUP + local_id;
+    var row = lane + lane / p.stride * p.stride * (p.tiles - 1u);
+    for (var s = 0u; s < p.tiles && row < p.n_rows; s++)
     {
         // STEP 2
         var sum = accum(0.0);

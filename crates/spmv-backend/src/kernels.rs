@@ -205,7 +205,7 @@ macro_rules! for_each_kernel {
             /// Of each diagonal two numbers, in 32 bits: that which makes a row its column, and that which makes it its slot. A slot is
             /// zero where there is no entry; where the column is outside of the matrix there need be none.
             ///
-            /// As many groups as have `stride` lanes take that many rows and those behind them, in S turns. On cores a lane's rows follow each
+            /// Diagonals ascend. `stride` lanes take that many rows in each of S turns, one behind another; on cores a lane's rows follow each
             /// other.
             Dia dia(
                 n_rows: u32, row_base: u32, n_cols: u32, n_diags: u32, tiles: u32, stride: u32, epilogue: u32,

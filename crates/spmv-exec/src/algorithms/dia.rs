@@ -131,26 +131,28 @@ fn table<T: Value>(dia: &Format<T>, mirrors: &[Option<usize>]) -> Vec<u32> {
     dia.offsets().iter().zip(mirrors).enumerate().flat_map(entry).collect()
 }
 
-/// Groups of a launch.
+/// Groups of a launch: S turns take S times `stride` rows, one behind another.
 fn groups(stride: u32, n_rows: u32, tiling: &Tiling) -> u32 {
-    let side_by_side = stride.div_ceil(tiling.group_lanes());
-    n_rows.div_ceil(stride.saturating_mul(tiling.tiles())).saturating_mul(side_by_side)
+    let rows_of_turns = u64::from(stride) * u64::from(tiling.tiles());
+    let n_lanes = u64::from(n_rows).div_ceil(rows_of_turns) * u64::from(stride);
+    n_lanes.div_ceil(tiling.group_lanes().into()) as u32
 }
 
 /// How far apart a lane's rows are: as most diagonals are from another one, so that what a turn of it reads is in the first cache when the next
-/// one does. The lanes of a group, if there is but one turn, and where too many lanes of the last group would have no row.
+/// one does. The lanes of a group, if there is but one turn, or no diagonal is farther than that from another.
 fn stride(offsets: &[i64], n_rows: usize, tiling: &Tiling, caps: &DeviceCaps) -> u32 {
     let lanes = tiling.group_lanes();
+    if caps.tasks || tiling.tiles() == 1 || offsets.len() > FEW.is {
+        return lanes;
+    }
     let n_apart = |stride: i64| offsets.iter().filter(|at| offsets.binary_search(&(*at - stride)).is_ok()).count();
-    let fits = |stride: &u32| {
-        let n_groups = groups(*stride, n_rows as u32, tiling);
-        let taken = u64::from(stride.div_ceil(lanes)) * u64::from(lanes);
-        taken * 8 <= u64::from(*stride) * 9 && n_groups <= caps.max_groups && n_rows as u64 + taken < 1 << 32
-    };
-    let far = offsets.iter().filter_map(|at| u32::try_from(at.unsigned_abs()).ok()).filter(|at| *at >= lanes);
-    let is_taken = !caps.tasks && tiling.tiles() > 1 && offsets.len() <= FEW.is;
-    let stride = far.filter(|stride| is_taken && fits(stride)).max_by_key(|at| (n_apart((*at).into()), *at));
-    stride.unwrap_or(lanes)
+    let far = offsets.iter().filter_map(|at| u32::try_from(at.unsigned_abs()).ok()).filter(|at| *at > lanes);
+    // Turns after the last row are at numbers of 32 bits.
+    let far = far.filter(|stride| {
+        let end = n_rows as u64 + u64::from(*stride) * u64::from(tiling.tiles());
+        end < 1 << 32 && groups(*stride, n_rows as u32, tiling) <= caps.max_groups
+    });
+    far.max_by_key(|stride| (n_apart((*stride).into()), *stride)).unwrap_or(lanes)
 }
 
 impl Build for Dia {
@@ -253,7 +255,7 @@ mod tests {
         assert_eq!(of(&cube, 2, &gpu()), 1_000_000);
         assert_eq!(of(&cube, 1, &gpu()), 128, "one turn");
         assert_eq!(of(&[-100, 0, 100], 4, &gpu()), 128, "nearer than the rows of a group");
-        assert_eq!(of(&[-130, 0, 130], 4, &gpu()), 128, "most lanes of each second group would have no row");
+        assert_eq!(of(&[-130, 0, 130, 131], 4, &gpu()), 130);
         let mut cores = gpu();
         cores.tasks = true;
         assert_eq!(of(&plane, 2, &cores), 128);
@@ -265,11 +267,10 @@ mod tests {
             let (tiling, mut taken) = (of_turns(tiles), vec![0; n_rows as usize]);
             // As kernels have it.
             let lanes = tiling.group_lanes();
-            let side_by_side = stride.div_ceil(lanes);
             for (group, lane) in (0..groups(stride, n_rows, &tiling)).flat_map(|g| (0..lanes).map(move |l| (g, l))) {
-                let of_turn = group % side_by_side * lanes + lane;
-                let first = group / side_by_side * stride * tiles + of_turn;
-                let rows = (0..tiles).map(|turn| first + turn * stride).filter(|row| of_turn < stride && *row < n_rows);
+                let lane = group * lanes + lane;
+                let first = lane + lane / stride * stride * (tiles - 1);
+                let rows = (0..tiles).map(|turn| first + turn * stride).filter(|row| *row < n_rows);
                 rows.for_each(|row| taken[row as usize] += 1);
             }
             assert!(taken.iter().all(|n| *n == 1), "{n_rows} rows, {tiles} turns, {stride}");
