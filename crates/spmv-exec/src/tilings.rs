@@ -6,7 +6,7 @@ use spmv_backend::{DeviceCaps, KernelId, KernelSpec, Lanes};
 use spmv_core::tiling::Preset;
 use spmv_core::{Dtype, RowStats, Runs, Tiling};
 
-use crate::measured::{BY_CLASS, BY_TURN, Bound, OPENCL, SERIAL, SWEEP, TILINGS};
+use crate::measured::{BY_CLASS, BY_LANES, BY_TURN, Bound, OPENCL, SERIAL, SWEEP, TILINGS};
 use crate::slices::{Columns, of_a_block};
 
 /// Rows and entries below which one thread beats several, if they multiply again and again: to call another costs some 3 us, as
@@ -27,6 +27,8 @@ const MORE_THAN_A_TURN: f64 = 1.3;
 const FEW_TURNS: Bound<f64> = Bound { is: 1.5, by: BY_TURN };
 /// Turns from which they get one lane, unless they have enough entries for several.
 const MANY_TURNS: Bound<f64> = Bound { is: 4.0, by: BY_TURN };
+/// Turns from which they get no more than two.
+const MOST_TURNS: Bound<f64> = Bound { is: 16.0, by: BY_LANES };
 const TOO_SHORT_FOR_SEVERAL: Bound<f64> = Bound { is: 14.0, by: BY_TURN };
 /// Mean entries of a row up to which a lane that has the row alone is soon done, so that many such rows are taken two at a time. Not where the
 /// cache that compute units share does not hold `x`: entries wait for memory then, whoever takes them.
@@ -372,7 +374,7 @@ impl Row {
                 } else if turns >= MANY_TURNS.is && case.rows.mean < TOO_SHORT_FOR_SEVERAL.is {
                     1
                 } else {
-                    of_mean(4.0)
+                    of_mean(4.0).min(if turns >= MOST_TURNS.is { 2 } else { u64::MAX })
                 };
                 let lanes = of_few.max(of_turns).min(of_mean(3.0)).max(of_uneven.min(most_of_uneven));
                 lanes.min(power_of_two_in(f64::from(most.min(caps.max_group)))) as u32
