@@ -82,7 +82,7 @@ impl Long {
         }
         let whole = (0u32..).zip(rows).filter(|(_, (_, n_runs))| !is_cut(*n_runs));
         let mut whole: Vec<_> = whole.map(|(at, (row, n_runs))| (*row, *n_runs, row - at)).collect();
-        let is_held = a.n_cols() <= shape.held_cols;
+        let is_held = a.n_cols() <= shape.held_cols as usize;
         let of_window = if !is_held && read_near_each_other(a, rows) { NEAR_WINDOW } else { WINDOW };
         let n_windows = whole.len().div_ceil(of_window);
         let of_threads =

@@ -21,9 +21,9 @@ pub(crate) struct Shape {
     /// W: entries of a run.
     pub(super) width: usize,
     /// Compute units; `None` where one lane takes whole slices, which leaves rows whole.
-    pub(super) units: Option<usize>,
+    pub(super) units: Option<u32>,
     /// Columns whose elements of `x` stay in the cache that compute units share.
-    pub(super) held_cols: usize,
+    pub(super) held_cols: u32,
 }
 
 impl Shape {
@@ -33,14 +33,14 @@ impl Shape {
             slice_lanes: tiling.slice_lanes() as usize,
             lanes: tiling.lanes() as usize,
             width: tiling.width() as usize,
-            units: cuts.then_some((units as usize).max(1)),
-            held_cols: usize::MAX,
+            units: cuts.then_some(units.max(1)),
+            held_cols: u32::MAX,
         }
     }
 
     /// The same where a cache holds the elements of `x` of no more than so many columns.
     pub(crate) fn holding(self, cols: usize) -> Self {
-        Self { held_cols: cols, ..self }
+        Self { held_cols: u32::try_from(cols).unwrap_or(u32::MAX), ..self }
     }
 
     /// The same for cores, which leave rows whole.
@@ -89,7 +89,7 @@ impl Shape {
 
     /// Steps of a slice at most that has a part of a row, of that many runs of all rows.
     pub(crate) fn steps_of_a_part(&self, n_runs: usize) -> usize {
-        let busy = |units: usize| n_runs / self.slice_lanes / (units * BUSY_SLICES);
+        let busy = |units: u32| n_runs / self.slice_lanes / (units as usize * BUSY_SLICES);
         self.units.map_or(usize::MAX, |units| busy(units).clamp(FEW_STEPS, MOST_STEPS))
     }
 }
