@@ -15,8 +15,8 @@
 //!
 //! By default every algorithm that the heuristic takes on such a device, and that has a kernel of its own, runs as planned on the first
 //! variant in both types that sums have, a narrower one and a complex one, and others in two. Every other combination (a forced tiling, where
-//! sums are repaired, another variant) runs in one value type, a third of the algorithms on each variant after the first. Each runs on an eighth
-//! of the groups, on variants after the first on a twelfth, and trials take turns with types, groups, scalings and
+//! sums are repaired, another variant) runs in one value type, a third of the algorithms on each variant after the first. Each runs on a twelfth
+//! of the groups, on variants after the first on a sixteenth, and trials take turns with types, groups, scalings and
 //! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm with a kernel of its own runs in one
 //! pair of types, on an eighth of the groups. With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
@@ -304,7 +304,7 @@ fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm, of: 
 }
 
 /// An algorithm runs in a type on one of this many groups, fewer on variants after the first; in types that follow each other on different ones.
-const OF_PLAIN: [usize; 2] = [8, 12];
+const OF_PLAIN: [usize; 2] = [12, 16];
 
 /// Both real types that sums have, and in turn one of those that are widened and one of the complex types; or all in the full suite. Between
 /// two widened types, and two complex ones, kernels differ in nothing but their arithmetic.
