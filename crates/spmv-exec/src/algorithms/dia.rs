@@ -147,9 +147,9 @@ fn stride(offsets: &[i64], n_rows: usize, tiling: &Tiling, caps: &DeviceCaps) ->
     }
     let n_apart = |stride: i64| offsets.iter().filter(|at| offsets.binary_search(&(*at - stride)).is_ok()).count();
     let far = offsets.iter().filter_map(|at| u32::try_from(at.unsigned_abs()).ok()).filter(|at| *at > lanes);
-    // Turns after the last row are at numbers of 32 bits.
+    // Turns after the last row are at numbers of 32 bits, those of lanes that fill the last group included.
     let far = far.filter(|stride| {
-        let end = n_rows as u64 + u64::from(*stride) * u64::from(tiling.tiles());
+        let end = n_rows as u64 + 2 * u64::from(*stride) * u64::from(tiling.tiles());
         end < 1 << 32 && groups(*stride, n_rows as u32, tiling) <= caps.max_groups
     });
     far.max_by_key(|stride| (n_apart((*stride).into()), *stride)).unwrap_or(lanes)
