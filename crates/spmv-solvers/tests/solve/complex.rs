@@ -8,7 +8,7 @@ use spmv_solvers::{
     power_iteration,
 };
 
-use crate::systems::{contexts, poisson, shifted};
+use crate::systems::{contexts, contexts_and_parts, poisson, shifted};
 
 /// `a` in other units of each unknown: Hermitian, with the same eigenvalues.
 fn turned<A: Scalar>(a: &Csr<f64>) -> Csr<A> {
@@ -109,7 +109,7 @@ fn solved<A: Number + Scalar<Accum = A>>(contexts: Vec<Context>, relative: f64) 
 
 #[test]
 fn complex_systems_are_solved_by_every_method_on_every_device() {
-    solved::<c64>(contexts(), 1e-9);
+    solved::<c64>(contexts_and_parts(), 1e-9);
 }
 
 #[test]
