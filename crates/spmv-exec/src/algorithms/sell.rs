@@ -426,7 +426,7 @@ pub(super) mod tests {
         assert_eq!(planned(400_000, 6.1, 6.0), (1, 1, 128), "fewer than four turns");
         assert_eq!(planned(1_000_000, 10.0, 10.0), (1, 1, 128), "longer rows");
         assert_eq!(planned(625_000, 16.0, 9.0), (4, 1, 128), "enough for four lanes");
-        assert_eq!(planned(6_250_000, 16.0, 9.0), (2, 1, 128), "so many turns that they need none");
+        assert_eq!(planned(6_250_000, 16.0, 9.0), (2, 1, 128), "so many turns that two are enough");
         assert_eq!(planned(164_000, 6.1, 6.0), (2, 1, 128), "one turn");
     }
 

@@ -10,8 +10,8 @@ use super::shape::{Limits, Shape};
 
 /// Long rows that are sorted by their length, as they follow each other.
 const WINDOW: usize = 1 << 15;
-/// The same where the cache would lose what the rows around them read of `x` before they are done. Hubs are read by long rows alone, so that R-MAT
-/// graphs are slower by such windows. (docs/results/2026-11-28-h200-windows.txt)
+/// The same where the cache would lose what the rows around them read of `x` before they are done. R-MAT graphs, whose long
+/// rows read the same hubs, are slower by such windows. (docs/results/2026-11-28-h200-windows.txt)
 const NEAR_WINDOW: usize = 1 << 8;
 /// Columns between the entries of long rows next to each other that read `x` near each other.
 const NEAR: u32 = 1 << 15;
