@@ -7,7 +7,7 @@
 //!
 //! x is read by scalar loads put together in a vector: on Zen 5 that beats the gather instructions by 20 to
 //! 40 percent, and on Intel those are slow where the gather data sampling mitigation is on. Wide slices of `sell` are gathered by
-//! instructions all the same (slices.rs): a plan has them where that is known to be fast (`Isa::gathers_fast`).
+//! instructions all the same (wide.rs): a plan has them where that is known to be fast (`Isa::gathers_fast`).
 
 mod arrays;
 mod diagonals;
@@ -21,6 +21,8 @@ mod slices;
 #[cfg(test)]
 mod tests;
 mod values;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]

@@ -267,6 +267,11 @@ impl<'a, T: Numbers> Slices<'a, T> {
         Header::of(self.numbers(at))
     }
 
+    /// Slots before those of a slice, of which there may be one more.
+    pub(crate) fn first_slot(&self, at: usize) -> usize {
+        self.numbers.get(4 * at).map_or(self.vals.len(), |slot| *slot as usize)
+    }
+
     /// How many words and values a slice has.
     #[inline(always)]
     pub(super) fn extent(&self, of: &Header) -> Extent {

@@ -15,8 +15,6 @@ use std::ops::Range;
 use spmv_core::Tiling;
 
 use super::isa::Isa;
-#[cfg(target_arch = "x86_64")]
-use super::loops::INTO_L1;
 use super::loops::{INTO_L2, Sources, prefetch_lines};
 use super::operand::{
     Entries, Extent, Header, LANES, LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice, Slices, Way,
@@ -222,7 +220,7 @@ fn scalars<T: SimdValue>(a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::
 }
 
 /// As [`scalars`] of a slice.
-fn scalar<T: SimdValue>(a: &Slice<'_, T>, sums: &mut [T::Accum]) {
+pub(super) fn scalar<T: SimdValue>(a: &Slice<'_, T>, sums: &mut [T::Accum]) {
     let (n_lanes, Header { n_steps, is_narrow, is_stepped, base, lanes, .. }) = (sums.len(), a.header);
     for (lane, sum) in sums.iter_mut().enumerate() {
         *sum = T::Accum::default();
@@ -249,115 +247,6 @@ fn scalar<T: SimdValue>(a: &Slice<'_, T>, sums: &mut [T::Accum]) {
             }
         }
     }
-}
-
-/// Vectors of sums and of as many columns.
-///
-/// Every method is unsafe, as those of [`Lanes`](super::loops::Lanes) are.
-#[cfg(target_arch = "x86_64")]
-pub(super) trait Gather<T: SimdValue> {
-    /// Lanes of a vector.
-    const N: usize;
-    type Sums: Copy;
-    type Words: Copy;
-    type Mask: Copy;
-
-    unsafe fn zero() -> Self::Sums;
-    unsafe fn store(to: *mut T::Accum, sums: Self::Sums);
-    unsafe fn splat_word(word: u32) -> Self::Words;
-    /// Words shifted right, of which the bits in `kept` are left.
-    unsafe fn bits(from: *const u32, shift: u32, kept: Self::Words) -> Self::Words;
-    unsafe fn add(a: Self::Words, b: Self::Words) -> Self::Words;
-    unsafe fn differ(a: Self::Words, b: Self::Words) -> Self::Mask;
-    /// Lanes of a mask where `a`, without a sign, is at most `b`.
-    unsafe fn at_most(mask: Self::Mask, a: Self::Words, b: Self::Words) -> Self::Mask;
-    /// Adds products of values with the elements of x that columns name, in the lanes of a mask, and reads no others of x.
-    unsafe fn mul_add(
-        mask: Self::Mask,
-        vals: *const T::Val,
-        x: *const T::Vector,
-        cols: Self::Words,
-        sums: Self::Sums,
-    ) -> Self::Sums;
-}
-
-/// Sums of the lanes of a wide slice, gathered.
-///
-/// # Safety
-///
-/// The CPU has the features of `G`; x is no longer than signed 32 bits count, and runs have one to four entries at most.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(super) unsafe fn gathered<T: SimdValue, G: Gather<T>>(a: &Slice<'_, T>) -> [T::Accum; WIDE] {
-    // SAFETY: by contract.
-    unsafe {
-        match (a.width, a.lengths) {
-            (1, _) => gathered_runs::<T, G, 1, false>(a, &[]),
-            (2, None) => gathered_runs::<T, G, 2, false>(a, &[]),
-            (3, None) => gathered_runs::<T, G, 3, false>(a, &[]),
-            (_, None) => gathered_runs::<T, G, 4, false>(a, &[]),
-            (2, Some(lengths)) => gathered_runs::<T, G, 2, true>(a, lengths),
-            (3, Some(lengths)) => gathered_runs::<T, G, 3, true>(a, lengths),
-            (_, Some(lengths)) => gathered_runs::<T, G, 4, true>(a, lengths),
-        }
-    }
-}
-
-/// As [`gathered`] for runs of at most `W` entries.
-///
-/// # Safety
-///
-/// As for [`gathered`].
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn gathered_runs<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool>(
-    a: &Slice<'_, T>,
-    lengths: &[u32],
-) -> [T::Accum; WIDE] {
-    /// What comes some steps after is asked for: the hardware alone does not keep up, as in the loops over CSR.
-    const AHEAD_BYTES: usize = 4096;
-    let n_vectors = WIDE / G::N;
-    let Header { n_steps, is_narrow, base, .. } = a.header;
-    let halves = usize::from(is_narrow);
-    assert!(a.vals.len() >= n_steps * W * WIDE, "values of each step");
-    assert!(a.cols.len() >= ((n_steps + halves) >> halves) * WIDE, "columns of each step");
-    assert!(!RAGGED || lengths.len() >= n_steps.div_ceil(LENGTHS) * WIDE, "lengths of each step");
-    let mut to = [T::Accum::default(); WIDE];
-    // SAFETY: words and values of each step are there, as was just checked; runs end in x, as `Words` promise; features by contract.
-    unsafe {
-        let none = G::splat_word(if is_narrow { NARROW_NONE } else { NONE });
-        let (base, ones) = (G::splat_word(base), G::splat_word(3));
-        let counts: [G::Words; 4] = [G::splat_word(0), G::splat_word(1), G::splat_word(2), G::splat_word(3)];
-        // At most eight vectors.
-        let mut sums = [G::zero(); 8];
-        for step in 0..n_steps {
-            let cols = a.cols.as_ptr().add((step >> halves) * WIDE);
-            let vals = a.vals.as_ptr().add(step * W * WIDE);
-            prefetch_lines::<INTO_L1, _>(cols.wrapping_byte_add(AHEAD_BYTES), WIDE * size_of::<u32>());
-            prefetch_lines::<INTO_L1, _>(vals.wrapping_byte_add(AHEAD_BYTES), W * WIDE * size_of::<T::Val>());
-            for v in 0..n_vectors {
-                let codes = G::bits(cols.add(v * G::N), ((step & halves) * 16) as u32, none);
-                let is_run = G::differ(codes, none);
-                let cols = G::add(codes, base);
-                let last = match RAGGED {
-                    true => {
-                        let word = lengths.as_ptr().add(step / LENGTHS * WIDE + v * G::N);
-                        G::bits(word, (step % LENGTHS * 2) as u32, ones)
-                    }
-                    false => ones,
-                };
-                for j in 0..W {
-                    let mask = if RAGGED && j > 0 { G::at_most(is_run, counts[j], last) } else { is_run };
-                    let vals = vals.add(j * WIDE + v * G::N);
-                    sums[v] = G::mul_add(mask, vals, a.x.as_ptr().wrapping_add(j), cols, sums[v]);
-                }
-            }
-        }
-        for v in 0..n_vectors {
-            G::store(to.as_mut_ptr().add(v * G::N), sums[v]);
-        }
-    }
-    to
 }
 
 #[cfg(test)]
@@ -432,7 +321,8 @@ mod tests {
             let mut vals = vec![f64::NAN; n_steps * width * lanes];
             let mut sums = vec![0.0; lanes];
             if is_stepped {
-                words = (0..n_steps).map(|_| BASE + next(N_COLS - BASE - 7 - width as u32)).collect();
+                words =
+                    (0..n_steps).map(|_| BASE + next(N_COLS + 2 - BASE - (lanes + width) as u32)).collect();
                 for (step, lane, j) in
                     (0..n_steps * lanes * width).map(|i| (i / lanes / width, i % lanes, i / lanes % width))
                 {
@@ -489,10 +379,7 @@ mod tests {
                 [0, 1, 2, 15, 16, 17, 40, 97].map(of)
             })
         });
-        all.filter(|of| {
-            !(of.is_ragged && of.width == 1
-                || of.is_stepped && (of.is_narrow || of.is_ragged || of.lanes == WIDE))
-        })
+        all.filter(|of| !(of.is_ragged && of.width == 1 || of.is_stepped && (of.is_narrow || of.is_ragged)))
     }
 
     fn sums_are_right<T: SimdValue>() {
@@ -509,5 +396,30 @@ mod tests {
     #[test]
     fn each_lane_sums_its_own_runs() {
         for_all_numbers!(sums_are_right);
+    }
+
+    fn nothing_behind_x_is_read<T: SimdValue>() {
+        let of = |n: f64| -> T::Vector { Value::from_f64(n) };
+        for width in 2..=4 {
+            let form =
+                Form { n_steps: 1, width, is_narrow: false, is_ragged: true, is_stepped: false, lanes: WIDE };
+            // A run of one entry in each lane, at the end of an x that is shorter than runs may be, or longer.
+            for len in 1..=5_usize {
+                let words = [[0; WIDE], [len as u32 - 1; WIDE]].concat();
+                let mut vals = vec![Value::from_f64(f64::NAN); width * WIDE];
+                vals[..WIDE].fill(Value::from_f64(2.0));
+                let mut x = vec![of(f64::NAN); len];
+                x[len - 1] = of(3.0);
+                for isa in Isa::available() {
+                    let sums = form.sums::<T>(isa, &words, &vals, &x);
+                    assert!(sums.iter().all(|sum| sum.parts()[0] == 6.0), "{isa:?} {form:?} {len}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_ends_where_x_does() {
+        for_all_numbers!(nothing_behind_x_is_read);
     }
 }

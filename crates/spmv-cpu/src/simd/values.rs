@@ -119,8 +119,8 @@ use never as gathered;
 #[cfg(target_arch = "x86_64")]
 fn gathered<T: SimdValue>(isa: Isa, a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum]) -> bool
 where
-    x86::Avx512: super::slices::Gather<T>,
-    x86::Avx2: super::slices::Gather<T>,
+    x86::Avx512: super::wide::Gather<T>,
+    x86::Avx2: super::wide::Gather<T>,
 {
     // Indices of gathers have a sign.
     let fits = i32::try_from(a.x.len()).is_ok() && (1..=4).contains(&a.width);

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::loops::Source;
 use super::operand::{SimdValue, Slices};
-use super::slices::{Gather, WIDE, gathered};
+use super::slices::WIDE;
+use super::wide::{Gather, wide};
 use super::x86::{Avx2, Avx512, methods};
 use crate::numbers::Mixed;
 
@@ -13,7 +14,7 @@ use crate::numbers::Mixed;
 ///
 /// # Safety
 ///
-/// The CPU has the features; else as for [`gathered`].
+/// The CPU has the features; else as for [`wide`].
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt,avx512f,avx512vl")]
 pub(super) unsafe fn avx512<T: SimdValue>(a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum])
 where
@@ -27,7 +28,7 @@ where
 ///
 /// # Safety
 ///
-/// The CPU has the features; else as for [`gathered`].
+/// The CPU has the features; else as for [`wide`].
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt")]
 pub(super) unsafe fn avx2<T: SimdValue>(a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum])
 where
@@ -41,12 +42,12 @@ where
 ///
 /// # Safety
 ///
-/// As for [`gathered`].
+/// As for [`wide`].
 #[inline(always)]
 unsafe fn each<T: SimdValue, G: Gather<T>>(a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum]) {
     for (slice, sums) in range.zip(sums.as_chunks_mut::<WIDE>().0) {
         // SAFETY: by contract.
-        *sums = unsafe { gathered::<T, G>(&a.slice(slice)) };
+        *sums = unsafe { wide::<T, G>(&a.slice(slice)) };
     }
 }
 
@@ -64,11 +65,28 @@ macro_rules! eight_words {
     };
 }
 
+/// Masks of a bit for each lane.
+macro_rules! masks_of_bits {
+    () => {
+        #[inline(always)]
+        unsafe fn all() -> Self::Mask {
+            Self::Mask::MAX
+        }
+        #[inline(always)]
+        unsafe fn are_same(a: Self::Mask, b: Self::Mask) -> bool {
+            a == b
+        }
+    };
+}
+
 impl Gather<f32> for Avx512 {
     const N: usize = 16;
+    const PAIRS: bool = true;
     type Sums = __m512;
     type Words = __m512i;
     type Mask = __mmask16;
+
+    masks_of_bits! {}
 
     methods! {
         fn zero() -> __m512 { _mm512_setzero_ps() }
@@ -81,8 +99,20 @@ impl Gather<f32> for Avx512 {
         fn add(a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi32(a, b) }
         fn differ(a: __m512i, b: __m512i) -> __mmask16 { _mm512_cmpneq_epi32_mask(a, b) }
         fn at_most(mask: __mmask16, a: __m512i, b: __m512i) -> __mmask16 { _mm512_mask_cmple_epu32_mask(mask, a, b) }
-        fn mul_add(mask: __mmask16, vals: *const f32, x: *const f32, cols: __m512i, sums: __m512) -> __m512 {
-            let x = _mm512_mask_i32gather_ps::<4>(_mm512_setzero_ps(), mask, cols, x);
+        fn load(x: *const f32) -> __m512 { _mm512_loadu_ps(x) }
+        fn gather(mask: __mmask16, x: *const f32, cols: __m512i) -> __m512 {
+            _mm512_mask_i32gather_ps::<4>(_mm512_setzero_ps(), mask, cols, x)
+        }
+        fn gather_pairs(mask: __mmask16, x: *const f32, cols: __m512i) -> [__m512; 2] {
+            let (low, high) = (_mm512_castsi512_si256(cols), _mm512_extracti64x4_epi64::<1>(cols));
+            let zero = _mm512_setzero_pd();
+            let low = _mm512_castpd_ps(_mm512_mask_i32gather_pd::<4>(zero, mask as u8, low, x.cast()));
+            let high = _mm512_castpd_ps(_mm512_mask_i32gather_pd::<4>(zero, (mask >> 8) as u8, high, x.cast()));
+            let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+            let odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+            [_mm512_permutex2var_ps(low, even, high), _mm512_permutex2var_ps(low, odd, high)]
+        }
+        fn mul_add(mask: __mmask16, vals: *const f32, x: __m512, sums: __m512) -> __m512 {
             _mm512_mask3_fmadd_ps(_mm512_loadu_ps(vals), x, sums, mask)
         }
     }
@@ -90,6 +120,7 @@ impl Gather<f32> for Avx512 {
 
 impl Gather<f32> for Avx2 {
     const N: usize = 8;
+    const PAIRS: bool = true;
     type Sums = __m256;
     type Words = __m256i;
     type Mask = __m256i;
@@ -105,10 +136,26 @@ impl Gather<f32> for Avx2 {
         fn at_most(mask: __m256i, a: __m256i, b: __m256i) -> __m256i {
             _mm256_and_si256(mask, _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), b))
         }
-        fn mul_add(mask: __m256i, vals: *const f32, x: *const f32, cols: __m256i, sums: __m256) -> __m256 {
-            let mask = _mm256_castsi256_ps(mask);
-            let x = _mm256_mask_i32gather_ps::<4>(_mm256_setzero_ps(), x, cols, mask);
-            _mm256_blendv_ps(sums, _mm256_fmadd_ps(_mm256_loadu_ps(vals), x, sums), mask)
+        fn all() -> __m256i { _mm256_set1_epi32(-1) }
+        fn are_same(a: __m256i, b: __m256i) -> bool { _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, b)) == -1 }
+        fn load(x: *const f32) -> __m256 { _mm256_loadu_ps(x) }
+        fn gather(mask: __m256i, x: *const f32, cols: __m256i) -> __m256 {
+            _mm256_mask_i32gather_ps::<4>(_mm256_setzero_ps(), x, cols, _mm256_castsi256_ps(mask))
+        }
+        fn gather_pairs(mask: __m256i, x: *const f32, cols: __m256i) -> [__m256; 2] {
+            let (low, high) = (_mm256_castsi256_si128(cols), _mm256_extracti128_si256::<1>(cols));
+            let in_low = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_castsi256_si128(mask)));
+            let in_high = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(mask)));
+            let zero = _mm256_setzero_pd();
+            let low = _mm256_castpd_ps(_mm256_mask_i32gather_pd::<4>(zero, x.cast(), low, in_low));
+            let high = _mm256_castpd_ps(_mm256_mask_i32gather_pd::<4>(zero, x.cast(), high, in_high));
+            let (even, odd) = (_mm256_shuffle_ps::<0x88>(low, high), _mm256_shuffle_ps::<0xdd>(low, high));
+            // Halves of both stand in turn.
+            let in_order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
+            [_mm256_permutevar8x32_ps(even, in_order), _mm256_permutevar8x32_ps(odd, in_order)]
+        }
+        fn mul_add(mask: __m256i, vals: *const f32, x: __m256, sums: __m256) -> __m256 {
+            _mm256_blendv_ps(sums, _mm256_fmadd_ps(_mm256_loadu_ps(vals), x, sums), _mm256_castsi256_ps(mask))
         }
     }
 }
@@ -137,9 +184,12 @@ macro_rules! gathers_of_f64 {
     ($($numbers:ty, $val:ty;)*) => {$(
         impl Gather<$numbers> for Avx512 {
             const N: usize = 8;
+            const PAIRS: bool = false;
             type Sums = __m512d;
             type Words = __m256i;
             type Mask = __mmask8;
+
+            masks_of_bits! {}
 
             eight_words! {}
 
@@ -148,8 +198,14 @@ macro_rules! gathers_of_f64 {
                 fn store(to: *mut f64, sums: __m512d) -> () { _mm512_storeu_pd(to, sums) }
                 fn differ(a: __m256i, b: __m256i) -> __mmask8 { _mm256_cmpneq_epi32_mask(a, b) }
                 fn at_most(mask: __mmask8, a: __m256i, b: __m256i) -> __mmask8 { _mm256_mask_cmple_epu32_mask(mask, a, b) }
-                fn mul_add(mask: __mmask8, vals: *const $val, x: *const f64, cols: __m256i, sums: __m512d) -> __m512d {
-                    let x = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), mask, cols, x);
+                fn load(x: *const f64) -> __m512d { _mm512_loadu_pd(x) }
+                fn gather(mask: __mmask8, x: *const f64, cols: __m256i) -> __m512d {
+                    _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), mask, cols, x)
+                }
+                fn gather_pairs(mask: __mmask8, x: *const f64, cols: __m256i) -> [__m512d; 2] {
+                    [<Self as Gather<$numbers>>::gather(mask, x, cols), <Self as Gather<$numbers>>::gather(mask, x.add(1), cols)]
+                }
+                fn mul_add(mask: __mmask8, vals: *const $val, x: __m512d, sums: __m512d) -> __m512d {
                     _mm512_mask3_fmadd_pd(<Self as Source<$val, f64>>::load(vals), x, sums, mask)
                 }
             }
@@ -157,6 +213,7 @@ macro_rules! gathers_of_f64 {
 
         impl Gather<$numbers> for Avx2 {
             const N: usize = 4;
+            const PAIRS: bool = false;
             type Sums = __m256d;
             type Words = __m128i;
             type Mask = __m128i;
@@ -174,9 +231,18 @@ macro_rules! gathers_of_f64 {
                 fn at_most(mask: __m128i, a: __m128i, b: __m128i) -> __m128i {
                     _mm_and_si128(mask, _mm_cmpeq_epi32(_mm_max_epu32(a, b), b))
                 }
-                fn mul_add(mask: __m128i, vals: *const $val, x: *const f64, cols: __m128i, sums: __m256d) -> __m256d {
+                fn all() -> __m128i { _mm_set1_epi32(-1) }
+                fn are_same(a: __m128i, b: __m128i) -> bool { _mm_movemask_epi8(_mm_cmpeq_epi32(a, b)) == 0xffff }
+                fn load(x: *const f64) -> __m256d { _mm256_loadu_pd(x) }
+                fn gather(mask: __m128i, x: *const f64, cols: __m128i) -> __m256d {
                     let mask = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(mask));
-                    let x = _mm256_mask_i32gather_pd::<8>(_mm256_setzero_pd(), x, cols, mask);
+                    _mm256_mask_i32gather_pd::<8>(_mm256_setzero_pd(), x, cols, mask)
+                }
+                fn gather_pairs(mask: __m128i, x: *const f64, cols: __m128i) -> [__m256d; 2] {
+                    [<Self as Gather<$numbers>>::gather(mask, x, cols), <Self as Gather<$numbers>>::gather(mask, x.add(1), cols)]
+                }
+                fn mul_add(mask: __m128i, vals: *const $val, x: __m256d, sums: __m256d) -> __m256d {
+                    let mask = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(mask));
                     _mm256_blendv_pd(sums, _mm256_fmadd_pd(<$val as Four>::four(vals), x, sums), mask)
                 }
             }

@@ -223,8 +223,7 @@ impl Build for Sell {
 
 /// How slices are cut.
 pub(super) fn shape(caps: &DeviceCaps, kernel: &KernelSpec) -> Shape {
-    let shape = Shape::of(&kernel.tiling, caps.compute_units);
-    if caps.tasks { shape.on_cores() } else { shape }
+    Shape::of(&kernel.tiling, caps.compute_units)
 }
 
 impl<B: Backend> Held<B> {

@@ -79,12 +79,7 @@ pub(super) fn are_stepped<V: Value>(
     rows: impl Iterator<Item = usize>,
 ) -> bool {
     let n_runs = of.n as usize;
-    if !shape.has_steps()
-        || of.is_ragged
-        || n_runs == 0
-        || !n_runs.is_multiple_of(shape.lanes)
-        || shape.rows() == 1
-    {
+    if of.is_ragged || n_runs == 0 || !n_runs.is_multiple_of(shape.lanes) || shape.rows() == 1 {
         return false;
     }
     let mut before: Option<&[u32]> = None;

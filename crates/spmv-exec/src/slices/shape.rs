@@ -43,20 +43,10 @@ impl Shape {
         Self { held_cols: u32::try_from(cols).unwrap_or(u32::MAX), ..self }
     }
 
-    /// The same for cores, which leave rows whole.
-    pub(crate) fn on_cores(self) -> Self {
-        Self { units: None, ..self }
-    }
-
     /// Whether columns that lie close together take 16 bits. Not of few lanes, whose elements of x are loaded one by one: halves would have to be
     /// taken apart.
     pub(super) fn has_halves(&self) -> bool {
         self.slice_lanes == Tiling::MOST_SLICE_LANES as usize
-    }
-
-    /// Whether slices may be stepped: not where cores gather by the columns of all lanes.
-    pub(super) fn has_steps(&self) -> bool {
-        self.units.is_some() || !self.has_halves()
     }
 
     /// Padding that is accepted before rows are sorted in larger windows, as a part of the slots of the rows themselves. A lane without an
