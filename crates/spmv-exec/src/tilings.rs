@@ -522,12 +522,16 @@ fn tiles_for(work: usize, full: u64, most: u32) -> u32 {
     (work as u64).div_ceil(full.max(1)).clamp(1, u64::from(most)) as u32
 }
 
-/// As many tiles (or rows) a task as leave some tasks for each thread.
+/// As many tiles (or rows) a task as leave some tasks for each thread. Tasks of slices are small: threads are given as many as have an equal
+/// share of the entries.
 fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
     let caps = case.caps;
     let steps = case.rows.n_rows.saturating_add(case.rows.nnz);
     let is_serial = steps < SERIAL_STEPS || caps.compute_units <= 1;
-    let most = caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize;
+    let most = match of {
+        Of::Slices => usize::MAX,
+        _ => caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize,
+    };
     let parts = if is_serial { 1 } else { most.min(steps / PART_STEPS) };
     let unit = match of {
         Of::Entries | Of::Steps => (lanes * width) as usize,

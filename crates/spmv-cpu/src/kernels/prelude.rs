@@ -106,6 +106,17 @@ pub(crate) fn for_groups<S: Send>(
     split: &(impl Fn(S, u32) -> (S, S) + Sync),
     leaf: &(impl Fn(S, u32) + Sync),
 ) {
+    for_weighed_groups(groups, &u64::from, state, split, leaf);
+}
+
+/// As [`for_groups`] where `work(group)` is what the groups before it take, in any unit: threads begin with equal shares of it.
+pub(crate) fn for_weighed_groups<S: Send>(
+    groups: Groups<'_>,
+    work: &impl Fn(u32) -> u64,
+    state: S,
+    split: &(impl Fn(S, u32) -> (S, S) + Sync),
+    leaf: &(impl Fn(S, u32) + Sync),
+) {
     let Groups { n, team } = groups;
     let one_by_one = |groups: Range<u32>, mut state: S| {
         for group in groups.start + 1..groups.end {
@@ -122,15 +133,26 @@ pub(crate) fn for_groups<S: Send>(
         _ if team.threads == 1 => return one_by_one(0..n, state),
         _ => {}
     }
-    let first = |part: usize| (part as u64 * u64::from(n) / n_parts as u64) as u32;
+    let all = work(n);
+    // At least one group each.
+    let first = |part: usize, before: u32| {
+        let share = (u128::from(all) * part as u128 / n_parts as u128) as u64;
+        let (mut low, mut high) = (before + 1, n - (n_parts - part) as u32);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            (low, high) = if work(middle) < share { (middle + 1, high) } else { (low, middle) };
+        }
+        low
+    };
     let mut parts = [const { Part::new(None) }; MOST_PARTS];
-    let mut rest = state;
+    let (mut rest, mut start) = (state, 0);
     for part in 1..n_parts {
-        let (own, others) = split(rest, first(part));
-        parts[part - 1] = Part::new(Some((first(part - 1)..first(part), own)));
-        rest = others;
+        let end = first(part, start);
+        let (own, others) = split(rest, end);
+        parts[part - 1] = Part::new(Some((start..end, own)));
+        (rest, start) = (others, end);
     }
-    parts[n_parts - 1] = Part::new(Some((first(n_parts - 1)..n, rest)));
+    parts[n_parts - 1] = Part::new(Some((start..n, rest)));
     team.share(&parts[..n_parts], &|(groups, state)| one_by_one(groups, state));
 }
 

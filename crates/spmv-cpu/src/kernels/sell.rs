@@ -6,11 +6,14 @@
 
 use num_traits::Zero;
 
-use super::prelude::{Rows, finish_rows, for_groups, output};
+use super::prelude::{Rows, finish_rows, for_weighed_groups, output};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Sell;
 use crate::launch::Launch;
 use crate::simd::{self, BLOCK_LANES, SimdValue, Slices};
+
+/// Slots that take as long as storing the sum of a row.
+const ROW_SLOTS: usize = 2;
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     let Sell { n_slices, n_long, tiles, sorted, alpha, beta, .. } = args;
@@ -26,8 +29,14 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     };
     let n_positions = rows.len();
     let n_carries = carries.len().min(n_long as usize);
-    for_groups(
+    // Slots before a group, and what finding its rows' sums takes besides.
+    let work = |group: u32| {
+        let slice = tiling.slices(group, n_slices).start as usize;
+        (slices.first_slot(slice) + ROW_SLOTS * slice * slice_rows) as u64
+    };
+    for_weighed_groups(
         launch.groups,
+        &work,
         (rows, &mut carries[..n_carries], 0),
         &|(rows, carries, first): (PermutedRows<'_, T::Accum>, &mut [T::Accum], usize), group| {
             let slice = tiling.slices(group, n_slices).start as usize;
