@@ -269,8 +269,10 @@ mod tests {
     use crate::options::Layouts;
     use crate::plan::Plan;
 
+    /// On which the same is planned, whatever this CPU is.
     fn device() -> Device<Cpu> {
-        Device::new(Cpu::open(Default::default()).unwrap()).unwrap()
+        let options = spmv_cpu::Options { isa: Some(spmv_cpu::Isa::Scalar), ..Default::default() };
+        Device::new(Cpu::open(options).unwrap()).unwrap()
     }
 
     /// Scattered entries, three a row.

@@ -1,21 +1,19 @@
 //! Which matrices cores take as slices of rows: those that gather a vector of `x` at once, and those that load its elements one by one.
 
 use spmv_backend::{DeviceCaps, Types};
-use spmv_core::{MatrixStats, RowStats};
+use spmv_core::{MatrixStats, RowStats, Tiling};
 
 use super::vbl::Vbl;
-use crate::measured::{Bound, ON_CORES};
+use crate::measured::Bound;
 use crate::method::Method;
 
-/// Entries from which cores that gather take it. The least that was measured are 100,000, which still gain a sixth in `f32`.
-const WORTH_A_LAYOUT: Bound<usize> = Bound { is: 1 << 16, by: ON_CORES };
-/// Mean entries of a row from which cores that gather take it. Rows of four are level or slower, in `f32` by up to a quarter: a vector then
-/// has few steps. Those of five are faster.
-const MORE_THAN_A_FEW: Bound<f64> = Bound { is: 4.5, by: ON_CORES };
-/// Short rows among which some are far longer, as in circuits: the mean below which rows are short, and the multiple of it from which one is
-/// long. Sixteen cores then take up to half as long again as by `merge_path`; two are level.
-const LONG_AMONG_SHORT: Bound<[f64; 2]> = Bound { is: [8.0, 32.0], by: ON_XEON };
-const ON_XEON: &str = "cargo xtask bench --suite --peers --backend cpu --algorithm auto,merge_path --precision f32,f64: docs/results/2026-11-26-xeon-cpu-suite.txt, as it was in e35e22b";
+/// Entries and mean entries of a row from which cores that gather take it. Few entries are soon done, and rows of two have too few steps.
+const WORTH_GATHERING: Bound<(usize, f64)> = Bound { is: (1 << 10, 2.25), by: BY_GATHERS };
+/// Slices that a thread should have, of those that share the work.
+const SLICES_OF_A_THREAD: Bound<usize> = Bound { is: 2, by: BY_GATHERS };
+/// Entries of a thread that shares it.
+const ENTRIES_OF_A_THREAD: usize = 1 << 13;
+const BY_GATHERS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-28-xeon-cpu-cached.txt";
 
 /// Entries from which cores that load take it: less is soon done, whatever the order.
 const WORTH_LOADING: Bound<usize> = Bound { is: 1 << 12, by: BY_LOADS };
@@ -25,22 +23,26 @@ const CACHED: Bound<usize> = Bound { is: 24 << 20, by: BY_LOADS };
 const FEW_LOADS: Bound<[f64; 2]> = Bound { is: [3.5, 6.0], by: BY_LOADS };
 /// How much lengths of rows deviate that are about the same, over their mean.
 const ABOUT_THE_SAME: f64 = 0.1;
+/// The longest row over the mean one, from which some are far longer than the others.
+const UNEVEN: f64 = 32.0;
 const BY_LOADS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-26-cpu-epyc-cached.txt";
 
 /// Why, if they do.
 pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
-    let RowStats { nnz, mean, max, std_dev, .. } = stats.rows;
-    let [short, multiple] = LONG_AMONG_SHORT.is;
-    let is_uneven = max as f64 >= multiple * mean;
+    let RowStats { n_rows, nnz, mean, max, std_dev, .. } = stats.rows;
     if caps.gathers.contains_each(types) {
-        let is_mixed = mean < short && is_uneven;
-        return (nnz >= WORTH_A_LAYOUT.is && mean >= MORE_THAN_A_FEW.is && !is_mixed).then_some(
+        let (least, least_mean) = WORTH_GATHERING.is;
+        let threads = (caps.compute_units as usize).min(nnz / ENTRIES_OF_A_THREAD + 1);
+        let n_slices = n_rows.div_ceil(Tiling::MOST_SLICE_LANES as usize);
+        let pays = nnz >= least && mean >= least_mean && n_slices >= threads * SLICES_OF_A_THREAD.is;
+        return pays.then_some(
             "entries stand in the order in which vectors read them, and a vector of x is gathered at once",
         );
     }
     let [of_same, of_others] = FEW_LOADS.is;
     let least = if std_dev <= ABOUT_THE_SAME * mean { of_same } else { of_others };
     let is_cached = nnz.saturating_mul(types.value.bytes() + size_of::<u32>()) <= CACHED.is;
+    let is_uneven = max as f64 >= UNEVEN * mean;
     let pays = nnz >= WORTH_LOADING.is && is_cached && mean >= least && !is_uneven;
     // Without masked loads nothing was measured. Long runs share a column elsewhere.
     let is_known = caps.masked_loads.contains_each(types) && Vbl.suits(stats, types, caps).is_none();
@@ -61,27 +63,31 @@ mod tests {
     #[test]
     fn cores_that_gather_take_it_for_rows_of_more_than_a_few() {
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
-        let with_row = |caps: &DeviceCaps, max, nnz: usize, mean: f64, value| {
+        let taken = |caps: &DeviceCaps, nnz: usize, mean: f64, value| {
             let n_rows = (nnz as f64 / mean) as usize;
-            let rows = RowStats { n_rows, n_cols: n_rows, nnz, mean, max, ..RowStats::default() };
+            let rows = RowStats { n_rows, n_cols: n_rows, nnz, mean, max: 300, ..RowStats::default() };
             plan(&rows, value, caps, None, &Options::default()).unwrap().algorithm
         };
-        let taken = |caps: &DeviceCaps, nnz, mean, value| with_row(caps, 30, nnz, mean, value);
-        assert_eq!(
-            taken(&caps, 1 << 20, 16.0, Dtype::F32),
-            Algorithm::MergePath,
-            "neither gathers nor vectors"
-        );
+        let neither = taken(&caps, 1 << 20, 16.0, Dtype::F32);
+        assert_eq!(neither, Algorithm::MergePath, "neither gathers nor vectors");
         caps.gathers = DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64);
+        caps.compute_units = 16;
         let of = |nnz, mean, value| taken(&caps, nnz, mean, value);
         assert_eq!([Dtype::F32, Dtype::F64].map(|value| of(1 << 20, 16.0, value)), [Algorithm::Sell; 2]);
         assert_eq!(
-            [5.0, 4.0].map(|mean| of(1 << 20, mean, Dtype::F32)),
+            [3.0, 2.0].map(|mean| of(1 << 20, mean, Dtype::F32)),
             [Algorithm::Sell, Algorithm::MergePath]
         );
-        assert_eq!(of(1 << 15, 16.0, Dtype::F32), Algorithm::MergePath, "a small matrix");
-        let circuits = [5.0, 9.0].map(|mean| with_row(&caps, 1000, 1 << 20, mean, Dtype::F32));
-        assert_eq!(circuits, [Algorithm::MergePath, Algorithm::Sell], "a long row among short ones");
+        assert_eq!(
+            [2000, 1000].map(|nnz| of(nnz, 16.0, Dtype::F32)),
+            [Algorithm::Sell, Algorithm::MergePath],
+            "a small matrix"
+        );
+        assert_eq!(
+            [1000.0, 2000.0].map(|mean| of(1 << 20, mean, Dtype::F32)),
+            [Algorithm::Sell, Algorithm::MergePath],
+            "fewer slices than threads should have"
+        );
         assert_eq!(of(1 << 20, 16.0, Dtype::F16), Algorithm::MergePath, "read one after another");
     }
 
