@@ -106,13 +106,15 @@ pub(crate) fn for_groups<S: Send>(
     split: &(impl Fn(S, u32) -> (S, S) + Sync),
     leaf: &(impl Fn(S, u32) + Sync),
 ) {
-    for_weighed_groups(groups, &u64::from, state, split, leaf);
+    let n = u64::from(groups.n);
+    let equal = |part: usize, n_parts: usize| (part as u64 * n / n_parts as u64) as u32;
+    for_groups_cut(groups, &equal, state, split, leaf);
 }
 
-/// As [`for_groups`] where `work(group)` is what the groups before it take, in any unit: threads begin with equal shares of it.
-pub(crate) fn for_weighed_groups<S: Send>(
+/// As [`for_groups`], where `first(part, n_parts)` says with which group each part but the first begins, as far as all have one.
+pub(crate) fn for_groups_cut<S: Send>(
     groups: Groups<'_>,
-    work: &impl Fn(u32) -> u64,
+    first: &impl Fn(usize, usize) -> u32,
     state: S,
     split: &(impl Fn(S, u32) -> (S, S) + Sync),
     leaf: &(impl Fn(S, u32) + Sync),
@@ -133,27 +135,31 @@ pub(crate) fn for_weighed_groups<S: Send>(
         _ if team.threads == 1 => return one_by_one(0..n, state),
         _ => {}
     }
-    let all = work(n);
-    // At least one group each.
-    let first = |part: usize, before: u32| {
-        let share = (u128::from(all) * part as u128 / n_parts as u128) as u64;
-        let (mut low, mut high) = (before + 1, n - (n_parts - part) as u32);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            (low, high) = if work(middle) < share { (middle + 1, high) } else { (low, middle) };
-        }
-        low
-    };
     let mut parts = [const { Part::new(None) }; MOST_PARTS];
     let (mut rest, mut start) = (state, 0);
     for part in 1..n_parts {
-        let end = first(part, start);
+        let end = first(part, n_parts).clamp(start + 1, n - (n_parts - part) as u32);
         let (own, others) = split(rest, end);
         parts[part - 1] = Part::new(Some((start..end, own)));
         (rest, start) = (others, end);
     }
     parts[n_parts - 1] = Part::new(Some((start..n, rest)));
     team.share(&parts[..n_parts], &|(groups, state)| one_by_one(groups, state));
+}
+
+/// Where parts of `n` groups begin that take equal shares of the work, for [`for_groups_cut`]. `work(group)` is that of all groups before one, in
+/// any unit.
+pub(crate) fn equal_shares(n: u32, work: impl Fn(u32) -> usize) -> impl Fn(usize, usize) -> u32 {
+    let all = work(n) as u64;
+    move |part, n_parts| {
+        let share = (all * part as u64 / n_parts as u64) as usize;
+        let (mut low, mut high) = (0, n);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            (low, high) = if work(middle) < share { (middle + 1, high) } else { (low, middle) };
+        }
+        low
+    }
 }
 
 /// Rows of `y` that a run of groups owns: `rows[0]` is row `base` of the kernel's rows.

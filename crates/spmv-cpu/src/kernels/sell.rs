@@ -6,7 +6,7 @@
 
 use num_traits::Zero;
 
-use super::prelude::{Rows, finish_rows, for_weighed_groups, output};
+use super::prelude::{Rows, equal_shares, finish_rows, for_groups_cut, output};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Sell;
 use crate::launch::Launch;
@@ -29,17 +29,17 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     };
     let n_positions = rows.len();
     let n_carries = carries.len().min(n_long as usize);
-    // Slots before a group, and what finding its rows' sums takes besides.
-    let work = |group: u32| {
-        let slice = tiling.slices(group, n_slices).start as usize;
-        (slices.first_slot(slice) + ROW_SLOTS * slice * slice_rows) as u64
-    };
-    for_weighed_groups(
+    let first_slice = |group: u32| tiling.slices(group, n_slices).start as usize;
+    let shares = equal_shares(launch.groups.n, |group| {
+        let slice = first_slice(group);
+        slices.first_slot(slice) + ROW_SLOTS * slice * slice_rows
+    });
+    for_groups_cut(
         launch.groups,
-        &work,
+        &shares,
         (rows, &mut carries[..n_carries], 0),
         &|(rows, carries, first): (PermutedRows<'_, T::Accum>, &mut [T::Accum], usize), group| {
-            let slice = tiling.slices(group, n_slices).start as usize;
+            let slice = first_slice(group);
             let (left, right) = rows.split_before((slice * slice_rows).min(n_positions));
             let at = slice.clamp(first, first + carries.len());
             let (own, others) = carries.split_at_mut(at - first);

@@ -14,7 +14,7 @@ pub(super) trait Gather<T: SimdValue> {
     /// Lanes of a vector.
     const N: usize;
     /// Whether two elements that follow each other are gathered at once.
-    const PAIRS: bool;
+    const PAIRS: bool = false;
     type Sums: Copy;
     type Words: Copy;
     type Mask: Copy;
@@ -36,7 +36,11 @@ pub(super) trait Gather<T: SimdValue> {
     /// The elements of x that columns name, in the lanes of a mask, and reads no others.
     unsafe fn gather(mask: Self::Mask, x: *const T::Vector, cols: Self::Words) -> Self::Sums;
     /// The same, and those that follow them.
-    unsafe fn gather_pairs(mask: Self::Mask, x: *const T::Vector, cols: Self::Words) -> [Self::Sums; 2];
+    #[inline(always)]
+    unsafe fn gather_pairs(mask: Self::Mask, x: *const T::Vector, cols: Self::Words) -> [Self::Sums; 2] {
+        // SAFETY: by contract.
+        unsafe { [Self::gather(mask, x, cols), Self::gather(mask, x.add(1), cols)] }
+    }
     /// Adds products of values with elements of x, in the lanes of a mask.
     unsafe fn mul_add(mask: Self::Mask, vals: *const T::Val, x: Self::Sums, sums: Self::Sums) -> Self::Sums;
 }

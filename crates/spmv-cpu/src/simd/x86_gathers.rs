@@ -65,6 +65,11 @@ macro_rules! eight_words {
     };
 }
 
+methods! {
+    /* a mask of four lanes of 64 bits, from one of 32 */
+    fn four_lanes(mask: __m128i) -> __m256d { _mm256_castsi256_pd(_mm256_cvtepi32_epi64(mask)) }
+}
+
 /// Masks of a bit for each lane.
 macro_rules! masks_of_bits {
     () => {
@@ -144,8 +149,8 @@ impl Gather<f32> for Avx2 {
         }
         fn gather_pairs(mask: __m256i, x: *const f32, cols: __m256i) -> [__m256; 2] {
             let (low, high) = (_mm256_castsi256_si128(cols), _mm256_extracti128_si256::<1>(cols));
-            let in_low = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_castsi256_si128(mask)));
-            let in_high = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(mask)));
+            let in_low = four_lanes(_mm256_castsi256_si128(mask));
+            let in_high = four_lanes(_mm256_extracti128_si256::<1>(mask));
             let zero = _mm256_setzero_pd();
             let low = _mm256_castpd_ps(_mm256_mask_i32gather_pd::<4>(zero, x.cast(), low, in_low));
             let high = _mm256_castpd_ps(_mm256_mask_i32gather_pd::<4>(zero, x.cast(), high, in_high));
@@ -184,7 +189,6 @@ macro_rules! gathers_of_f64 {
     ($($numbers:ty, $val:ty;)*) => {$(
         impl Gather<$numbers> for Avx512 {
             const N: usize = 8;
-            const PAIRS: bool = false;
             type Sums = __m512d;
             type Words = __m256i;
             type Mask = __mmask8;
@@ -202,9 +206,6 @@ macro_rules! gathers_of_f64 {
                 fn gather(mask: __mmask8, x: *const f64, cols: __m256i) -> __m512d {
                     _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), mask, cols, x)
                 }
-                fn gather_pairs(mask: __mmask8, x: *const f64, cols: __m256i) -> [__m512d; 2] {
-                    [<Self as Gather<$numbers>>::gather(mask, x, cols), <Self as Gather<$numbers>>::gather(mask, x.add(1), cols)]
-                }
                 fn mul_add(mask: __mmask8, vals: *const $val, x: __m512d, sums: __m512d) -> __m512d {
                     _mm512_mask3_fmadd_pd(<Self as Source<$val, f64>>::load(vals), x, sums, mask)
                 }
@@ -213,7 +214,6 @@ macro_rules! gathers_of_f64 {
 
         impl Gather<$numbers> for Avx2 {
             const N: usize = 4;
-            const PAIRS: bool = false;
             type Sums = __m256d;
             type Words = __m128i;
             type Mask = __m128i;
@@ -235,14 +235,11 @@ macro_rules! gathers_of_f64 {
                 fn are_same(a: __m128i, b: __m128i) -> bool { _mm_movemask_epi8(_mm_cmpeq_epi32(a, b)) == 0xffff }
                 fn load(x: *const f64) -> __m256d { _mm256_loadu_pd(x) }
                 fn gather(mask: __m128i, x: *const f64, cols: __m128i) -> __m256d {
-                    let mask = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(mask));
+                    let mask = four_lanes(mask);
                     _mm256_mask_i32gather_pd::<8>(_mm256_setzero_pd(), x, cols, mask)
                 }
-                fn gather_pairs(mask: __m128i, x: *const f64, cols: __m128i) -> [__m256d; 2] {
-                    [<Self as Gather<$numbers>>::gather(mask, x, cols), <Self as Gather<$numbers>>::gather(mask, x.add(1), cols)]
-                }
                 fn mul_add(mask: __m128i, vals: *const $val, x: __m256d, sums: __m256d) -> __m256d {
-                    let mask = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(mask));
+                    let mask = four_lanes(mask);
                     _mm256_blendv_pd(sums, _mm256_fmadd_pd(<$val as Four>::four(vals), x, sums), mask)
                 }
             }

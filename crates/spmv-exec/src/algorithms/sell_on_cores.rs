@@ -24,7 +24,7 @@ const FEW_LOADS: Bound<[f64; 2]> = Bound { is: [3.5, 6.0], by: BY_LOADS };
 /// How much lengths of rows deviate that are about the same, over their mean.
 const ABOUT_THE_SAME: f64 = 0.1;
 /// The longest row over the mean one, from which some are far longer than the others.
-const UNEVEN: f64 = 32.0;
+const UNEVEN: Bound<f64> = Bound { is: 32.0, by: BY_LOADS };
 const BY_LOADS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-26-cpu-epyc-cached.txt";
 
 /// Why, if they do.
@@ -42,7 +42,7 @@ pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Opt
     let [of_same, of_others] = FEW_LOADS.is;
     let least = if std_dev <= ABOUT_THE_SAME * mean { of_same } else { of_others };
     let is_cached = nnz.saturating_mul(types.value.bytes() + size_of::<u32>()) <= CACHED.is;
-    let is_uneven = max as f64 >= UNEVEN * mean;
+    let is_uneven = max as f64 >= UNEVEN.is * mean;
     let pays = nnz >= WORTH_LOADING.is && is_cached && mean >= least && !is_uneven;
     // Without masked loads nothing was measured. Long runs share a column elsewhere.
     let is_known = caps.masked_loads.contains_each(types) && Vbl.suits(stats, types, caps).is_none();
