@@ -2,19 +2,24 @@
 //!
 //! To wake a thread takes as long as a product of some fifty thousand entries. So the caller never waits for one to begin:
 //! it takes parts as the others do, and returns once all are done. Whoever comes after that finds the launch closed.
+//! Helpers sleep only when for a while nobody has called, so that a loop of products wakes nobody.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
-use rayon::ThreadPool;
 use rayon::prelude::*;
+use rayon::{ThreadPool, Yield};
 
 /// How often the caller asks whether the last part is done before it sleeps: some 20 us, which is what sleeping costs.
 const ASKED: usize = 2000;
+/// How long a helper looks for the next call before it sleeps: what solvers do between products of small matrices takes less.
+const AWAKE: Duration = Duration::from_micros(50);
 /// Threads that each thread wakes.
 const WAKES: usize = 2;
 
@@ -155,7 +160,25 @@ impl Call {
             *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
         }
         self.leave();
+        stay_awake();
     }
+}
+
+/// Looks for the next call for a while, and does what else comes to the pool.
+fn stay_awake() {
+    thread_local! {
+        static ANSWERED: Cell<Option<Instant>> = const { Cell::new(None) };
+    }
+    // If there was a call before, this thread is looking already, and came by this one so.
+    if ANSWERED.replace(Some(Instant::now())).is_some() {
+        return;
+    }
+    while ANSWERED.get().is_some_and(|at| at.elapsed() < AWAKE) {
+        if rayon::yield_now() != Some(Yield::Executed) {
+            spin_loop();
+        }
+    }
+    ANSWERED.set(None);
 }
 
 /// A call that can be answered, until this is dropped.
