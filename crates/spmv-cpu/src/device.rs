@@ -17,6 +17,9 @@ use crate::simd::Isa;
 const PARALLEL_COPY: usize = 1 << 20;
 /// Buffers begin at a multiple of this: a cache line, and the widest vector.
 const ALIGN: usize = 64;
+/// Those that are larger begin at a multiple of it, and the system is asked to back them by pages of that size: those of 4 KiB are so many that
+/// no core keeps their addresses, and to find one takes longer than to read what it has.
+const HUGE_PAGE: usize = 2 << 20;
 
 /// Memory of the CPU "device".
 #[derive(Debug)]
@@ -47,16 +50,25 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     fn new(device: &str, bytes: u64) -> Result<Self> {
         let oom = || Error::OutOfMemory { device: device.to_owned(), bytes };
-        let len =
-            usize::try_from(bytes).ok().filter(|b| *b <= isize::MAX as usize - 2 * ALIGN).ok_or_else(oom)?;
-        let n_words = len.div_ceil(8).max(1) + ALIGN / 8;
+        let len = usize::try_from(bytes)
+            .ok()
+            .filter(|b| *b <= isize::MAX as usize - 2 * HUGE_PAGE)
+            .ok_or_else(oom)?;
+        let align = if len > HUGE_PAGE { HUGE_PAGE } else { ALIGN };
+        let n_words = len.div_ceil(8).max(1) + align / 8;
         let mut words: Vec<u64> = Vec::new();
         words.try_reserve_exact(n_words).map_err(|_| oom())?;
         drop(words);
         // Zeroed by the allocator, which maps fresh pages lazily: the first to write owns the page.
         let words = Box::into_raw(vec![0u64; n_words].into_boxed_slice());
         let base = words.cast::<u8>();
-        let start = base.wrapping_add(base.align_offset(ALIGN));
+        let start = base.wrapping_add(base.align_offset(align));
+        #[cfg(target_os = "linux")]
+        if len > HUGE_PAGE {
+            use rustix::mm::{Advice, madvise};
+            // SAFETY: these bytes are part of `words`, and advice changes none. A system that cannot follow it leaves pages as they are.
+            let _ = unsafe { madvise(start.cast(), len, Advice::LinuxHugepage) };
+        }
         Ok(Self { memory: Memory::Own { words, start }, bytes: len })
     }
 
@@ -71,8 +83,7 @@ impl Buffer {
 
     fn as_slice(&self) -> &[u8] {
         match &self.memory {
-            // SAFETY: `new` allocated `bytes + ALIGN` zeroed bytes from `words` on and `start` is at most `ALIGN` bytes into
-            // them. Nobody writes: that takes a mutable borrow, or a launch, whose caller promises it.
+            // SAFETY: `new` allocated `bytes` zeroed bytes from `start` on, and what that is aligned to before them. Nobody writes: that takes a mutable borrow, or a launch, whose caller promises it.
             Memory::Own { start, .. } => unsafe { std::slice::from_raw_parts(*start, self.bytes) },
             Memory::Array(array) => array.bytes(),
         }
