@@ -285,7 +285,9 @@ pub(crate) fn finish_rows<A: Accum>(
     (alpha, beta): (A, A),
     bounds: Option<[A; 2]>,
 ) {
-    sums.iter_mut().for_each(|sum| *sum = scaled(alpha, *sum));
+    if !alpha.is_one() {
+        sums.iter_mut().for_each(|sum| *sum = scaled(alpha, *sum));
+    }
     if beta.is_zero() || out.plus_z(first, sums, beta) {
         if let Some(bounds) = bounds {
             sums.iter_mut().for_each(|sum| *sum = clamped(*sum, bounds));
