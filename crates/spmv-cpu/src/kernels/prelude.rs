@@ -96,6 +96,9 @@ const PARTS_OF_A_THREAD: usize = 8;
 /// Most parts, which are listed on the stack.
 const MOST_PARTS: usize = 256;
 
+/// What a part may have more or less than its share, of that: not to look for where it begins at every product.
+const MISSED: usize = 16;
+
 /// Runs `leaf` once for every group, in parallel by runs of groups.
 ///
 /// `split(state, group)` cuts what the groups write into what those before `group` write and the rest,
@@ -147,18 +150,30 @@ pub(crate) fn for_groups_cut<S: Send>(
     team.share(&parts[..n_parts], &|(groups, state)| one_by_one(groups, state));
 }
 
-/// Where parts of `n` groups begin that take equal shares of the work, for [`for_groups_cut`]. `work(group)` is that of all groups before one, in
-/// any unit.
+/// Where parts of `n` groups begin that take about equal shares of the work, for [`for_groups_cut`]. `work(group)` is that of all groups before
+/// one, in any unit.
 pub(crate) fn equal_shares(n: u32, work: impl Fn(u32) -> usize) -> impl Fn(usize, usize) -> u32 {
-    let all = work(n) as u64;
+    let all = work(n);
     move |part, n_parts| {
-        let share = (all * part as u64 / n_parts as u64) as usize;
-        let (mut low, mut high) = (0, n);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            (low, high) = if work(middle) < share { (middle + 1, high) } else { (low, middle) };
+        let share = (all as u128 * part as u128 / n_parts as u128) as usize;
+        let about = all / n_parts / MISSED;
+        let ((mut low, mut before), (mut high, mut after)) = ((0, 0), (n, all));
+        let mut interpolates = true;
+        while high - low > 1 {
+            // Work is even in most matrices, and in stretches of most others.
+            let guess = match interpolates {
+                true => (share - before) as f64 / (after - before) as f64 * f64::from(high - low),
+                false => f64::from(high - low) / 2.0,
+            };
+            interpolates = !interpolates;
+            let group = (low + guess as u32).clamp(low + 1, high - 1);
+            let done = work(group);
+            if done.abs_diff(share) <= about {
+                return group;
+            }
+            if done < share { (low, before) = (group, done) } else { (high, after) = (group, done) }
         }
-        low
+        high
     }
 }
 
