@@ -1,6 +1,7 @@
 //! Finds the size from which on several threads beat one: the tiling decides how many parts there are.
 //!
-//! Medians, of calls back to back and of calls after the caller had other work for 100 us, in which threads fall asleep.
+//! Medians, of calls back to back, and of calls after the caller had other work: for 20 us, over which helpers stay awake, and for 100 us, in which
+//! they fall asleep.
 //!
 //! `cargo run --release -p spmv-cpu --example serial`
 
@@ -10,14 +11,14 @@ use spmv_core::{Csr, Tiling};
 use spmv_cpu::Cpu;
 use spmv_exec::{Algorithm, Device, Options};
 
+const OTHER_WORK: [Duration; 3] = [Duration::ZERO, Duration::from_micros(20), Duration::from_micros(100)];
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::new(Cpu::open(Default::default())?)?;
     println!("{}", device.caps().name);
-    println!("{:>34} {:>30}", "back to back, us", "after other work, us");
-    println!(
-        "{:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "entries", "serial", "outside", "in pool", "serial", "outside", "in pool"
-    );
+    println!("{:>38} {:>29} {:>29}", "back to back, us", "after 20 us, us", "after 100 us, us");
+    let columns = format!(" {:>9} {:>9} {:>9}", "serial", "outside", "in pool").repeat(OTHER_WORK.len());
+    println!("{:>9}{columns}", "entries");
     for shift in 12..19 {
         let n_rows = (1usize << shift) / 10;
         let row_ptr: Vec<u32> = (0..=n_rows as u32).map(|row| row * 10).collect();
@@ -43,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let parts = 4 * device.caps().compute_units;
         print!("{:>9}", a.nnz());
-        for other_work in [Duration::ZERO, Duration::from_micros(100)] {
+        for other_work in OTHER_WORK {
             let (serial, outside) = (time(1, other_work)?, time(parts, other_work)?);
             let in_pool = rayon::scope(|_| time(parts, other_work))?;
             print!(" {serial:>9.1} {outside:>9.1} {in_pool:>9.1}");
