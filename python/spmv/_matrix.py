@@ -47,7 +47,8 @@ def matrix(a, shape=None, *, device=None, dtype=None, values=None, algorithm=Non
 
     device             what `spmv.device` gives, or a name for it: 'cpu', 'cuda:1', 'opencl', 'wgpu'. A GPU if there is one, else the CPU.
     dtype              type of vectors and sums: float32, float64, complex64 or complex128. That of `a`, and float64 where that has integers.
-    values             a narrower type in which values are kept: 'float32', 'float16' or 'bfloat16'.
+    values             a narrower type in which values are kept: 'float32', 'float16' or 'bfloat16'. 'exact' takes one that rounds none of them, if
+                       there is one.
     algorithm          its name, such as 'merge_path' or 'sell', instead of what the plan takes.
     tune               'quick' or 'thorough': candidates are timed on the matrix. Sums may then have other bits in another run.
     expected_products  how many products are expected, if few: what costs more to prepare than it saves is left out.
@@ -115,4 +116,4 @@ def matrix(a, shape=None, *, device=None, dtype=None, values=None, algorithm=Non
 
 def _name(values):
     """The name of a type; NumPy knows no bfloat16."""
-    return values if values == "bfloat16" else np.dtype(values).name
+    return values if values in ("bfloat16", "exact") else np.dtype(values).name

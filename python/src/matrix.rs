@@ -422,7 +422,13 @@ pub(crate) fn prepare(
             return Err(PyValueError::new_err(format!("tune is '{other}'; use None, 'quick' or 'thorough'")));
         }
     };
-    let values = values.map(dtype_of).transpose()?;
+    let values = match values {
+        Some("exact") => match data.as_any().cast::<PyArray1<f64>>() {
+            Ok(data) => device.context.exact_values(borrowed(data)?.as_slice()?),
+            Err(_) => None,
+        },
+        values => values.map(dtype_of).transpose()?,
+    };
     let options = Options { algorithm, tune, expected_runs: expected_products, values, ..Options::default() };
     let offsets = || match indptr.cast::<PyArray1<i32>>() {
         Ok(offsets) => Ok(Offsets::I32(offsets.clone().unbind())),

@@ -162,6 +162,17 @@ def test_narrower_values(device):
         spmv.matrix(sp.csr_array([[1e300]]), device=device, values="float32")
 
 
+def test_exact_values(device):
+    x = np.array([1 / 3, 0.7, -1 / 7, 1e-3])
+    # One twelfth takes all digits.
+    for factor, is_narrow in [(1.0, True), (1 / 12, False)]:
+        a = sp.csr_array(DENSE * factor)
+        m = spmv.matrix(a, device=device, values="exact")
+        assert ("vectors and sums in f64" in m.explain()) == is_narrow
+        np.testing.assert_allclose(m @ x, a @ x, rtol=1e-15)
+    assert spmv.matrix(sp.csr_array(DENSE.astype(np.float32)), device=device, values="exact").dtype == np.float32
+
+
 def test_out():
     m = spmv.matrix(sp.csr_array(DENSE), device="cpu")
     y = np.full(3, np.nan)

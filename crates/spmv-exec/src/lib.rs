@@ -81,6 +81,7 @@ pub use factor::{DeviceScalar, Factor};
 pub use graph::Graph;
 pub use indices::Indices;
 pub use method::{Facts, Repair, Sums};
+pub use narrow::exact_values;
 pub use options::{Fixup, Layouts, Options, Tune};
 pub use peer::{Lane, Mark};
 pub use plan::{Plan, plan};

@@ -104,7 +104,7 @@ pub struct Options {
     /// Type in which the values of the matrix are kept; `None` for that of `x`. Narrower values take less memory and time, as in iterative
     /// refinement, while vectors and sums stay in `f32` or `f64`: values in `f16` or `bf16` with either, values in `f32` with `f64`. Each
     /// value is rounded to the nearest once, when the matrix is prepared or gets new values; a finite one that would become infinite
-    /// is refused ([`Error::Narrow`](crate::Error::Narrow)).
+    /// is refused ([`Error::Narrow`](crate::Error::Narrow)). [`exact_values`](crate::exact_values) finds a type that rounds none.
     pub values: Option<Dtype>,
 }
 

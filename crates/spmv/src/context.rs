@@ -113,6 +113,24 @@ impl Context {
         self.origin.device.caps()
     }
 
+    /// The narrowest type that holds each of these values exactly, for [`Options::values`]: nothing is rounded, and products read less. `None` if
+    /// there is none, and for values that are no `f64`, which gain little. Cores take `f32` alone: few of their layouts are fast with
+    /// 16 bits. Adjacency matrices, stencils and matrices of integers have such a type. O(values), up to the first that does not fit.
+    ///
+    /// ```
+    /// use spmv::{BackendKind, Context, Csr, Dtype, Options};
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 4.0), (0, 1, -1.0), (1, 1, 4.0)])?;
+    /// let context = Context::with(BackendKind::Cpu)?;
+    /// let values = context.exact_values(a.vals());
+    /// assert_eq!(values, Some(Dtype::F32));
+    /// let a = context.prepare_with(&a, &Options { values, ..Options::default() })?;
+    /// assert_eq!(a.multiply(&[1.0 / 3.0, 0.0])?, [4.0 / 3.0, 0.0]);
+    /// # Ok::<(), spmv::Error>(())
+    /// ```
+    pub fn exact_values<T: Scalar>(&self, vals: &[T]) -> Option<Dtype> {
+        spmv_exec::exact_values(vals, self.caps())
+    }
+
     /// What [`prepare_with`](Self::prepare_with) would run without trials, and the time that is predicted for it if there is a profile;
     /// nothing is copied. O(rows), or O(entries) where there are few diagonals.
     ///

@@ -44,7 +44,8 @@
 //! | a matrix of sprs, faer or nalgebra-sparse | `interop`, a feature each |
 //!
 //! Values are `f16`, `bf16`, `f32`, `f64`, `c32` or `c64`. `f32` takes about two thirds of the memory, and of the time, of `f64`.
-//! With [`Options::values`](crate::Options::values) the matrix alone is narrower than its vectors.
+//! With [`Options::values`](crate::Options::values) the matrix alone is narrower than its vectors, and
+//! [`Context::exact_values`](crate::Context::exact_values) says in which type that rounds none of its values.
 //!
 //! ```rust
 //! use spmv::{BlockShape, Context, CsrView, Options};
@@ -164,7 +165,8 @@
 //! - Prepare once. For a handful of products say so: [`Options::expected_runs`](crate::Options::expected_runs). With
 //!   [`Layouts::Csr`](crate::plan::Layouts::Csr) a matrix takes no more memory than CSR does.
 //! - Keep vectors on the device, and use a [`Queue`](crate::Queue) or [`enqueue`](crate::Matrix::enqueue) where several operations follow one another.
-//! - Use `f32` where it is accurate enough, or narrower values ([`Options::values`](crate::Options::values)) with vectors in `f64`.
+//! - Use `f32` where it is accurate enough, or narrower values ([`Options::values`](crate::Options::values)) with vectors in `f64`. Graphs
+//!   and stencils lose nothing by it ([`Context::exact_values`](crate::Context::exact_values)).
 //! - Multiply several vectors at once ([`apply_block`](crate::Matrix::apply_block)).
 //! - Give a symmetric matrix whole; [`Csr::mirrored`](crate::Csr::mirrored) makes it from a triangle. CPUs read half of a large one.
 //! - Let `Context::fit` (feature `fit`), or `spmv fit`, measure the device once. From then on plans follow its own times.
