@@ -7,8 +7,9 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::hint::spin_loop;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -52,21 +53,15 @@ impl Team<'_> {
         if self.pool.is_none() && rayon::current_thread_index().is_some() {
             return parts.par_iter().with_max_len(1).filter_map(take).for_each(work);
         }
-        let left = AtomicUsize::new(parts.len());
         // Each begins with a share of its own, the same one in every launch, of which its caches may hold something.
         let first = |member: usize| member * parts.len() / self.threads;
+        let shares: Vec<_> =
+            (0..self.threads).map(|member| Share::new(first(member)..first(member + 1))).collect();
         let turn = |member: usize| {
             for other in (member..self.threads).chain(0..member) {
-                let mut share = first(other)..first(other + 1);
-                while left.load(Ordering::Relaxed) > 0 {
-                    // From others' shares, what they will come to last.
-                    let Some(at) = (if other == member { share.next() } else { share.next_back() }) else {
-                        break;
-                    };
-                    if let Some(part) = take(&parts[at]) {
-                        left.fetch_sub(1, Ordering::Relaxed);
-                        work(part);
-                    }
+                // From others' shares, what they will come to last.
+                while let Some(at) = shares[other].claim(other == member) {
+                    take(&parts[at]).into_iter().for_each(work);
                 }
             }
         };
@@ -95,6 +90,27 @@ impl Team<'_> {
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
+    }
+}
+
+/// The parts of a member that nobody has claimed: the first in the low half, the end in the high one. Who claims one need look at no other
+/// member's, so each stands on lines of its own.
+#[repr(align(128))]
+struct Share(AtomicU64);
+
+impl Share {
+    fn new(parts: Range<usize>) -> Self {
+        Self(AtomicU64::new(parts.start as u64 | (parts.end as u64) << 32))
+    }
+
+    /// The first part, or the last.
+    fn claim(&self, is_own: bool) -> Option<usize> {
+        let without = |parts: u64| {
+            let is_left = (parts as u32) < (parts >> 32) as u32;
+            is_left.then(|| if is_own { parts + 1 } else { parts - (1 << 32) })
+        };
+        let parts = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, without).ok()?;
+        Some(if is_own { parts as u32 as usize } else { (parts >> 32) as usize - 1 })
     }
 }
 
