@@ -13,7 +13,7 @@ const WORTH_GATHERING: Bound<(usize, f64)> = Bound { is: (1 << 10, 2.25), by: BY
 const SLICES_OF_A_THREAD: Bound<usize> = Bound { is: 2, by: BY_GATHERS };
 /// Entries of a thread that shares it.
 const ENTRIES_OF_A_THREAD: usize = 1 << 13;
-const BY_GATHERS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-28-xeon-cpu-cached.txt";
+const BY_GATHERS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path --precision f32,f64 --matrix FILES: docs/results/2026-11-28-xeon-cpu-cached.txt";
 
 /// Entries from which cores that load take it: less is soon done, whatever the order.
 const WORTH_LOADING: Bound<usize> = Bound { is: 1 << 12, by: BY_LOADS };
