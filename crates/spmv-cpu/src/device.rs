@@ -17,8 +17,7 @@ use crate::simd::Isa;
 const PARALLEL_COPY: usize = 1 << 20;
 /// Buffers begin at a multiple of this: a cache line, and the widest vector.
 const ALIGN: usize = 64;
-/// Those that are larger begin at a multiple of it, and the system is asked to back them by pages of that size: those of 4 KiB are so many that
-/// no core keeps their addresses, and to find one takes longer than to read what it has.
+/// Larger buffers begin at a multiple of this, and ask for pages of that size: of pages of 4 KiB a core keeps the addresses of too few.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Memory of the CPU "device".
@@ -83,7 +82,8 @@ impl Buffer {
 
     fn as_slice(&self) -> &[u8] {
         match &self.memory {
-            // SAFETY: `new` allocated `bytes` zeroed bytes from `start` on, and what that is aligned to before them. Nobody writes: that takes a mutable borrow, or a launch, whose caller promises it.
+            // SAFETY: `new` allocated zeroed memory, of which the `bytes` from `start` on are a part. Nobody writes: that takes a mutable
+            // borrow, or a launch, whose caller promises it.
             Memory::Own { start, .. } => unsafe { std::slice::from_raw_parts(*start, self.bytes) },
             Memory::Array(array) => array.bytes(),
         }

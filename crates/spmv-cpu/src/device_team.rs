@@ -21,6 +21,8 @@ use rayon::{ThreadPool, Yield};
 const ASKED: usize = 2000;
 /// How long a helper looks for the next call before it sleeps: what solvers do between products of small matrices takes less.
 const AWAKE: Duration = Duration::from_micros(50);
+/// Shares of a launch, which are listed on the stack. More threads begin with one that others have too.
+const MOST_SHARES: usize = 32;
 /// Threads that each thread wakes.
 const WAKES: usize = 2;
 
@@ -54,13 +56,15 @@ impl Team<'_> {
             return parts.par_iter().with_max_len(1).filter_map(take).for_each(work);
         }
         // Each begins with a share of its own, the same one in every launch, of which its caches may hold something.
-        let first = |member: usize| member * parts.len() / self.threads;
-        let shares: Vec<_> =
-            (0..self.threads).map(|member| Share::new(first(member)..first(member + 1))).collect();
+        let n_shares = self.threads.min(MOST_SHARES);
+        let first = |share: usize| share.min(n_shares) * parts.len() / n_shares;
+        let shares: [_; MOST_SHARES] =
+            std::array::from_fn(|share| Share::new(first(share)..first(share + 1)));
         let turn = |member: usize| {
-            for other in (member..self.threads).chain(0..member) {
+            let own = member % n_shares;
+            for share in (own..n_shares).chain(0..own) {
                 // From others' shares, what they will come to last.
-                while let Some(at) = shares[other].claim(other == member) {
+                while let Some(at) = shares[share].claim(share == own) {
                     take(&parts[at]).into_iter().for_each(work);
                 }
             }
@@ -93,8 +97,8 @@ impl Team<'_> {
     }
 }
 
-/// The parts of a member that nobody has claimed: the first in the low half, the end in the high one. Who claims one need look at no other
-/// member's, so each stands on lines of its own.
+/// Parts that nobody has claimed: the first in the low half, the end in the high one. Each has cache lines of its own, which as a rule one member
+/// alone changes.
 #[repr(align(128))]
 struct Share(AtomicU64);
 
@@ -180,7 +184,7 @@ impl Call {
     }
 }
 
-/// Looks for the next call for a while, and does what else comes to the pool.
+/// Looks for the next call for a while, and does what else there is for the pool.
 fn stay_awake() {
     thread_local! {
         static ANSWERED: Cell<Option<Instant>> = const { Cell::new(None) };

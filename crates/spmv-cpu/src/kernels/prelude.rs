@@ -96,7 +96,7 @@ const PARTS_OF_A_THREAD: usize = 8;
 /// Most parts, which are listed on the stack.
 const MOST_PARTS: usize = 256;
 
-/// What a part may have more or less than its share, of that: not to look for where it begins at every product.
+/// The fraction of its share by which a part may begin early or late: to find where exactly would take longer, at every product.
 const MISSED: usize = 16;
 
 /// Runs `leaf` once for every group, in parallel by runs of groups.
