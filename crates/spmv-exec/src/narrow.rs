@@ -33,7 +33,7 @@ pub(crate) fn with_values_in<T: Value, W: WithValues>(
 
 /// The narrowest type for [`Options::values`](crate::Options::values) that holds each of these values exactly, so that nothing is rounded: `None`
 /// if there is none, and for values that are no `f64`, which gain little. Cores take `f32` alone: few of their layouts are fast
-/// with 16 bits. Adjacency matrices, stencils and matrices of integers have such a type.
+/// with 16 bits. Matrices of ones, stencils and small integers have such a type.
 ///
 /// O(values), up to the first that does not fit.
 ///

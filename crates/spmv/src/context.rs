@@ -115,7 +115,7 @@ impl Context {
 
     /// The narrowest type that holds each of these values exactly, for [`Options::values`]: nothing is rounded, and products read less. `None` if
     /// there is none, and for values that are no `f64`, which gain little. Cores take `f32` alone: few of their layouts are fast with
-    /// 16 bits. Adjacency matrices, stencils and matrices of integers have such a type. O(values), up to the first that does not fit.
+    /// 16 bits. Matrices of ones, stencils and small integers have such a type. O(values), up to the first that does not fit.
     ///
     /// ```
     /// use spmv::{BackendKind, Context, Csr, Dtype, Options};

@@ -166,7 +166,7 @@
 //!   [`Layouts::Csr`](crate::plan::Layouts::Csr) a matrix takes no more memory than CSR does.
 //! - Keep vectors on the device, and use a [`Queue`](crate::Queue) or [`enqueue`](crate::Matrix::enqueue) where several operations follow one another.
 //! - Use `f32` where it is accurate enough, or narrower values ([`Options::values`](crate::Options::values)) with vectors in `f64`. Graphs
-//!   and stencils lose nothing by it ([`Context::exact_values`](crate::Context::exact_values)).
+//!   without weights and stencils lose nothing by it ([`Context::exact_values`](crate::Context::exact_values)).
 //! - Multiply several vectors at once ([`apply_block`](crate::Matrix::apply_block)).
 //! - Give a symmetric matrix whole; [`Csr::mirrored`](crate::Csr::mirrored) makes it from a triangle. CPUs read half of a large one.
 //! - Let `Context::fit` (feature `fit`), or `spmv fit`, measure the device once. From then on plans follow its own times.
