@@ -79,7 +79,7 @@ pub(crate) fn jacobi(py: Python<'_>, a: &Matrix, block: Option<usize>) -> PyResu
 
 fn of<T: Number>(py: Python<'_>, a: &Stored<T>, by: By, block: Option<usize>) -> PyResult<On<Kind<T>>> {
     let device = &a.device;
-    let kind = a.source.with(py, by, |a| {
+    let kind = a.source.with(py, device.birth, by, |a| {
         let context = &device.context;
         let made = device.birth.run(|| match a {
             AnyCsr::U32(a) => made(context, a, block),

@@ -12,7 +12,7 @@ use spmv_core::{AnyCsr, conjugate};
 
 use crate::devices::Device;
 use crate::error::raise;
-use crate::forks::On;
+use crate::forks::{Birth, On};
 
 /// A type of matrices and vectors.
 pub(crate) trait Number: Scalar<Accum = Self> + spmv::Number + numpy::Element {}
@@ -55,22 +55,24 @@ impl<T: Number> Source<T> {
         self.vals.lock().unwrap_or_else(PoisonError::into_inner).clone_ref(py)
     }
 
-    /// Calls `f` on the matrix, or on a copy of what it is by, with the interpreter released.
+    /// Calls `f` on the matrix, or on a copy of what it is by, with the interpreter released. Both are made in the pool of that birth.
     pub(crate) fn with<R: Send>(
         &self,
         py: Python<'_>,
+        birth: Birth,
         by: By,
         f: impl FnOnce(AnyCsr<'_, T>) -> PyResult<R> + Send,
     ) -> PyResult<R> {
         match &self.offsets {
-            Offsets::I32(offsets) => self.with_offsets(offsets.bind(py), by, f),
-            Offsets::I64(offsets) => self.with_offsets(offsets.bind(py), by, f),
+            Offsets::I32(offsets) => self.with_offsets(offsets.bind(py), birth, by, f),
+            Offsets::I64(offsets) => self.with_offsets(offsets.bind(py), birth, by, f),
         }
     }
 
     fn with_offsets<P: Index + numpy::Element, R: Send>(
         &self,
         offsets: &Bound<'_, PyArray1<P>>,
+        birth: Birth,
         by: By,
         f: impl FnOnce(AnyCsr<'_, T>) -> PyResult<R> + Send,
     ) -> PyResult<R> {
@@ -81,12 +83,12 @@ impl<T: Number> Source<T> {
         let (offsets, vals, cols) = (offsets.as_slice()?, vals.as_slice()?, cols.as_slice()?);
         let (n_rows, n_cols) = (self.n_rows, self.n_cols);
         py.detach(|| {
-            let a =
-                CsrView::from_indices(n_rows, n_cols, offsets, cols, vals).map_err(|e| raise(e.into()))?;
+            let a = birth.run(|| CsrView::from_indices(n_rows, n_cols, offsets, cols, vals))?;
+            let a = a.map_err(|e| raise(e.into()))?;
             if by == By::PLAIN {
                 return f(a.erase());
             }
-            let mut a = if by.is_transposed { a.transpose() } else { a.to_owned() };
+            let mut a = birth.run(|| if by.is_transposed { a.transpose() } else { a.to_owned() })?;
             if by.is_conjugate {
                 conjugate(a.vals_mut());
             }
@@ -206,7 +208,7 @@ impl<T: Number> Stored<T> {
             },
             false => self.options,
         };
-        self.source.with(py, role.by, |a| {
+        self.source.with(py, self.device.birth, role.by, |a| {
             let mut roles = self.roles.write().unwrap_or_else(PoisonError::into_inner);
             if roles[role.at()].is_none() {
                 let matrix = self.device.birth.run(|| prepared(a, &self.device.context, &options))??;

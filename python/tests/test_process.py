@@ -28,7 +28,7 @@ def in_child(code):
     """Runs code in a child that is forked after products on the CPU."""
     return run(
         "import os, sys, numpy as np, scipy.sparse as sp, spmv\n"
-        "a = sp.random_array((4000, 4000), density=0.02, format='csr', rng=np.random.default_rng(0))\n"
+        "a = sp.random_array((4000, 4000), density=0.07, format='csr', rng=np.random.default_rng(0))\n"
         "x = np.ones(4000)\n"
         "m = spmv.matrix(a, device='cpu')\n"
         "expected = m @ x\n"
@@ -53,6 +53,12 @@ def test_a_child_prepares_and_solves():
     did = in_child(
         "spd = sp.csr_array(a + a.T + 500 * sp.eye_array(4000))\ny, info = spmv.linalg.cg(spd, x)\nassert info == 0"
     )
+    assert did.returncode == 0, did.stderr
+
+
+@needs_fork
+def test_a_child_reads_and_transposes_on_threads_of_its_own():
+    did = in_child("assert np.allclose(spmv.matrix(a, device='cpu').T @ x, a.T @ x)")
     assert did.returncode == 0, did.stderr
 
 

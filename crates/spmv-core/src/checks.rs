@@ -32,7 +32,7 @@ pub fn check_row_ptr<O: Offset>(n_rows: usize, row_ptr: &[O], n_entries: usize) 
 }
 
 /// Columns of a thread, below which its start would take longer than its work.
-const OF_A_THREAD: usize = 1 << 21;
+const OF_A_THREAD: usize = 1 << 19;
 
 /// The highest column, 0 without any; by several threads where there are many.
 pub(crate) fn highest(cols: &[u32]) -> u32 {

@@ -8,7 +8,7 @@ use crate::parts;
 /// Lengths that are counted; of the few rows that are longer, each stands alone.
 const COUNTED: usize = 1024;
 /// Rows of a thread, below which its start would take longer than its work.
-const OF_A_THREAD: usize = 1 << 18;
+const OF_A_THREAD: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(crate) struct Lengths {

@@ -142,7 +142,7 @@ pub fn conjugate<T: Value>(vals: &mut [T]) {
 }
 
 /// Entries of a thread at least.
-const OF_A_THREAD: usize = 1 << 20;
+const OF_A_THREAD: usize = 1 << 18;
 
 /// Counting sort by column of `n_rows` x `n_cols` arrays that were checked. Fails where `O` cannot count the entries.
 pub(crate) fn transposed<T: Copy + Default + Send + Sync, O: Offset>(

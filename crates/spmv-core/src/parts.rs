@@ -7,17 +7,21 @@
 //! assert_eq!(sums.into_iter().sum::<u64>(), 499_500);
 //! ```
 
-use std::num::NonZero;
 use std::ops::Range;
-use std::thread;
 
-/// Threads for so much work: as many as the machine has, each with at least `of_a_thread` of it.
+use rayon::prelude::*;
+
+/// Threads for so much work: as many as the caller's rayon pool has, each with at least `of_a_thread` of it.
 ///
 /// ```
 /// assert_eq!(spmv_core::parts::threads(99, 100), 1);
 /// ```
 pub fn threads(work: usize, of_a_thread: usize) -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get).min(work / of_a_thread).max(1)
+    match work / of_a_thread {
+        // Asked only where there is work for several: the first who asks starts the pool.
+        most @ 2.. => rayon::current_num_threads().min(most),
+        _ => 1,
+    }
 }
 
 /// `0..n`, cut into `parts` of the same length, but for the last.
@@ -51,24 +55,21 @@ pub fn split<E>(mut all: &mut [E], lens: impl IntoIterator<Item = usize>) -> Vec
     parts
 }
 
-/// What `f` makes of every part, in order: each by a thread of its own, but for the first.
+/// What `f` makes of every part, in order: each is a job of the caller's rayon pool.
 ///
 /// ```
-/// assert_eq!(spmv_core::parts::map([1, 2, 3], |n| n * n), [1, 4, 9]);
+/// use spmv_core::parts;
+/// assert_eq!(parts::map([1, 2, 3], |n| n * n), [1, 4, 9]);
 /// ```
 ///
 /// # Panics
 /// If `f` does.
 pub fn map<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, f: impl Fn(P) -> R + Sync) -> Vec<R> {
-    let mut parts = parts.into_iter();
-    let Some(first) = parts.next() else { return Vec::new() };
-    thread::scope(|scope| {
-        let f = &f;
-        let others: Vec<_> = parts.map(|part| scope.spawn(move || f(part))).collect();
-        let first = f(first);
-        let others = others.into_iter().map(|other| other.join().expect("a part that does not panic"));
-        std::iter::once(first).chain(others).collect()
-    })
+    let mut parts: Vec<P> = parts.into_iter().collect();
+    match parts.len() {
+        0 | 1 => parts.pop().into_iter().map(f).collect(),
+        _ => parts.into_par_iter().with_max_len(1).map(&f).collect(),
+    }
 }
 
 #[cfg(test)]

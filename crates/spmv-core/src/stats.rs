@@ -154,7 +154,7 @@ const LINE: u32 = 16;
 /// Slots over entries above which diagonals are not counted.
 const MOST_SLOTS: usize = 6;
 /// Entries of a thread that counts diagonals, at least.
-const OF_A_THREAD: usize = 1 << 20;
+const OF_A_THREAD: usize = 1 << 18;
 /// Rows and columns over entries above which diagonals are not counted either: counting takes memory by the former.
 const SPARSEST: usize = 64;
 

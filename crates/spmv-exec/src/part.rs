@@ -4,14 +4,13 @@
 //! the layout, so that neither meets one of another algorithm.
 
 use std::fmt::Debug;
-use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Arc;
 
 use spmv_backend::arguments::Finish;
 use spmv_backend::{Backend, HostArray, HostSlice, KernelId, KernelSpec, Memory};
 use spmv_core::format::{BySlot, Cost};
-use spmv_core::{Accum, CsrView, Offset, Tiling, Value};
+use spmv_core::{Accum, CsrView, Offset, Tiling, Value, parts};
 
 use crate::device::Device;
 use crate::error::Result;
@@ -133,12 +132,8 @@ const FEW: usize = 1 << 20;
 fn batches(ptr: &[usize]) -> impl Iterator<Item = Range<usize>> + '_ {
     let width = ptr.len() - 1;
     let longest = ptr.get(1).map_or(1, |end| (*end).max(1));
-    let slots = (BATCH / longest / SLOTS_OF_A_THREAD).max(threads()) * SLOTS_OF_A_THREAD;
+    let slots = (BATCH / longest / SLOTS_OF_A_THREAD).max(parts::threads(usize::MAX, 1)) * SLOTS_OF_A_THREAD;
     (0..width).step_by(slots).map(move |first| first..width.min(first + slots))
-}
-
-fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// [`BySlot::fill`] on several threads.
@@ -149,22 +144,13 @@ fn fill<T: Value>(
     cols: &mut [u32],
     vals: &mut [T],
 ) {
-    if cols.len() <= FEW {
-        return order.fill(a, slots.clone(), cols, vals);
-    }
-    let n_threads = threads().min(cols.len() / FEW);
-    let n_slots = slots.len().div_ceil(n_threads).next_multiple_of(SLOTS_OF_A_THREAD.min(slots.len()));
-    std::thread::scope(|scope| {
-        let (mut cols, mut vals) = (cols, vals);
-        for first in slots.clone().step_by(n_slots) {
-            let of_thread = first..slots.end.min(first + n_slots);
-            let n = order.ptr()[of_thread.end] - order.ptr()[of_thread.start];
-            let (of_cols, of_vals);
-            (of_cols, cols) = cols.split_at_mut(n);
-            (of_vals, vals) = vals.split_at_mut(n);
-            scope.spawn(move || order.fill(a, of_thread, of_cols, of_vals));
-        }
-    });
+    let n_slots = slots.len().div_ceil(parts::threads(cols.len(), FEW));
+    let n_slots = n_slots.next_multiple_of(SLOTS_OF_A_THREAD.min(slots.len()).max(1)).max(1);
+    let of_threads = slots.clone().step_by(n_slots).map(|first| first..slots.end.min(first + n_slots));
+    let lens = of_threads.clone().map(|slots| order.ptr()[slots.end] - order.ptr()[slots.start]);
+    let (cols, vals) = (parts::split(cols, lens.clone()), parts::split(vals, lens));
+    let to = cols.into_iter().zip(vals);
+    parts::map(of_threads.zip(to), |(slots, (cols, vals))| order.fill(a, slots, cols, vals));
 }
 
 /// A matrix in CSR form on the device.
