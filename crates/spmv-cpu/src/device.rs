@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use memmap2::MmapMut;
 use spmv_backend::{Arg, Args, Backend, DeviceCaps, Error, HostArray, KernelSpec, Memory as Given, Result};
 
 use crate::cpu::Cpu;
@@ -17,7 +18,9 @@ use crate::simd::Isa;
 const PARALLEL_COPY: usize = 1 << 20;
 /// Buffers begin at a multiple of this: a cache line, and the widest vector.
 const ALIGN: usize = 64;
-/// Larger buffers begin at a multiple of this, and ask for pages of that size: of pages of 4 KiB a core keeps the addresses of too few.
+/// Larger buffers are pages that nobody had before: they are zeroed by the thread that first writes to them, where an allocator zeroes what it
+/// reuses by the one that asks. They begin at a multiple of this, and ask for pages of that size: of pages of 4 KiB a core keeps the addresses
+/// of too few.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Memory of the CPU "device".
@@ -31,13 +34,19 @@ pub struct Buffer {
 enum Memory {
     /// Allocated here.
     Own {
-        /// Owns the memory; never read through, only freed.
-        words: *mut [u64],
+        owner: Owner,
         /// First aligned byte.
         start: *mut u8,
     },
     /// Of the host, as it was made there.
     Array(Arc<dyn HostArray>),
+}
+
+/// Keeps memory; never read through, only freed.
+#[derive(Debug)]
+enum Owner {
+    Words(*mut [u64]),
+    Pages { _pages: MmapMut },
 }
 
 // SAFETY: the memory is plain bytes owned by the buffer. The verbs borrow the buffer as they use it, and who else may touch it
@@ -53,22 +62,26 @@ impl Buffer {
             .ok()
             .filter(|b| *b <= isize::MAX as usize - 2 * HUGE_PAGE)
             .ok_or_else(oom)?;
-        let align = if len > HUGE_PAGE { HUGE_PAGE } else { ALIGN };
-        let n_words = len.div_ceil(8).max(1) + align / 8;
+        if len > HUGE_PAGE {
+            let mut pages = MmapMut::map_anon(len + HUGE_PAGE).map_err(|_| oom())?;
+            // A system that cannot follow it leaves pages as they are.
+            #[cfg(target_os = "linux")]
+            let _ = pages.advise(memmap2::Advice::HugePage);
+            let base = pages.as_mut_ptr();
+            let start = base.wrapping_add(base.align_offset(HUGE_PAGE));
+            return Ok(Self {
+                memory: Memory::Own { owner: Owner::Pages { _pages: pages }, start },
+                bytes: len,
+            });
+        }
+        let n_words = len.div_ceil(8).max(1) + ALIGN / 8;
         let mut words: Vec<u64> = Vec::new();
         words.try_reserve_exact(n_words).map_err(|_| oom())?;
-        drop(words);
-        // Zeroed by the allocator, which maps fresh pages lazily: the first to write owns the page.
-        let words = Box::into_raw(vec![0u64; n_words].into_boxed_slice());
+        words.resize(n_words, 0);
+        let words = Box::into_raw(words.into_boxed_slice());
         let base = words.cast::<u8>();
-        let start = base.wrapping_add(base.align_offset(align));
-        #[cfg(target_os = "linux")]
-        if len > HUGE_PAGE {
-            use rustix::mm::{Advice, madvise};
-            // SAFETY: these bytes are part of `words`, and advice changes none. A system that cannot follow it leaves pages as they are.
-            let _ = unsafe { madvise(start.cast(), len, Advice::LinuxHugepage) };
-        }
-        Ok(Self { memory: Memory::Own { words, start }, bytes: len })
+        let start = base.wrapping_add(base.align_offset(ALIGN));
+        Ok(Self { memory: Memory::Own { owner: Owner::Words(words), start }, bytes: len })
     }
 
     /// First byte, for kernels.
@@ -82,7 +95,7 @@ impl Buffer {
 
     fn as_slice(&self) -> &[u8] {
         match &self.memory {
-            // SAFETY: `new` allocated zeroed memory, of which the `bytes` from `start` on are a part. Nobody writes: that takes a mutable
+            // SAFETY: `new` allocated zeroed memory, which the buffer keeps, and of which the `bytes` from `start` on are a part. Nobody writes: that takes a mutable
             // borrow, or a launch, whose caller promises it.
             Memory::Own { start, .. } => unsafe { std::slice::from_raw_parts(*start, self.bytes) },
             Memory::Array(array) => array.bytes(),
@@ -101,7 +114,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Memory::Own { words, .. } = self.memory {
+        if let Memory::Own { owner: Owner::Words(words), .. } = self.memory {
             // SAFETY: `words` came from `Box::into_raw` in `new` and is freed nowhere else.
             drop(unsafe { Box::from_raw(words) });
         }
