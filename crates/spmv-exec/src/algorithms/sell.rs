@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::Sell as Arguments;
-use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, Types};
+use spmv_backend::{
+    Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, MemoryModel, Types,
+};
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value};
 
@@ -205,7 +207,7 @@ struct Parts<B: Backend> {
 
 /// Slots that the host makes at a time, in the same memory: pages that are new to a process cost more than what is written to them, and
 /// what a cache still holds is copied faster.
-const BATCH: usize = 1 << 20;
+const BATCH: usize = 1 << 21;
 
 impl Build for Sell {
     fn build<B: Backend, V: Value, T: Value>(
@@ -319,6 +321,18 @@ fn filled<B: Backend, V: Value>(
     let bytes = |n: usize, of: usize| n as u64 * of as u64;
     let mut words = backend.alloc(bytes(slices.n_words(), size_of::<u32>()))?;
     let mut vals = backend.alloc(bytes(slices.n_slots(), size_of::<V>()))?;
+    // Threads write where they will read, and nothing is written twice.
+    if slices.n_slices() > 0 && device.caps().memory == MemoryModel::UnifiedCoherent {
+        let [n_words, n_vals] = [bytes(slices.n_words(), size_of::<u32>()), bytes(slices.n_slots(), size_of::<V>())];
+        let fill = |words: &mut [u8], vals: &mut [u8]| {
+            let (words, vals) = (bytemuck::cast_slice_mut(words), bytemuck::cast_slice_mut(vals));
+            slices.fill(a, 0..slices.n_slices(), words, vals);
+        };
+        device.copies(|s| {
+            backend.map(s, &mut words, n_words, |words| backend.map(s, &mut vals, n_vals, |vals| fill(words, vals)))?
+        })?;
+        return Ok([words, vals]);
+    }
     let (mut of_words, mut of_vals) = (Vec::new(), Vec::new());
     let mut first = 0;
     while first < slices.n_slices() {
@@ -337,12 +351,12 @@ fn filled<B: Backend, V: Value>(
     Ok([words, vals])
 }
 
-/// Memory for so many elements, whatever is in it. It is not made longer but allocated anew: pages that nobody wrote cost nothing before
-/// threads do.
+/// Memory for so many elements, whatever is in it, and for a fourth more: later batches are not all as large. It is not made longer but allocated
+/// anew: pages that nobody wrote cost nothing before threads do.
 fn grown<E: Copy>(held: &mut Vec<E>, n: usize, zero: E) -> &mut [E] {
     if held.len() < n {
         *held = Vec::new();
-        *held = vec![zero; n];
+        *held = vec![zero; n + n / 4];
     }
     &mut held[..n]
 }
@@ -375,7 +389,7 @@ impl<B: Backend, V: Value> Runner<B, V> for Parts<B> {
 #[cfg(test)]
 pub(super) mod tests {
     use proptest::prelude::*;
-    use spmv_backend::{Lanes, MemoryModel};
+    use spmv_backend::Lanes;
     use spmv_core::{Csr, Dtype, RowStats};
 
     use super::*;

@@ -1,4 +1,4 @@
-//! Slots and words of a slice, written step by step.
+//! Slots and words of a slice.
 
 use std::ops::Range;
 
@@ -9,90 +9,104 @@ use super::header::{Header, LENGTHS, NARROW_NONE};
 /// The word of a run that is not there.
 const NONE: u32 = u32::MAX;
 
-/// What the lanes of a slice of `N` take in a step: the first entry of each one's run, and how many it has.
-pub(super) struct Step<const N: usize> {
-    pub(super) entries: [u32; N],
-    pub(super) lens: [u32; N],
+/// A run of a row, and where it is taken.
+#[derive(Clone, Copy)]
+pub(super) struct Taken {
+    pub(super) step: usize,
+    /// Of the slice.
+    pub(super) lane: usize,
+    pub(super) first: usize,
+    pub(super) len: usize,
 }
 
-/// Calls `f` with every step of a slice of `N` lanes, of whose rows those are the entries. `follows` says of an entry whether it goes on with the run of
-/// the one before; there are none where runs have one entry.
-#[inline(always)]
-pub(super) fn for_each_step<const N: usize>(
-    header: &Header,
-    rows: impl Iterator<Item = Range<u32>>,
+/// The runs of a row with those lanes of a slice. `follows` says of an entry whether it goes on with the run of the one before; there are none
+/// where runs have one entry.
+#[inline]
+pub(super) fn runs(
+    entries: Range<u32>,
     follows: &[bool],
-    mut f: impl FnMut(usize, &Step<N>),
-) {
-    let mut left: [Range<u32>; N] = std::array::from_fn(|_| 0..0);
-    left.iter_mut().zip(rows).for_each(|(left, entries)| *left = entries);
-    let lanes = header.lanes as usize;
-    let mut taken = Step { entries: [0; N], lens: [0; N] };
-    for step in 0..header.n_steps as usize {
-        let of_rows = taken.entries.chunks_exact_mut(lanes).zip(taken.lens.chunks_exact_mut(lanes));
-        for (left, (entries, lens)) in left.iter_mut().zip(of_rows) {
-            for (entry, of_run) in entries.iter_mut().zip(lens) {
-                let mut len = u32::from(left.start < left.end);
-                *entry = if len > 0 { left.start } else { 0 };
-                if !follows.is_empty() && len > 0 {
-                    let rest = &follows[left.start as usize + 1..left.end as usize];
-                    len += rest.iter().take_while(|follows| **follows).count() as u32;
-                }
-                left.start += len;
-                *of_run = len;
-            }
+    lanes: Range<usize>,
+) -> impl Iterator<Item = Taken> {
+    let (mut first, end) = (entries.start as usize, entries.end as usize);
+    let (mut step, mut lane) = (0, lanes.start);
+    std::iter::from_fn(move || {
+        if first == end {
+            return None;
         }
-        f(step, &taken);
-    }
+        let rest = follows.get(first + 1..end).unwrap_or_default();
+        let len = 1 + rest.iter().take_while(|follows| **follows).count();
+        let taken = Taken { step, lane, first, len };
+        first += len;
+        lane += 1;
+        if lane == lanes.end {
+            (step, lane) = (step + 1, lanes.start);
+        }
+        Some(taken)
+    })
 }
 
-/// Writes all slots and words of a slice of `N` lanes, with those words before, if it has a part of a row.
-#[inline(always)]
+/// Writes all slots and words of a slice of `N` lanes, but for those before, if it has a part of a row.
+#[inline]
 pub(super) fn fill<V: Value, const N: usize>(
     a: CsrView<'_, V, u32>,
     header: &Header,
     width: usize,
-    rows: impl Iterator<Item = Range<u32>>,
+    rows: [Range<u32>; N],
     follows: &[bool],
     words: &mut [u32],
     vals: &mut [V],
 ) {
-    let lanes = header.lanes as usize;
+    let (lanes, zero) = (header.lanes as usize, V::from_f64(0.0));
+    if width == 1 {
+        let (mut of_vals, mut of_cols) = ([[].as_slice(); N], [[].as_slice(); N]);
+        for (lane, (of_vals, of_cols)) in of_vals.iter_mut().zip(&mut of_cols).enumerate() {
+            let Range { start, end } = rows[lane >> header.lanes.ilog2()];
+            let entries = (start as usize + lane % lanes).min(end as usize)..end as usize;
+            (*of_vals, *of_cols) = (&a.vals()[entries.clone()], &a.cols()[entries]);
+        }
+        deal(vals, &of_vals, lanes, zero);
+        return match (header.is_stepped, header.is_narrow) {
+            (true, _) => words.copy_from_slice(&of_cols[0][..words.len()]),
+            (false, true) => deal_halves(words, &of_cols, lanes, header.base),
+            (false, false) => deal(words, &of_cols, lanes, NONE),
+        };
+    }
+    words.fill(NONE);
+    vals.fill(zero);
     let (lengths, columns) = words.split_at_mut(header.words_of_lengths(N));
-    lengths.fill(NONE);
-    let (cols, of_entries, zero) = (a.cols(), a.vals(), V::from_f64(0.0));
-    for_each_step(header, rows, follows, |step, Step::<N> { entries, lens }| {
-        let slots = &mut vals[step * width * N..][..width * N];
-        for (at, slots) in slots.chunks_exact_mut(N).enumerate() {
-            for (lane, slot) in slots.iter_mut().enumerate() {
-                let is_there = (at as u32) < lens[lane];
-                let val = of_entries[entries[lane] as usize + if is_there { at } else { 0 }];
-                *slot = if is_there { val } else { zero };
+    for (row, entries) in rows.into_iter().enumerate().take(N / lanes) {
+        for Taken { step, lane, first, len } in runs(entries, follows, row * lanes..(row + 1) * lanes) {
+            let slots = vals[step * width * N + lane..].iter_mut().step_by(N);
+            slots.zip(&a.vals()[first..first + len]).for_each(|(slot, val)| *slot = *val);
+            let col = a.cols()[first];
+            if header.is_narrow {
+                columns[step / 2 * N + lane] ^= ((col - header.base) ^ NARROW_NONE) << (step % 2 * 16);
+            } else if !header.is_stepped {
+                columns[step * N + lane] = col;
+            } else if row == 0 {
+                columns[step * lanes + lane] = col;
+            }
+            if header.is_ragged {
+                lengths[step / LENGTHS * N + lane] ^= (3 ^ (len as u32 - 1)) << (step % LENGTHS * 2);
             }
         }
-        if header.is_stepped {
-            for (word, entry) in columns[step * lanes..][..lanes].iter_mut().zip(entries) {
-                *word = cols[*entry as usize];
-            }
-            return;
-        }
-        let mut codes = [NONE; N];
-        for (lane, code) in codes.iter_mut().enumerate() {
-            let col = cols[entries[lane] as usize].wrapping_sub(header.base);
-            *code = if lens[lane] > 0 { col } else { NONE };
-        }
-        let line = if header.is_narrow { step / 2 } else { step };
-        let columns = columns[line * N..][..N].iter_mut().zip(codes);
-        match (header.is_narrow, step % 2) {
-            (false, _) => columns.for_each(|(word, code)| *word = code),
-            (true, 0) => columns.for_each(|(word, code)| *word = code | NARROW_NONE << 16),
-            (true, _) => columns.for_each(|(word, code)| *word = *word & NARROW_NONE | code << 16),
-        }
-        if header.is_ragged {
-            let (words, shift) = (&mut lengths[step / LENGTHS * N..][..N], step % LENGTHS * 2);
-            for (word, len) in words.iter_mut().zip(lens).filter(|(_, len)| **len > 0) {
-                *word = *word & !(3 << shift) | (len - 1) << shift;
-            }
-        }
-    });
+    }
+}
+
+/// Deals to each lane, in every step, what it has of its row, every `lanes`-th from the first on.
+#[inline]
+fn deal<E: Copy, const N: usize>(to: &mut [E], of_lanes: &[&[E]; N], lanes: usize, none: E) {
+    for (to, at) in to.chunks_exact_mut(N).zip((0..).step_by(lanes)) {
+        to.iter_mut().zip(of_lanes).for_each(|(to, of_lane)| *to = of_lane.get(at).copied().unwrap_or(none));
+    }
+}
+
+/// The same of columns that take 16 bits, those of two steps in a word.
+#[inline]
+fn deal_halves<const N: usize>(to: &mut [u32], of_lanes: &[&[u32]; N], lanes: usize, base: u32) {
+    let half = |of_lane: &[u32], at| of_lane.get(at).map_or(NARROW_NONE, |col| col - base);
+    for (to, at) in to.chunks_exact_mut(N).zip((0..).step_by(2 * lanes)) {
+        let both = |of_lane| half(of_lane, at) | half(of_lane, at + lanes) << 16;
+        to.iter_mut().zip(of_lanes).for_each(|(to, of_lane)| *to = both(of_lane));
+    }
 }

@@ -11,7 +11,7 @@ use super::runs::{NO_RUNS, Runs, are_stepped};
 use super::shape::{Limits, Shape};
 
 /// Entries, runs or rows of a thread, at least.
-pub(super) const OF_A_THREAD: usize = 1 << 18;
+pub(super) const OF_A_THREAD: usize = 1 << 16;
 
 /// Writes the numbers of all slices, of which threads take those parts, each with a state of its own. The ends are `None` if 32 bits do not
 /// count slots and words.
@@ -68,12 +68,27 @@ pub(super) struct Counted {
     pub(super) longer: Vec<(u32, u32)>,
 }
 
+/// What is found of runs; empty where they have one entry.
+#[derive(Debug, Default)]
+pub(super) struct Marked {
+    /// Whether an entry goes on with the run of the one before.
+    pub(super) follows: Vec<bool>,
+    /// The numbers of what each row has.
+    pub(super) of_rows: Vec<[u32; 4]>,
+}
+
+impl Marked {
+    /// How many runs a row has.
+    pub(super) fn n_runs(&self, entries: Range<usize>, row: usize) -> usize {
+        self.of_rows.get(row).map_or(entries.len(), |numbers| Runs::of_numbers(*numbers).n as usize)
+    }
+}
+
 /// Slices of rows in their own order, long or not.
 pub(super) struct InOrder {
     pub(super) headers: Vec<[u32; 4]>,
     pub(super) ends: Option<Ends>,
-    /// Whether an entry goes on with the run of the one before; empty where runs have one entry.
-    pub(super) follows: Vec<bool>,
+    pub(super) marked: Marked,
     /// Steps that each row takes, up to [`MANY`].
     pub(super) steps: Vec<u8>,
     pub(super) counted: Counted,
@@ -85,20 +100,23 @@ impl InOrder {
         // Pages that are not written yet cost nothing: the threads find them.
         let mut headers = vec![[0; 4]; n_rows.div_ceil(of_slice)];
         let mut follows = vec![false; if width > 1 { a.nnz() } else { 0 }];
+        let mut of_rows = vec![[0; 4]; if width > 1 { n_rows } else { 0 }];
         let mut steps = vec![0; n_rows];
         let of_threads = slices_of_threads(a, headers.len(), of_slice);
         let rows =
             |slices: &Range<usize>| n_rows.min(slices.start * of_slice)..n_rows.min(slices.end * of_slice);
         let entries = |rows: Range<usize>| a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize;
         let n_marks = |slices: &Range<usize>| if width > 1 { entries(rows(slices)).len() } else { 0 };
-        let of_entries = parts::split(&mut follows, of_threads.iter().map(n_marks));
-        let of_rows = parts::split(&mut steps, of_threads.iter().map(|slices| rows(slices).len()));
-        let states = of_threads.into_iter().zip(of_entries).zip(of_rows).map(|((slices, follows), steps)| {
-            let (rows, counted) = (rows(&slices), Counted::default());
-            (
-                slices,
-                OfThread { first_row: rows.start, first_entry: entries(rows).start, follows, steps, counted },
-            )
+        let follows_of = parts::split(&mut follows, of_threads.iter().map(n_marks));
+        let n_rows_of = |slices: &Range<usize>| rows(slices).len();
+        let steps_of = parts::split(&mut steps, of_threads.iter().map(n_rows_of));
+        let n_held = |slices: &Range<usize>| if width > 1 { n_rows_of(slices) } else { 0 };
+        let rows_of = parts::split(&mut of_rows, of_threads.iter().map(n_held));
+        let memory = follows_of.into_iter().zip(rows_of).zip(steps_of);
+        let states = of_threads.into_iter().zip(memory).map(|(slices, ((follows, of_rows), steps))| {
+            let (first_row, counted) = (rows(&slices).start, Counted::default());
+            let first_entry = entries(rows(&slices)).start;
+            (slices, OfThread { first_row, first_entry, follows, of_rows, steps, counted })
         });
         // No matrix has fewer runs and steps of as many entries: what is long has more than is allowed with so few.
         let n_runs = a.nnz() / width;
@@ -106,11 +124,12 @@ impl InOrder {
         let (ends, parts) = lay(&mut headers, shape, states.collect(), |part: &mut OfThread<'_>, slice| {
             let rows = rows(&(slice..slice + 1));
             let runs = part.count(a, shape, &limits, rows.clone());
-            let is_stepped = are_stepped(a, shape, runs, rows);
+            let ends = a.row_ptr()[rows.start..=rows.end].windows(2).map(|ends| ends[0]..ends[1]);
+            let is_stepped = are_stepped(a.cols(), shape, shape.steps(runs.n as usize), ends);
             Slice { runs, lanes: shape.lanes as u32, is_part: false, is_stepped }
         });
         let counted = parts.into_iter().map(|part| part.counted).fold(Counted::default(), Counted::and);
-        Self { headers, ends, follows, steps, counted }
+        Self { headers, ends, marked: Marked { follows, of_rows }, steps, counted }
     }
 }
 
@@ -119,6 +138,7 @@ struct OfThread<'a> {
     first_row: usize,
     first_entry: usize,
     follows: &'a mut [bool],
+    of_rows: &'a mut [[u32; 4]],
     steps: &'a mut [u8],
     counted: Counted,
 }
@@ -144,6 +164,7 @@ impl OfThread<'_> {
                 let follows =
                     &mut self.follows[entries.start - self.first_entry..entries.end - self.first_entry];
                 let of_row = Runs::mark(&a.cols()[entries], width, follows);
+                self.of_rows[row as usize - self.first_row] = of_row.numbers();
                 all = all.and(of_row);
                 of_row.n as usize
             };
@@ -158,7 +179,7 @@ impl OfThread<'_> {
         if width == 1 {
             // Of all rows at once, whose entries stand one after another.
             let entries = a.row_range(rows.start).start..a.row_ptr()[rows.end] as usize;
-            all = Runs { n: all.n, ..Runs::of(&a.cols()[entries], 1, &[]) };
+            all = Runs { n: all.n, ..Runs::of(&a.cols()[entries], shape, &[]) };
         }
         let held = (shape.steps(all.n as usize) * shape.rows()) as u64;
         self.counted.n_runs += n_runs;

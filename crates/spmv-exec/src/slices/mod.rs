@@ -21,9 +21,9 @@ use std::ops::Range;
 use spmv_core::{CsrView, Tiling, Value, parts};
 
 pub(crate) use columns::{Columns, Cut, held_of_x, n_blocks, of_a_block};
-use fill::{Step, fill, for_each_step};
+use fill::{Taken, fill, runs};
 use header::{Ends, Header, Slice};
-use lay::{InOrder, OF_A_THREAD, lay};
+use lay::{InOrder, Marked, OF_A_THREAD, lay};
 use long::{Lanes, Long, NONE, Part};
 use order::{OfRows, Short};
 use runs::{NO_RUNS, Runs, are_stepped, marks};
@@ -34,7 +34,7 @@ pub(crate) use shape::Shape;
 const FEW_LANES: usize = Tiling::FEW_SLICE_LANES as usize;
 const MOST_LANES: usize = Tiling::MOST_SLICE_LANES as usize;
 /// Slots of a thread that fills them, at least.
-const SLOTS_OF_A_THREAD: usize = 1 << 17;
+const SLOTS_OF_A_THREAD: usize = 1 << 15;
 
 /// Where everything stands; the entries themselves are [filled](Self::fill) in afterwards.
 #[derive(Debug)]
@@ -65,15 +65,15 @@ impl Slices {
         rows.retain(|(_, n_runs)| limits.are_long(shape.steps(*n_runs as usize)));
         let short = Short::without(rows.iter().map(|(row, _)| *row), n_rows);
         let known = rows.is_empty().then_some(counted.steps);
-        let long = Long::of(a, &in_order.follows, shape, &limits, &rows);
+        let long = Long::of(a, &in_order.marked.follows, shape, &limits, &rows);
         let n_slices = long.n_slices() + short.len().div_ceil(of_slice);
         // Rows in their own order do not write it, and pages that are not written cost nothing.
         let mut perm = vec![0; n_slices * of_slice];
         let of_others = &mut perm[long.n_slices() * of_slice..];
         let (of_short, none) = of_others.split_at_mut(short.len());
-        let many = |row: usize| shape.steps(runs::count(a.row_range(row), &in_order.follows));
+        let many = |row: usize| shape.steps(in_order.marked.n_runs(a.row_range(row), row));
         let is_sorted = short.order(of_short, shape, known, &OfRows { few: &in_order.steps, many });
-        let InOrder { headers, ends, follows, .. } = in_order;
+        let InOrder { headers, ends, marked: Marked { follows, of_rows }, .. } = in_order;
         if !is_sorted && rows.is_empty() {
             let (perm, parts) = (Vec::new(), Vec::new());
             return Some(Self { shape, n_rows, perm, parts, n_long: 0, headers, follows, ends: ends? });
@@ -81,7 +81,7 @@ impl Slices {
         none.fill(NONE);
         let lanes = long.lay(&mut perm, shape);
         let (parts, n_long, ends) = (long.parts, lanes.len(), Ends::default());
-        Self { shape, n_rows, perm, parts, n_long, headers, follows, ends }.laid(a, &lanes)
+        Self { shape, n_rows, perm, parts, n_long, headers, follows, ends }.laid(a, &lanes, &of_rows)
     }
 
     /// Of rows that have entries, each in one stripe of columns: those of a stripe after those of the one before. `None` as above. In a
@@ -93,7 +93,7 @@ impl Slices {
     ) -> Option<Self> {
         let (n_rows, n_stripes) = (a.n_rows(), columns.n_stripes());
         let stripe = |row: usize| columns.stripe(a.cols()[a.row_range(row).start]);
-        let follows = if shape.width > 1 { InOrder::of(a, shape).follows } else { Vec::new() };
+        let marked = if shape.width > 1 { InOrder::of(a, shape).marked } else { Marked::default() };
         let short_steps = shape.short_steps(a.nnz() / shape.lanes, n_rows);
         let mut ends = vec![0; n_stripes + 1];
         (0..n_rows).for_each(|row| ends[stripe(row) + 1] += 1);
@@ -109,7 +109,7 @@ impl Slices {
         let laid = parts::map(of_stripes.chunks_mut(of_a_thread), |of_stripes| {
             let mut all = Lanes::default();
             for rows in of_stripes {
-                let n_runs = |row: u32| runs::count(a.row_range(row as usize), &follows);
+                let n_runs = |row: u32| marked.n_runs(a.row_range(row as usize), row as usize);
                 rows.sort_by_cached_key(|row| Reverse(n_runs(*row)));
                 all.push_sorted(rows, |at| n_runs(rows[at]), short_steps, shape);
             }
@@ -118,33 +118,38 @@ impl Slices {
         let (perm, lanes): (Vec<_>, Vec<_>) = laid.into_iter().map(|of| (of.perm, of.lanes)).unzip();
         let (perm, lanes) = (perm.concat(), lanes.concat());
         let (parts, headers, ends) = (Vec::new(), Vec::new(), Ends::default());
-        Self { shape, n_rows, perm, parts, n_long: lanes.len(), headers, follows, ends }.laid(a, &lanes)
+        let Marked { follows, of_rows } = marked;
+        Self { shape, n_rows, perm, parts, n_long: lanes.len(), headers, follows, ends }
+            .laid(a, &lanes, &of_rows)
     }
 
     /// Fills in the headers of all slices, by the rows in `perm`. `lanes` has the lanes of a row in the first slices; rows of the others have
-    /// T. `None` if 32 bits do not count the slots.
-    fn laid<V: Value>(mut self, a: CsrView<'_, V, u32>, lanes: &[u32]) -> Option<Self> {
+    /// T. What rows have is known where runs have several entries. `None` if 32 bits do not count the slots.
+    fn laid<V: Value>(mut self, a: CsrView<'_, V, u32>, lanes: &[u32], of_rows: &[[u32; 4]]) -> Option<Self> {
         let mut headers = std::mem::take(&mut self.headers);
-        let Self { shape, perm, parts, follows, .. } = &self;
-        let of_slice = shape.rows();
-        let n_slices = perm.len() / of_slice;
-        headers.resize(n_slices, [0; 4]);
-        let of_threads = parts::cut(n_slices, parts::threads(a.nnz().max(a.n_rows()), OF_A_THREAD));
+        let shape = self.shape;
+        headers.resize(self.perm.len() / shape.rows(), [0; 4]);
+        let of_threads = parts::cut(headers.len(), parts::threads(a.nnz().max(a.n_rows()), OF_A_THREAD));
         let of_threads = of_threads.map(|slices| (slices, ())).collect();
-        let (ends, _) = lay(&mut headers, *shape, of_threads, |(), slice| {
-            let runs = |entries: Range<usize>| {
-                Runs::of(&a.cols()[entries.clone()], shape.width, marks(follows, entries))
+        let (ends, _) = lay(&mut headers, shape, of_threads, |(), slice| {
+            let rows = &self.rows_of_slice::<MOST_LANES>(a.row_ptr(), slice)[..shape.rows()];
+            let is_part = slice < self.parts.len();
+            let runs = if is_part || of_rows.is_empty() {
+                let of_row = |row: &Range<u32>| {
+                    let row = row.start as usize..row.end as usize;
+                    Runs::of(&a.cols()[row.clone()], shape, marks(&self.follows, row))
+                };
+                rows.iter().map(of_row).fold(NO_RUNS, Runs::and)
+            } else {
+                let of_slice = &self.perm[slice * shape.rows()..(slice + 1) * shape.rows()];
+                let known = of_slice.iter().filter_map(|row| of_rows.get(*row as usize));
+                known.map(|numbers| Runs::of_numbers(*numbers)).fold(NO_RUNS, Runs::and)
             };
-            if let Some(Part { entries, .. }) = parts.get(slice) {
-                let runs = runs(entries.start as usize..entries.end as usize);
-                return Slice { runs, lanes: shape.slice_lanes as u32, is_part: true, is_stepped: false };
-            }
-            let rows = perm[slice * of_slice..(slice + 1) * of_slice].iter().filter(|row| **row != NONE);
-            let rows = rows.map(|row| *row as usize);
-            let runs = rows.clone().map(|row| runs(a.row_range(row))).fold(NO_RUNS, Runs::and);
             let lanes = lanes.get(slice).map_or(shape.lanes as u32, |lanes| *lanes);
-            let is_stepped = lanes == shape.lanes as u32 && are_stepped(a, *shape, runs, rows);
-            Slice { runs, lanes, is_part: false, is_stepped }
+            let is_stepped = !is_part
+                && lanes == shape.lanes as u32
+                && are_stepped(a.cols(), shape, shape.steps(runs.n as usize), rows.iter().cloned());
+            Slice { runs, lanes, is_part, is_stepped }
         });
         Some(Self { headers, ends: ends?, ..self })
     }
@@ -255,7 +260,7 @@ impl Slices {
             of_part.fill(NONE);
             (of_part[0], of_part[1]) = (part.first, part.n);
         }
-        let rows = self.rows_of_slice(a.row_ptr(), slice);
+        let rows = self.rows_of_slice::<N>(a.row_ptr(), slice);
         // Runs of one entry have a loop of their own: nothing is to be looked for.
         match self.shape.width {
             1 => fill::<V, N>(a, &header, 1, rows, &[], words, vals),
@@ -264,35 +269,39 @@ impl Slices {
     }
 
     /// Calls `f` with every slot that has an entry, and with that.
-    pub(crate) fn for_each(&self, row_ptr: &[u32], f: impl FnMut(usize, u32)) {
-        match self.shape.slice_lanes {
-            FEW_LANES => self.for_each_of::<FEW_LANES>(row_ptr, f),
-            _ => self.for_each_of::<MOST_LANES>(row_ptr, f),
-        }
-    }
-
-    fn for_each_of<const N: usize>(&self, row_ptr: &[u32], mut f: impl FnMut(usize, u32)) {
+    pub(crate) fn for_each(&self, row_ptr: &[u32], mut f: impl FnMut(usize, u32)) {
+        let Shape { slice_lanes, width, .. } = self.shape;
         for (slice, numbers) in self.headers.iter().enumerate() {
             let header = Header::of(*numbers);
-            let rows = self.rows_of_slice(row_ptr, slice);
-            for_each_step(&header, rows, &self.follows, |step, Step::<N> { entries, lens }| {
-                let slot = header.first_slot as usize + step * N * self.shape.width;
-                for (lane, (first, len)) in entries.iter().zip(lens).enumerate() {
-                    (0..*len).for_each(|at| f(slot + at as usize * N + lane, first + at));
+            let lanes = header.lanes as usize;
+            for (row, entries) in self.rows_of_slice::<MOST_LANES>(row_ptr, slice).into_iter().enumerate() {
+                for Taken { step, lane, first, len } in
+                    runs(entries, &self.follows, row * lanes..(row + 1) * lanes)
+                {
+                    let slot = header.first_slot as usize + step * width * slice_lanes + lane;
+                    (0..len).for_each(|at| f(slot + at * slice_lanes, (first + at) as u32));
                 }
-            });
+            }
         }
     }
 
-    /// The entries of each row of a slice, or of its part of a row.
-    fn rows_of_slice(&self, row_ptr: &[u32], slice: usize) -> impl Iterator<Item = Range<u32>> {
-        let part = self.parts.get(slice).map(|part| part.entries.clone());
-        let n = if part.is_some() { 0 } else { self.shape.rows() };
-        let rows = (slice * self.shape.rows()..).take(n).map(move |position| {
-            let row = if self.is_sorted() { self.perm[position] as usize } else { position };
-            if row < self.n_rows { row_ptr[row]..row_ptr[row + 1] } else { 0..0 }
-        });
-        part.into_iter().chain(rows)
+    /// The entries of each row of a slice, or of its part of a row. All are found before the first is read: rows need not be near each other.
+    #[inline]
+    fn rows_of_slice<const N: usize>(&self, row_ptr: &[u32], slice: usize) -> [Range<u32>; N] {
+        let mut rows = [const { 0..0 }; N];
+        if let Some(part) = self.parts.get(slice) {
+            rows[0] = part.entries.clone();
+            return rows;
+        }
+        let of_slice = self.shape.rows();
+        let first = slice * of_slice;
+        for (at, of_row) in rows[..of_slice].iter_mut().enumerate() {
+            let row = if self.is_sorted() { self.perm[first + at] as usize } else { first + at };
+            if row < self.n_rows {
+                *of_row = row_ptr[row]..row_ptr[row + 1];
+            }
+        }
+        rows
     }
 }
 

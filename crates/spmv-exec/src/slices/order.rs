@@ -9,7 +9,7 @@ use super::shape::Shape;
 /// How many times larger the next window is that is tried.
 const WIDER: usize = 32;
 /// Rows of a thread at least.
-const OF_A_THREAD: usize = 1 << 17;
+const OF_A_THREAD: usize = 1 << 15;
 
 /// That many steps of a row, or more, where a byte counts them.
 pub(super) const MANY: u8 = u8::MAX;

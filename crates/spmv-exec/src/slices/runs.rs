@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use spmv_core::{CsrView, Value};
-
 use super::shape::Shape;
 
 /// What the rows of a slice have together; of runs, as many as the longest.
@@ -37,20 +35,32 @@ impl Runs {
         row
     }
 
-    /// The same of entries that are marked, or need not be.
-    pub(super) fn of(cols: &[u32], width: usize, follows: &[bool]) -> Self {
+    /// The same of entries that are marked, or need not be. Columns are not looked at where none takes 16 bits.
+    #[inline]
+    pub(super) fn of(cols: &[u32], shape: Shape, follows: &[bool]) -> Self {
         let mut row = NO_RUNS;
         match follows {
             [] => {
                 row.n = cols.len() as u32;
-                cols.iter().for_each(|col| {
-                    (row.least, row.greatest) = (row.least.min(*col), row.greatest.max(*col))
-                });
+                if shape.has_halves() {
+                    cols.iter().for_each(|col| {
+                        (row.least, row.greatest) = (row.least.min(*col), row.greatest.max(*col))
+                    });
+                }
             }
             _ => cols.iter().zip(follows).for_each(|(col, follows)| row.add(*col, *follows)),
         }
-        row.is_ragged = row.n as usize * width != cols.len();
+        row.is_ragged = row.n as usize * shape.width != cols.len();
         row
+    }
+
+    /// For an array of zeros, whose pages the threads that write them are the first to touch.
+    pub(super) fn numbers(self) -> [u32; 4] {
+        [self.n, self.least, self.greatest, self.is_ragged.into()]
+    }
+
+    pub(super) fn of_numbers([n, least, greatest, is_ragged]: [u32; 4]) -> Self {
+        Self { n, least, greatest, is_ragged: is_ragged != 0 }
     }
 
     fn add(&mut self, col: u32, follows: bool) {
@@ -60,6 +70,7 @@ impl Runs {
         self.greatest = self.greatest.max(if follows { 0 } else { col });
     }
 
+    #[inline]
     pub(super) fn and(self, row: Self) -> Self {
         Self {
             n: self.n.max(row.n),
@@ -70,47 +81,29 @@ impl Runs {
     }
 }
 
-/// Whether the rows of a slice, which have those runs, are as many as it may have, each has a run of full length for each lane and step, and
-/// columns are those of the row before plus one.
-pub(super) fn are_stepped<V: Value>(
-    a: CsrView<'_, V, u32>,
+/// Whether the rows of a slice, none of which has more steps, are as many as it may have and follow each other in the matrix, each has a run of
+/// full length for each lane and step, and columns are those of the row before plus one.
+pub(super) fn are_stepped(
+    cols: &[u32],
     shape: Shape,
-    of: Runs,
-    rows: impl Iterator<Item = usize>,
+    n_steps: usize,
+    mut rows: impl ExactSizeIterator<Item = Range<u32>>,
 ) -> bool {
-    let n_runs = of.n as usize;
-    if of.is_ragged || n_runs == 0 || !n_runs.is_multiple_of(shape.lanes) || shape.rows() == 1 {
+    let (n, n_rows) = (n_steps * shape.lanes * shape.width, rows.len());
+    if n == 0 || n_rows == 1 || n_rows != shape.rows() {
         return false;
     }
-    let mut before: Option<&[u32]> = None;
-    let mut n_rows = 0;
-    for row in rows {
-        let cols = &a.cols()[a.row_range(row)];
-        if cols.len() != n_runs * shape.width {
-            return false;
-        }
-        // All comparisons at once; but no row is next to most.
-        if let Some(before) = before
-            && (cols[0] != before[0] + 1
-                || !before
-                    .iter()
-                    .zip(cols)
-                    .fold(true, |are, (before, col)| are & (*col == before.wrapping_add(1))))
-        {
-            return false;
-        }
-        before = Some(cols);
-        n_rows += 1;
-    }
-    n_rows == shape.rows()
+    let Some(Range { start: first, end }) = rows.next() else { return false };
+    let next = |end: u32, row: Range<u32>| (row.start == end && row.len() == n).then_some(row.end);
+    let end = if (end - first) as usize == n { rows.try_fold(end, next) } else { None };
+    let Some(end) = end else { return false };
+    let cols = &cols[first as usize..end as usize];
+    // No column is the greatest number. All comparisons at once; but no row is next to most.
+    let is_next = |(before, col): (&u32, &u32)| *col == before.wrapping_add(1);
+    cols[n] == cols[0] + 1 && cols.iter().zip(&cols[n..]).fold(true, |are, cols| are & is_next(cols))
 }
 
 /// The marks of some entries; none, where runs have one entry.
 pub(super) fn marks(follows: &[bool], entries: Range<usize>) -> &[bool] {
     if follows.is_empty() { follows } else { &follows[entries] }
-}
-
-/// How many runs a row has.
-pub(super) fn count(entries: Range<usize>, follows: &[bool]) -> usize {
-    entries.len() - marks(follows, entries).iter().filter(|follows| **follows).count()
 }
