@@ -11,7 +11,7 @@ use spmv_backend::{
 
 use crate::device_driver::{self as sys, Answer, CUgraphExec, CUstream};
 use crate::device_held::{Command, Held, Words};
-use crate::device_memory::{Buffer, Staging};
+use crate::device_memory::{self, Buffer, Staging};
 use crate::device_module::{Kernel, Modules};
 use crate::device_owned::{CallersStream, HostAccess, Owned, Shared};
 use crate::device_stream::{Capture, Event, Graph, Stream};
@@ -165,15 +165,16 @@ impl Cuda {
         Error::unsupported(&*self.caps.name, what, way_out)
     }
 
-    fn staged<R>(&self, stream: &Stream, copy: impl FnOnce(&Staging) -> Result<R>) -> Result<R> {
+    /// With pinned memory of the stream, of which there is one part at least.
+    fn staged<R>(&self, stream: &Stream, copy: impl FnOnce(&mut Vec<Staging>) -> Result<R>) -> Result<R> {
         let shared = self.shared();
         let _current = shared.enter()?;
         let _working = self.working()?;
-        let mut staging = stream.staging.borrow_mut();
-        if staging.is_none() {
-            *staging = Some(Staging::new(shared)?);
+        let mut stagings = stream.stagings.borrow_mut();
+        if stagings.is_empty() {
+            stagings.push(Staging::new(shared)?);
         }
-        copy(staging.as_ref().expect("made above"))
+        copy(&mut stagings)
     }
 
     /// Gives the host access to the first `bytes` bytes of managed memory, after the stream's earlier work and, if it was `zeroed`,
@@ -279,7 +280,9 @@ impl Backend for Cuda {
         self.in_order(stream);
         Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
         // SAFETY: the range lies in the buffer.
-        self.staged(stream, |staging| unsafe { staging.write(stream.get(), buffer.start() + offset, bytes) })
+        self.staged(stream, |stagings| unsafe {
+            device_memory::write(self.shared(), stagings, stream.get(), buffer.start() + offset, bytes)
+        })
     }
 
     fn read(&self, stream: &Stream, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<()> {
@@ -287,7 +290,9 @@ impl Backend for Cuda {
         self.in_order(stream);
         Error::check_range(offset, bytes.len() as u64, buffer.bytes)?;
         // SAFETY: the range lies in the buffer.
-        self.staged(stream, |staging| unsafe { staging.read(stream.get(), buffer.start() + offset, bytes) })?;
+        self.staged(stream, |stagings| unsafe {
+            stagings[0].read(stream.get(), buffer.start() + offset, bytes)
+        })?;
         // The last copy came after all else and was waited for.
         if bytes.is_empty() { stream.finish() } else { Ok(()) }
     }

@@ -1,8 +1,9 @@
 //! Buffers, and the pinned memory that copies go through.
 
 use std::any::Any;
-use std::ptr;
+use std::num::NonZero;
 use std::sync::Arc;
+use std::{ptr, thread};
 
 use spmv_backend::{Addressed, Error, Result};
 
@@ -13,6 +14,10 @@ use crate::options::Memory;
 
 /// Bytes of each half of the pinned memory: large enough for the bus's full speed.
 const HALF: usize = 1 << 20;
+/// Threads that write at a time, each to pinned memory of its own: one is slower than the bus.
+const WRITERS: usize = 8;
+/// Bytes of each of them, at least.
+const OF_A_WRITER: usize = 2 * HALF;
 
 /// Memory that kernels of a device reach.
 #[derive(Debug)]
@@ -148,6 +153,46 @@ pub(crate) struct Staging {
     over: [Owned<CUevent>; 2],
 }
 
+/// Copies `bytes` to `to`, in stream order, by way of `stagings`, of which there are more when they are needed; returns when they are in pinned
+/// memory at least. The context is the thread's.
+///
+/// # Safety
+/// `to` begins device memory of that many bytes.
+pub(crate) unsafe fn write(
+    shared: &Arc<Shared>,
+    stagings: &mut Vec<Staging>,
+    stream: CUstream,
+    to: CUdeviceptr,
+    bytes: &[u8],
+) -> Result<()> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(WRITERS);
+    let n = (bytes.len() / OF_A_WRITER).clamp(1, threads);
+    while stagings.len() < n {
+        stagings.push(Staging::new(shared)?);
+    }
+    let of_a_writer = bytes.len().div_ceil(n).max(1);
+    let write = |at: usize, staging: &mut Staging| {
+        let range = at * of_a_writer..bytes.len().min((at + 1) * of_a_writer);
+        // SAFETY: the range lies in `bytes`, and so many are there (contract).
+        unsafe { staging.write(stream, to + range.start as u64, &bytes[range]) }
+    };
+    if let (1, Some(staging)) = (n, stagings.first_mut()) {
+        return write(0, staging);
+    }
+    // Not jobs of a pool: what waits for one may take up another, and callers hold locks.
+    thread::scope(|scope| {
+        let write = &write;
+        let writer = |(at, staging)| {
+            scope.spawn(move || {
+                let _current = shared.enter()?;
+                write(at, staging)
+            })
+        };
+        let writers: Vec<_> = stagings[..n].iter_mut().enumerate().map(writer).collect();
+        writers.into_iter().try_for_each(|writer| writer.join().expect("copies do not panic"))
+    })
+}
+
 impl Staging {
     /// The context is the thread's.
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self> {
@@ -180,7 +225,7 @@ impl Staging {
     ///
     /// # Safety
     /// `to` begins device memory of that many bytes.
-    pub(crate) unsafe fn write(&self, stream: CUstream, to: CUdeviceptr, bytes: &[u8]) -> Result<()> {
+    unsafe fn write(&self, stream: CUstream, to: CUdeviceptr, bytes: &[u8]) -> Result<()> {
         let check = |answer| self.memory.shared.check(During::Kernel("write"), answer);
         for (i, chunk) in bytes.chunks(HALF).enumerate() {
             check(self.wait(i))?;

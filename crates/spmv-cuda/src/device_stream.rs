@@ -18,7 +18,7 @@ use crate::error::During;
 /// A stream of the driver, and pinned memory for its copies.
 #[derive(Debug)]
 pub struct Stream {
-    pub(crate) staging: RefCell<Option<Staging>>,
+    pub(crate) stagings: RefCell<Vec<Staging>>,
     pub(crate) timed: bool,
     pub(crate) held: RefCell<Option<Held>>,
     /// Of what was held back before.
@@ -84,8 +84,8 @@ impl Drop for Stream {
 
 impl Stream {
     pub(crate) fn new(stream: Owned<CUstream>, timed: bool) -> Self {
-        let (staging, held, graphs, seen, peers) = Default::default();
-        Self { staging, timed, held, graphs, seen, peers, stream }
+        let (stagings, held, graphs, seen, peers) = Default::default();
+        Self { stagings, timed, held, graphs, seen, peers, stream }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
