@@ -126,7 +126,7 @@ impl<T: Value> Dia<T> {
         if offsets.len() >= usize::from(Self::NO_DIAGONAL) {
             return None;
         }
-        let mut of_entries = vec![Self::NO_DIAGONAL; a.nnz()];
+        let mut of_entries = vec![0; a.nnz()];
         let rows: Vec<_> = parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD)).collect();
         let n_entries =
             |rows: &Range<usize>| a.row_ptr()[rows.end].to_usize() - a.row_ptr()[rows.start].to_usize();
@@ -137,10 +137,9 @@ impl<T: Value> Dia<T> {
             for row in rows {
                 known.next_row();
                 for ((col, val), of_entry) in a.row(row).zip(&mut slots) {
-                    let Ok(at) = known.find(offsets, offset(row, col)) else { continue };
-                    if val != zero::<T>() && std::mem::replace(&mut met[at], row) != row {
-                        *of_entry = at as u16;
-                    }
+                    let is_first = |at: &usize| std::mem::replace(&mut met[*at], row) != row;
+                    let at = known.find(offsets, offset(row, col)).ok().filter(|_| val != zero::<T>());
+                    *of_entry = at.filter(is_first).map_or(Self::NO_DIAGONAL, |at| at as u16);
                 }
             }
         });
@@ -242,6 +241,8 @@ fn fill<T: Value, O: Offset>(
 ) -> Result<(), FormatError> {
     let format = "dia";
     let mut known = Positions::default();
+    // A page that is read before it was written is mapped twice, and all threads wait for that.
+    slots.iter_mut().for_each(|slots| slots.fill(zero::<T>()));
     for row in rows.clone() {
         known.next_row();
         for (col, val) in a.row(row) {
@@ -259,11 +260,11 @@ fn fill<T: Value, O: Offset>(
     Ok(())
 }
 
-/// Where the entries of a row stand among ascending offsets: mostly behind the one before, or where that of the last row was.
+/// Where the entries of a row stand among ascending offsets: mostly where those of the row before did.
 #[derive(Debug, Default)]
 struct Positions {
-    /// Of the entries of the last row that was as long, and the next entry.
-    found: Vec<usize>,
+    /// Offset and position of each entry of the last rows, and the next entry.
+    found: Vec<(i64, usize)>,
     entry: usize,
 }
 
@@ -272,20 +273,26 @@ impl Positions {
         self.entry = 0;
     }
 
-    /// As a binary search. O(1) where the rows are alike.
+    /// As a binary search among offsets that stay the same, or become more: what is found may then stand behind where it stood. O(1) where
+    /// the rows are alike.
+    #[inline]
     fn find(&mut self, offsets: &[i64], offset: i64) -> Result<usize, usize> {
         let entry = self.entry;
         self.entry += 1;
-        let guess = self.found.get(entry).copied().filter(|at| offsets.get(*at) == Some(&offset));
-        if let Some(at) = guess {
-            return Ok(at);
+        match self.found.get(entry) {
+            Some((known, at)) if *known == offset => Ok(*at),
+            _ => self.search(entry, offsets, offset),
         }
+    }
+
+    #[cold]
+    fn search(&mut self, entry: usize, offsets: &[i64], offset: i64) -> Result<usize, usize> {
         let found = offsets.binary_search(&offset);
         if let Ok(at) = found {
             if entry == self.found.len() {
-                self.found.push(at);
+                self.found.push((offset, at));
             } else if let Some(known) = self.found.get_mut(entry) {
-                *known = at;
+                *known = (offset, at);
             }
         }
         found
