@@ -19,17 +19,18 @@ const BY_GATHERS: &str = "cargo xtask bench --peers --backend cpu --algorithm au
 const WORTH_LOADING: Bound<usize> = Bound { is: 1 << 12, by: BY_LOADS };
 /// Bytes of entries up to which they do: what comes from memory waits for that, in whatever order.
 const CACHED: Bound<usize> = Bound { is: 24 << 20, by: BY_LOADS };
-/// Mean entries of a row from which they do: where all rows have about as many, and where not. Of shorter rows the sums are most of the work.
+/// Mean entries of a row that has some from which they do: where all rows have about as many, and where not. Of shorter rows the sums are most of
+/// the work; rows without entries come last, and have no steps.
 const FEW_LOADS: Bound<[f64; 2]> = Bound { is: [3.5, 6.0], by: BY_LOADS };
 /// How much lengths of rows deviate that are about the same, over their mean.
 const ABOUT_THE_SAME: f64 = 0.1;
-/// The longest row over the mean one, from which some are far longer than the others.
+/// The longest row over the mean one that has entries, from which some are far longer than the others.
 const UNEVEN: Bound<f64> = Bound { is: 32.0, by: BY_LOADS };
 const BY_LOADS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-26-cpu-epyc-cached.txt";
 
 /// Why, if they do.
 pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
-    let RowStats { n_rows, nnz, mean, max, std_dev, .. } = stats.rows;
+    let RowStats { n_rows, nnz, mean, max, std_dev, empty, .. } = stats.rows;
     if caps.gathers.contains_each(types) {
         let (least, least_mean) = WORTH_GATHERING.is;
         let threads = (caps.compute_units as usize).min(nnz / ENTRIES_OF_A_THREAD + 1);
@@ -42,8 +43,9 @@ pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Opt
     let [of_same, of_others] = FEW_LOADS.is;
     let least = if std_dev <= ABOUT_THE_SAME * mean { of_same } else { of_others };
     let is_cached = nnz.saturating_mul(types.value.bytes() + size_of::<u32>()) <= CACHED.is;
-    let is_uneven = max as f64 >= UNEVEN.is * mean;
-    let pays = nnz >= WORTH_LOADING.is && is_cached && mean >= least && !is_uneven;
+    let mean_held = nnz as f64 / (n_rows - empty).max(1) as f64;
+    let is_uneven = max as f64 >= UNEVEN.is * mean_held;
+    let pays = nnz >= WORTH_LOADING.is && is_cached && mean_held >= least && !is_uneven;
     // Without masked loads nothing was measured. Long runs share a column elsewhere.
     let is_known = caps.masked_loads.contains_each(types) && Vbl.suits(stats, types, caps).is_none();
     (pays && is_known)
@@ -95,15 +97,18 @@ mod tests {
     fn cores_that_load_take_it_for_matrices_in_caches_whose_rows_are_alike() {
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
         (caps.tasks, caps.masked_loads) = (true, DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64));
-        let taken = |nnz: usize, mean: f64, std_dev, max| {
+        let taken_with = |nnz: usize, mean: f64, std_dev, max, empty| {
             let n_rows = (nnz as f64 / mean) as usize;
-            let rows = RowStats { n_rows, n_cols: n_rows, nnz, mean, std_dev, max, ..RowStats::default() };
+            let rows =
+                RowStats { n_rows, n_cols: n_rows, nnz, mean, std_dev, max, empty, ..RowStats::default() };
             suits(&MatrixStats::from(&rows), Types::of(Dtype::F64), &caps).is_some()
         };
+        let taken = |nnz, mean, std_dev, max| taken_with(nnz, mean, std_dev, max, 0);
         assert!(
             taken(100_000, 13.0, 4.0, 30) && taken(100_000, 4.0, 0.2, 5) && taken(1 << 21, 13.0, 4.0, 30)
         );
         assert!(!taken(100_000, 4.0, 1.0, 7), "short rows of different lengths");
+        assert!(taken_with(100_000, 4.0, 5.0, 40, 15_000), "of which most have none");
         assert!(!taken(100_000, 13.0, 40.0, 900), "some long rows");
         assert!(!taken(1 << 22, 13.0, 4.0, 30), "from memory");
         assert!(!taken(1000, 13.0, 4.0, 30), "a small matrix");
