@@ -54,7 +54,7 @@ const BACKENDS: [&str; 4] = ["spmv-cpu", "spmv-cuda", "spmv-opencl", "spmv-wgpu"
 const ASSEMBLERS: [&str; 2] = ["spmv", "spmv-bench"];
 
 /// Everything that `spmv-core` stands on.
-const CORE_DEPS: [&str; 5] = ["bytemuck", "half", "num-complex", "num-traits", "thiserror"];
+const CORE_DEPS: [&str; 6] = ["bytemuck", "half", "num-complex", "num-traits", "rayon", "thiserror"];
 
 /// Paths to what `spmv-core` does not do.
 const IO: [&str; 6] = ["std::fs", "std::io", "std::net", "std::process", "std::env", "println!"];
