@@ -26,7 +26,7 @@ const FEW_LOADS: Bound<[f64; 2]> = Bound { is: [3.5, 6.0], by: BY_LOADS };
 const ABOUT_THE_SAME: f64 = 0.1;
 /// The longest row over the mean one that has entries, from which some are far longer than the others.
 const UNEVEN: Bound<f64> = Bound { is: 32.0, by: BY_LOADS };
-const BY_LOADS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-26-cpu-epyc-cached.txt";
+const BY_LOADS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-28-cpu-epyc-cached.txt";
 
 /// Why, if they do.
 pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
