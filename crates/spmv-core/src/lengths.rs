@@ -72,8 +72,9 @@ mod tests {
             .collect();
         let (all, one) = (Lengths::of(&row_ptr), Lengths::of_part(&row_ptr));
         assert_eq!(all.counts, one.counts);
-        assert_eq!(all.counts[..4], [196_610, 196_609, 0, 196_609]);
-        assert_eq!(all.longer.len(), 196_609);
+        let n = 3 * OF_A_THREAD / 4 + 1;
+        assert_eq!(all.counts[..4], [n + 1, n, 0, n]);
+        assert_eq!(all.longer.len(), n);
         assert!(all.longer.is_sorted() && all.iter().map(|(_, n)| n).sum::<usize>() == row_ptr.len() - 1);
     }
 }
