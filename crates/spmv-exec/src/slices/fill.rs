@@ -10,7 +10,6 @@ use super::header::{Header, LENGTHS, NARROW_NONE};
 const NONE: u32 = u32::MAX;
 
 /// A run of a row, and where it is taken.
-#[derive(Clone, Copy)]
 pub(super) struct Taken {
     pub(super) step: usize,
     /// Of the slice.

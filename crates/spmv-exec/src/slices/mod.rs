@@ -261,11 +261,7 @@ impl Slices {
             (of_part[0], of_part[1]) = (part.first, part.n);
         }
         let rows = self.rows_of_slice::<N>(a.row_ptr(), slice);
-        // Runs of one entry have a loop of their own: nothing is to be looked for.
-        match self.shape.width {
-            1 => fill::<V, N>(a, &header, 1, rows, &[], words, vals),
-            width => fill::<V, N>(a, &header, width, rows, &self.follows, words, vals),
-        }
+        fill::<V, N>(a, &header, self.shape.width, rows, &self.follows, words, vals);
     }
 
     /// Calls `f` with every slot that has an entry, and with that.
