@@ -2,10 +2,12 @@
 
 use std::any::Any;
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::Arc;
 use std::{ptr, thread};
 
 use spmv_backend::{Addressed, Error, Result};
+use spmv_core::parts;
 
 use crate::device_driver::{self as sys, Answer, CUdeviceptr, CUevent, CUstream, Pinned};
 use crate::device_owned::{Owned, Shared};
@@ -170,25 +172,24 @@ pub(crate) unsafe fn write(
     while stagings.len() < n {
         stagings.push(Staging::new(shared)?);
     }
-    let of_a_writer = bytes.len().div_ceil(n).max(1);
-    let write = |at: usize, staging: &mut Staging| {
-        let range = at * of_a_writer..bytes.len().min((at + 1) * of_a_writer);
+    let write = |(range, staging): (Range<usize>, &mut Staging)| {
         // SAFETY: the range lies in `bytes`, and so many are there (contract).
         unsafe { staging.write(stream, to + range.start as u64, &bytes[range]) }
     };
-    if let (1, Some(staging)) = (n, stagings.first_mut()) {
-        return write(0, staging);
+    let mut of_writers = parts::cut(bytes.len(), n).zip(stagings);
+    if n == 1 {
+        return of_writers.try_for_each(write);
     }
     // Not jobs of a pool: what waits for one may take up another, and callers hold locks.
     thread::scope(|scope| {
         let write = &write;
-        let writer = |(at, staging)| {
+        let writer = |of_writer| {
             scope.spawn(move || {
                 let _current = shared.enter()?;
-                write(at, staging)
+                write(of_writer)
             })
         };
-        let writers: Vec<_> = stagings[..n].iter_mut().enumerate().map(writer).collect();
+        let writers: Vec<_> = of_writers.map(writer).collect();
         writers.into_iter().try_for_each(|writer| writer.join().expect("copies do not panic"))
     })
 }
