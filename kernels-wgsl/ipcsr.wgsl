@@ -84,19 +84,56 @@ fn ipcsr()
         if (has && own < d) { sums[local_id] += sums[local_id + d]; }
         workgroupBarrier();
     }
+#if JOINS
+    // STEP 5
+    var row_start = 0u;
+    var row_stop = 0u;
+    if (n_own <= 1u && n_entries > 0u)
+    {
+        row_start = row_ptr[first_row];
+        row_stop = row_ptr[first_row + 1u];
+    }
+    let n_pieces = (row_stop - row_start + HELD - 1u) / HELD;
+    if (n_pieces > 1u)
+    {
+        let first_piece = block - (start - row_start) / HELD;
+        if (local_id == 0u) { carries[block] = sums[0]; }
+        storageBarrier();
+        if (local_id == 0u) { n_listed = atomicAdd(&arrivals[first_piece], 1u); }
+        let n_before = workgroupUniformLoad(&n_listed);
+        storageBarrier();
+        if (n_before + 1u < n_pieces) { return; }
+        sum = accum(0.0);
+        for (var i = local_id; i < n_pieces; i += GROUP) { sum += carries[first_piece + i]; }
+        sums[local_id] = sum;
+        var reach = 1u;
+        while (reach < GROUP) { reach *= 2u; }
+        for (var d = reach / 2u; d > 0u; d /= 2u)
+        {
+            workgroupBarrier();
+            if (local_id < d && local_id + d < GROUP) { sums[local_id] += sums[local_id + d]; }
+        }
+        if (local_id == 0u)
+        {
+            atomicStore(&arrivals[first_piece], 0u);
+            finish_row(p.row_base + first_row, sums[0]);
+        }
+        return;
+    }
+#end
     // STEP 4
     // A row that began before is whole when carry_apply has added to it.
     if (row < n_own && own == 0u && !is_long)
     {
         store_row(p.row_base + first_row + row, sums[local_id], row > 0u || row_ptr[first_row] == start);
     }
+#if JOINS
+#else
     // STEP 5
     // Groups do not join: carry_apply adds the sums of pieces.
-    if (local_id == 0u)
-    {
-        carries[block] = select(accum(0.0), sums[0], n_own == 0u);
-        n_listed = atomicLoad(&n_long);
-    }
+    if (local_id == 0u) { carries[block] = select(accum(0.0), sums[0], n_own == 0u); }
+#end
+    if (local_id == 0u) { n_listed = atomicLoad(&n_long); }
     // STEP 3
     // Long rows share the group, so many lanes each.
     let n = workgroupUniformLoad(&n_listed);

@@ -6,6 +6,9 @@
 //   COMPLEX where those are C32 or C64
 //   LANES_SUBGROUP or LANES_WORKGROUP
 //   LANES, WIDTH, BUNCHES: T, W and B of the tiling
+//   JOINS where groups of a launch see what others wrote: what a lane writes to `carries` before a storageBarrier, others
+//   read after one, if they have seen by an atomic that it got that far. WGSL does not promise that; Vulkan does of
+//   what is `@coherent`, with the barrier that naga makes of a storageBarrier, whose memory is that of the device
 
 const LANES = $LANESu;
 const WIDTH = $WIDTHu;

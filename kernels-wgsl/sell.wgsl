@@ -9,6 +9,8 @@ const SLICE_LANES = 32u;
 const SLICE_ROWS = SLICE_LANES / LANES;
 // Steps whose loads are on their way before the first is used.
 const AHEAD = max(8u / WIDTH, 1u);
+// Pieces of a row whose loads are on their way before the first is used.
+const JOINED = 8u;
 // The column of a run that is not there: a whole word, or, where columns are narrow, half of one.
 const NONE_0 = 0xffffffffu;
 const NONE_1 = 0xffffu;
@@ -41,24 +43,30 @@ fn sum_of_runs_$narrow(slice: vec4<u32>, at: u32) -> accum
         // Of two bits each; runs of WIDTH entries have no less than that.
         var last = NONE_0;
         if (is_ragged) { last = words[lengths + first / 16u * SLICE_LANES] >> (first % 16u * 2u); }
-        // The last step is read again where there is none, and its products are not used: no load waits for a condition.
 #each i 8/WIDTH
-        let step_$i = min(first + $iu, n_steps - 1u);
-        let word_$i = words[cols + min((first >> $narrowu) + ($iu >> $narrowu), (n_steps - 1u) >> $narrowu) * of_step];
+        var word_$i = NONE_0;
 #each j WIDTH
-        let val_$i_$j = load_vals(vals_at + (step_$i * WIDTH + $ju) * SLICE_LANES);
+        var val_$i_$j = accum(0.0);
 #end
+        if (first + $iu < n_steps)
+        {
+            word_$i = words[cols + ((first + $iu) >> $narrowu) * of_step];
+#each j WIDTH
+            val_$i_$j = load_vals(vals_at + ((first + $iu) * WIDTH + $ju) * SLICE_LANES);
+#end
+        }
 #end
 #each i 8/WIDTH
         let col_$i = (word_$i >> ($iu % (1u + $narrowu) * 16u)) & NONE_$narrow;
-        let n_$i = select(0u, 1u + ((last >> ($iu * 2u)) & 3u), first + $iu < n_steps && col_$i != NONE_$narrow);
+        let n_$i = select(1u + ((last >> ($iu * 2u)) & 3u), 0u, col_$i == NONE_$narrow);
 #each j WIDTH
-        let of_x_$i_$j = load_x(base + select(0u, col_$i + $ju, $ju < n_$i));
+        var of_x_$i_$j = accum(0.0);
+        if ($ju < n_$i) { of_x_$i_$j = load_x(base + col_$i + $ju); }
 #end
 #end
 #each i 8/WIDTH
 #each j WIDTH
-        sum += select(accum(0.0), times(val_$i_$j, of_x_$i_$j), $ju < n_$i);
+        sum += times(val_$i_$j, of_x_$i_$j);
 #end
 #end
     }
@@ -71,6 +79,53 @@ fn row_at(position: u32) -> u32
     if (p.sorted == 0u) { return position; }
     return perm[position];
 }
+
+#if JOINS
+// Counts a slice with a part of a row; the last to arrive adds what all have, in their order. All lanes of the group must come here.
+fn join(slice: u32, at: u32)
+{
+    var first_part = 0u;
+    var n_parts = 0u;
+    var is_last = false;
+    if (slice < p.n_long && (slices[slice * 4u + 3u] & PART) != 0u)
+    {
+        let words_at = slices[slice * 4u + 1u];
+        first_part = words[words_at];
+        n_parts = words[words_at + 1u];
+        if (at == 0u) { is_last = atomicAdd(&arrivals[first_part], 1u) + 1u == n_parts; }
+    }
+    if (at == 0u) { sums[local_id] = select(accum(0.0), ONE, is_last); }
+    workgroupBarrier();
+    storageBarrier();
+    is_last = !is_zero(sums[local_id - at]);
+    workgroupBarrier();
+    var sum = accum(0.0);
+    if (is_last)
+    {
+        for (var i = at; i < n_parts; i += SLICE_LANES * JOINED)
+        {
+#each j 8
+            let part_$j = carries[first_part + min(i + $ju * SLICE_LANES, n_parts - 1u)];
+#end
+#each j 8
+            sum += select(accum(0.0), part_$j, i + $ju * SLICE_LANES < n_parts);
+#end
+        }
+    }
+    sums[local_id] = sum;
+    for (var d = SLICE_LANES / 2u; d > 0u; d /= 2u)
+    {
+        workgroupBarrier();
+        if (at < d) { sums[local_id] += sums[local_id + d]; }
+    }
+    workgroupBarrier();
+    if (is_last && at == 0u)
+    {
+        finish_row(p.row_base + perm[first_part * SLICE_ROWS], sums[local_id]);
+        atomicStore(&arrivals[first_part], 0u);
+    }
+}
+#end
 
 fn sell()
 {
@@ -109,14 +164,27 @@ fn sell()
             workgroupBarrier();
             sum = sums[local_id];
         }
+        // STEP 4, STEP 5
+        // The sum of a row that goes over several slices is stored when the others are in.
+        let is_whole = (numbers.w & PART) == 0u;
         if (is_there && at % n_lanes == 0u)
         {
-            // STEP 4
-            if (row < p.n_rows) { store_row(p.row_base + row, sum, (numbers.w & PART) == 0u); }
-            // STEP 5
+#if JOINS
+            if (is_whole && row < p.n_rows) { finish_row(p.row_base + row, sum); }
+            if (!is_whole) { carries[slice] = sum; }
+#else
             // Groups do not join: carry_apply adds the sums of slices after a row's first.
-            if ((numbers.w & PART) != 0u) { carries[slice] = select(sum, accum(0.0), row < p.n_rows); }
+            if (row < p.n_rows) { store_row(p.row_base + row, sum, is_whole); }
+            if (!is_whole) { carries[slice] = select(sum, accum(0.0), row < p.n_rows); }
+#end
         }
         first += side_by_side;
     }
+#if JOINS
+    // Parts of rows come before all others, so a group that has one begins with one.
+    first -= side_by_side * p.tiles;
+    if (first >= p.n_long || (slices[first * 4u + 3u] & PART) == 0u) { return; }
+    storageBarrier();
+    for (var s = 0u; s < p.tiles; s++) { join(first + s * side_by_side + local_id / SLICE_LANES, at); }
+#end
 }

@@ -90,6 +90,11 @@ impl Wgpu {
         (&self.shared.device, &self.shared.queue)
     }
 
+    /// What the texts of kernels depend on besides their specs.
+    fn texts(&self) -> text::Of<'_> {
+        text::Of { replaced_in: self.options.kernels.as_deref(), joins: self.caps.cross_block_reduction }
+    }
+
     /// Why lanes of subgroups of this size do not shuffle, by a trial kernel; `None` if they do.
     ///
     /// # Errors
@@ -99,7 +104,7 @@ impl Wgpu {
         let trial = || -> Result<bool> {
             let tiling = Tiling::new(lanes, 1, 1, 2).expect("a small tiling");
             let spec = KernelSpec::new(KernelId::Axpby, Dtype::F32, Lanes::Subgroup, tiling);
-            let text = text::with_body(&spec, TRIAL, self.options.kernels.as_deref())?;
+            let text = text::with_body(&spec, TRIAL, self.texts())?;
             let kernel = Kernel::new(&self.shared, &spec, &text)?;
             let bytes = 8 * u64::from(lanes);
             let (stream, t, y) = (self.open_stream(false)?, self.alloc(bytes)?, self.alloc(bytes)?);
@@ -189,7 +194,7 @@ impl Backend for Wgpu {
 
     fn compile(&self, spec: &KernelSpec) -> Result<Kernel> {
         self.caps.check_kernel(spec)?;
-        Kernel::new(&self.shared, spec, &text::text(spec, self.options.kernels.as_deref())?)
+        Kernel::new(&self.shared, spec, &text::text(spec, self.texts())?)
     }
 
     fn zero(&self, stream: &Stream, buffer: &mut Buffer, bytes: u64) -> Result<()> {

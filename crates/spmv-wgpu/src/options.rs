@@ -88,6 +88,8 @@ impl Options {
 pub struct Mask {
     /// Lanes cannot shuffle.
     pub no_subgroups: bool,
+    /// Groups of a launch cannot join what they did.
+    pub no_joins: bool,
     /// Local memory of a group, in bytes.
     pub local_bytes: Option<u32>,
     /// Largest buffer, in bytes; larger matrices are split.

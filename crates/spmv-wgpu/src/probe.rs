@@ -161,7 +161,14 @@ impl Found {
             | Features::MAPPABLE_PRIMARY_BUFFERS
             | Features::PIPELINE_CACHE
             | TIMES;
-        self.features & all
+        let joins = if self.joins() { Features::MEMORY_DECORATION_COHERENT } else { Features::empty() };
+        self.features & all | joins
+    }
+
+    /// Whether groups see what others wrote before an atomic. Barriers order memory of the whole device where naga writes SPIR-V; in
+    /// Metal's language they do not, and with Direct3D it was not tried.
+    fn joins(&self) -> bool {
+        self.features.contains(Features::MEMORY_DECORATION_COHERENT) && self.info.interface == "vulkan"
     }
 
     /// Lanes that are part of one subgroup whatever size the driver gives it.
@@ -204,6 +211,7 @@ impl Found {
         // A copy takes whole words.
         caps.max_buffer_bytes = mask.max_buffer_bytes.unwrap_or(largest).min(largest) / 4 * 4;
         caps.max_tile.0 = SEGMENT_BITS;
+        caps.cross_block_reduction = self.joins() && !mask.no_joins;
         caps.bunch_barriers = false;
         // WGSL, section 15.7.2: so it may, and NVIDIA's driver does.
         caps.flushes_subnormals = true;

@@ -27,15 +27,24 @@ fn source(stem: &str, replaced_in: Option<&Path>) -> Result<String> {
 }
 
 /// The text for a spec. Everything that depends on it is written out, so that the driver's compiler sees constants.
-pub(crate) fn text(spec: &KernelSpec, replaced_in: Option<&Path>) -> Result<String> {
-    with_body(spec, &source(spec.id.stem(), replaced_in)?, replaced_in)
+pub(crate) fn text(spec: &KernelSpec, of: Of<'_>) -> Result<String> {
+    with_body(spec, &source(spec.id.stem(), of.replaced_in)?, of)
+}
+
+/// What texts depend on besides the spec.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Of<'a> {
+    /// A folder with files that replace those of this crate.
+    pub(crate) replaced_in: Option<&'a Path>,
+    /// Whether groups of a launch can join what they did.
+    pub(crate) joins: bool,
 }
 
 /// The same with another body.
-pub(crate) fn with_body(spec: &KernelSpec, body: &str, replaced_in: Option<&Path>) -> Result<String> {
-    let prelude = expanded(&source("prelude", replaced_in)?, spec)?;
-    let body = expanded(body, spec)?;
-    let mut text = declarations(spec);
+pub(crate) fn with_body(spec: &KernelSpec, body: &str, of: Of<'_>) -> Result<String> {
+    let prelude = expanded(&source("prelude", of.replaced_in)?, spec, of.joins)?;
+    let body = expanded(body, spec, of.joins)?;
+    let mut text = declarations(spec, of.joins);
     text.push_str(&prelude);
     text.push('\n');
     text.push_str(&body);
@@ -43,7 +52,7 @@ pub(crate) fn with_body(spec: &KernelSpec, body: &str, replaced_in: Option<&Path
 }
 
 /// Scalars as `p`, then each buffer with its index among them, and how to load values.
-fn declarations(spec: &KernelSpec) -> String {
+fn declarations(spec: &KernelSpec, joins: bool) -> String {
     let params = spec.id.params();
     let mut text = String::from("struct Params {\n");
     // Writing to a `String` does not fail.
@@ -72,7 +81,10 @@ fn declarations(spec: &KernelSpec) -> String {
             Elem::Value | Elem::Vector => "value_word",
             Elem::Accum => "accum",
         };
-        let _ = writeln!(text, "@group(0) @binding({at}) var<storage, {access}> {name}: array<{of}>;");
+        // What groups see of each other.
+        let shared = if joins && name == "carries" && spec.id.takes("arrivals") { "@coherent " } else { "" };
+        let _ =
+            writeln!(text, "@group(0) @binding({at}) {shared}var<storage, {access}> {name}: array<{of}>;");
         if matches!(elem, Elem::Value | Elem::Vector) {
             let of =
                 if of == "accum" { format!("{name}[i]") } else { format!("widen({name}[i / PACKED], i)") };
@@ -91,11 +103,11 @@ enum Open {
     Each(String, u32, String),
 }
 
-/// A source with its directives carried out: `#if NAME`, `#else`, `#each i N`, `#end`, and `$NAME`.
-fn expanded(source: &str, spec: &KernelSpec) -> Result<String> {
+/// A source with its directives carried out: `#if NAME`, `#else`, `#each i N`, `#end`, and `$NAME`. With `joins`, `JOINS` is a name.
+fn expanded(source: &str, spec: &KernelSpec, joins: bool) -> Result<String> {
     let defines = spec.defines();
     let value_of = |name: &str| defines.iter().find(|(define, _)| *define == name).map(|(_, value)| *value);
-    let takes = |name: &str| spec.id.takes(name);
+    let takes = |name: &str| spec.id.takes(name) || joins && name == "JOINS";
     let number = |word: &str| word.parse().ok().or_else(|| value_of(word));
     // A quotient is at least one.
     let count = |word: &str| match word.split_once('/') {
@@ -173,7 +185,8 @@ mod tests {
         let capabilities = Capabilities::FLOAT64
             | Capabilities::IMMEDIATES
             | Capabilities::SUBGROUP
-            | Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+            | Capabilities::SHADER_FLOAT16_IN_FLOAT32
+            | Capabilities::MEMORY_DECORATION_COHERENT;
         let mut validator = Validator::new(ValidationFlags::all(), capabilities);
         validator.subgroup_stages(ShaderStages::COMPUTE).subgroup_operations(SubgroupOperationSet::all());
         for id in KernelId::ALL.iter().copied() {
@@ -184,11 +197,14 @@ mod tests {
                     let tilings = [[8, 2, 1], [4, 3, 2], [32, 16, 1], [1, 1, 1]];
                     for tiling in &tilings[..if types == Types::of(Dtype::F32) { tilings.len() } else { 1 }] {
                         let spec = spec(id, types.vector, lanes, *tiling).with_types(types);
-                        let text = text(&spec, None).unwrap();
-                        let module = naga::front::wgsl::parse_str(&text);
-                        let module = module.unwrap_or_else(|e| panic!("{spec}: {}", e.emit_to_string(&text)));
-                        let valid = validator.validate(&module);
-                        valid.unwrap_or_else(|e| panic!("{spec}: {}", e.emit_to_string(&text)));
+                        for joins in &[true, false][..if id.takes("arrivals") { 2 } else { 1 }] {
+                            let text = text(&spec, Of { joins: *joins, replaced_in: None }).unwrap();
+                            let module = naga::front::wgsl::parse_str(&text);
+                            let module =
+                                module.unwrap_or_else(|e| panic!("{spec}: {}", e.emit_to_string(&text)));
+                            let valid = validator.validate(&module);
+                            valid.unwrap_or_else(|e| panic!("{spec}: {}", e.emit_to_string(&text)));
+                        }
                     }
                 }
             }
@@ -198,14 +214,15 @@ mod tests {
     #[test]
     fn final_texts_are_as_they_were() {
         for id in KernelId::ALL.iter().copied() {
-            let text = text(&spec(id, Dtype::F32, Lanes::Subgroup, [8, 2, 1]), None).unwrap();
+            let of = Of { joins: true, replaced_in: None };
+            let text = text(&spec(id, Dtype::F32, Lanes::Subgroup, [8, 2, 1]), of).unwrap();
             insta::assert_snapshot!(id.stem(), text);
         }
         let other = spec(KernelId::CarryApply, Dtype::F16, Lanes::Workgroup, [6, 1, 2]);
-        insta::assert_snapshot!("carry_apply-workgroup-f16", text(&other, None).unwrap());
+        insta::assert_snapshot!("carry_apply-workgroup-f16", text(&other, Of::default()).unwrap());
         let types = Types::stored_as(Dtype::F32, Dtype::F64).expect("a pair of types");
         let mixed = spec(KernelId::CsrScalar, types.vector, Lanes::Subgroup, [8, 1, 1]).with_types(types);
-        insta::assert_snapshot!("csr_scalar-f32-f64", text(&mixed, None).unwrap());
+        insta::assert_snapshot!("csr_scalar-f32-f64", text(&mixed, Of::default()).unwrap());
     }
 
     #[test]
@@ -213,9 +230,9 @@ mod tests {
         let spec = spec(KernelId::Axpby, Dtype::F64, Lanes::Workgroup, [4, 3, 1]);
         let source = "#if VALUE_F64\n#if LANES_SUBGROUP\na\n#else\nb $LANES\n#end\n#end\n#if VALUE_F32\nc\n#end\n\
                       #each i WIDTH\n$i of $WIDTH\n#end\n$STEM\n";
-        assert_eq!(expanded(source, &spec).unwrap(), "b 4\n0 of 3\n1 of 3\n2 of 3\naxpby\n");
+        assert_eq!(expanded(source, &spec, false).unwrap(), "b 4\n0 of 3\n1 of 3\n2 of 3\naxpby\n");
         let nested = "#each i 8/WIDTH\n$i\n#if VALUE_F32\nno\n#end\n#each j 1/WIDTH\n$i $j\n#end\n#end\n";
-        assert_eq!(expanded(nested, &spec).unwrap(), "0\n0 0\n1\n1 0\n");
+        assert_eq!(expanded(nested, &spec, false).unwrap(), "0\n0 0\n1\n1 0\n");
         let wrong = [
             "#end",
             "#else",
@@ -226,7 +243,7 @@ mod tests {
             "#each i 3\n#else\n#end",
         ];
         for wrong in wrong {
-            assert!(expanded(wrong, &spec).is_err(), "{wrong}");
+            assert!(expanded(wrong, &spec, false).is_err(), "{wrong}");
         }
     }
 }

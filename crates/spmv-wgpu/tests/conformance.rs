@@ -41,7 +41,7 @@ fn variants() -> Vec<Variant<Open>> {
             tilings: vec![tiling(4, 2, 3, 1), tiling(6, 5, 2, 1)],
             fixups: vec![Fixup::Device],
             random: 10,
-            ..Variant::new("workgroup", open(None, Mask { no_subgroups: true, ..all }))
+            ..Variant::new("workgroup", open(None, Mask { no_subgroups: true, no_joins: true, ..all }))
         },
         // Launches of several lines.
         Variant {

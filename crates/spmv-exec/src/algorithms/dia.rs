@@ -70,14 +70,14 @@ impl Method for Dia {
         let is_few = stats.diagonals.is_some_and(|n| (1..=FEW.is).contains(&n));
         let saves = is_few && cost(Dtype::F64).blow_up() <= WORTH.is;
         let eights = stats.diagonals.unwrap_or(0).div_ceil(EIGHT.is) as u64;
-        // Of GPUs, measured with CUDA alone: NVIDIA's, whose OpenCL has the same kernel.
-        let is_nvidia = caps.cross_block_reduction && caps.kind == DeviceKind::DiscreteGpu;
+        // Of GPUs, measured on NVIDIA's.
+        let is_known = caps.cross_block_reduction && caps.kind == DeviceKind::DiscreteGpu;
         let fills = match caps.tasks {
             true => stats.rows.nnz >= WORTH_A_LAYOUT.is,
             // A lane takes all diagonals of a row: with many of them, few rows leave it waiting.
             false => stats.rows.n_rows as u64 >= (u64::from(caps.compute_units) * BUSY_LANES.is).saturating_mul(eights),
         };
-        (saves && fills && (is_nvidia || caps.kind == DeviceKind::Cpu && caps.tasks))
+        (saves && fills && (is_known || caps.kind == DeviceKind::Cpu && caps.tasks))
             .then_some("all entries lie on a few diagonals: no column is read")
     }
 

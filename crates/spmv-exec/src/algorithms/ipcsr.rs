@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use spmv_backend::arguments::Ipcsr as Arguments;
-use spmv_backend::{Backend, DeviceCaps, Error, KernelId, KernelSpec, Memory, Types};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Memory, Types};
 use spmv_core::RowBlocks;
 use spmv_core::{CsrView, MatrixStats, RowStats, Tiling, Value};
 
@@ -69,7 +69,7 @@ impl Method for Ipcsr {
     /// measured on a discrete GPU, so it says nothing of integrated ones.
     fn suits(&self, stats: &MatrixStats, _: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let rows = &stats.rows;
-        if caps.is_integrated() {
+        if caps.is_integrated() || caps.kind == DeviceKind::Cpu {
             return None;
         }
         (splits_subgroups(caps) && caps.cross_block_reduction && !speculates(rows, caps, &LONG))
