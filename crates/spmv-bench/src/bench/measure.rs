@@ -142,9 +142,12 @@ pub(crate) struct Eviction {
 }
 
 impl Eviction {
-    /// At least four times the last-level cache.
+    /// At least four times the last-level cache; little in an unoptimised build, whose times say nothing.
     pub(crate) fn new() -> Self {
-        let bytes = (4 * last_cache_bytes().map_or(64 << 20, |bytes| bytes as usize)).max(128 << 20);
+        let bytes = match cfg!(debug_assertions) {
+            true => 1 << 20,
+            false => (4 * last_cache_bytes().map_or(64 << 20, |bytes| bytes as usize)).max(128 << 20),
+        };
         Self { words: (0..bytes as u64 / 8).into_par_iter().collect() }
     }
 
