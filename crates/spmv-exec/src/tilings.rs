@@ -153,7 +153,7 @@ pub(crate) enum S {
     TasksOfBoth(Of, Of),
     /// As many, up to this, as leave the device [many turns](MANY_TURNS).
     ManyTurns(u32),
-    /// Two where a lane [is soon done](SOON_DONE) with a row, else one.
+    /// Two where a lane [is soon done](SOON_DONE) with a row and bunches need not meet between turns, else one.
     OfShortRows,
     /// The largest S that leaves at least this many bunches to each compute unit; at most 7.
     Bunches(Of, u64),
@@ -319,7 +319,7 @@ impl Row {
         let tiles = match self.s {
             S::One => 1,
             S::ManyTurns(most) => ((turns(case) / MANY_TURNS.is) as u32).clamp(1, most),
-            S::OfShortRows => 1 + u32::from(is_soon_done(case, lanes)),
+            S::OfShortRows => 1 + u32::from(caps.bunch_barriers && is_soon_done(case, lanes)),
             S::Tasks(of) => tasks(case, of, lanes, width),
             S::TasksOfBoth(one, other) => {
                 tasks(case, one, lanes, width).min(tasks(case, other, lanes, width))

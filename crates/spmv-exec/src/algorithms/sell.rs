@@ -429,13 +429,17 @@ pub(super) mod tests {
 
     #[test]
     fn many_short_rows_are_taken_two_at_a_time_and_many_uneven_ones_by_a_lane() {
-        let planned = |n_rows, mean: f64, std_dev| {
+        let planned_on = |caps: &DeviceCaps, n_rows, mean: f64, std_dev| {
             let rows = &RowStats { n_rows, n_cols: n_rows, mean, std_dev, ..RowStats::default() };
-            let case = Case { kernel: KernelId::Sell, rows, runs: None, value: Dtype::F32, caps: &h200() };
+            let case = Case { kernel: KernelId::Sell, rows, runs: None, value: Dtype::F32, caps };
             let tiling = tiling(Sell.tilings(), &case);
             (tiling.lanes(), tiling.tiles(), tiling.group_lanes())
         };
+        let planned = |n_rows, mean, std_dev| planned_on(&h200(), n_rows, mean, std_dev);
         assert_eq!(planned(1_600_000, 6.1, 6.0), (1, 2, 256));
+        let mut by_wgpu = h200();
+        by_wgpu.bunch_barriers = false;
+        assert_eq!(planned_on(&by_wgpu, 1_600_000, 6.1, 6.0), (1, 1, 256), "turns would wait for each other");
         assert_eq!(planned(400_000, 6.1, 6.0), (1, 1, 128), "fewer than four turns");
         assert_eq!(planned(1_000_000, 10.0, 10.0), (1, 1, 128), "longer rows");
         assert_eq!(planned(625_000, 16.0, 9.0), (4, 1, 128), "enough for four lanes");
