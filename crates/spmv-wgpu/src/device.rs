@@ -2,11 +2,12 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use spmv_backend::arguments::{Arguments, Axpby, Finish};
 use spmv_backend::{
-    Arg, Args, Backend, Cache, DeviceCaps, Error, KernelId, KernelSpec, Lanes, Memory as Argument,
-    MemoryModel, Result, Scalar, why_not,
+    Arg, Args, Backend, Cache, DeviceCaps, DeviceKind, Error, KernelId, KernelSpec, Lanes,
+    Memory as Argument, MemoryModel, Result, Scalar, why_not,
 };
 use spmv_core::{Dtype, Tiling};
 use wgpu::{DeviceDescriptor, Features};
@@ -19,6 +20,9 @@ use crate::probe::{self, Found};
 use crate::shared::Shared;
 use crate::stream::{Event, Stream, Streams};
 use crate::text;
+
+/// How long a thread that waits for a GPU stays awake.
+const AWAKE: Duration = Duration::from_micros(200);
 
 /// Body of a kernel that finds out whether lanes shuffle as the prelude believes.
 const TRIAL: &str = "
@@ -153,6 +157,8 @@ fn open(found: &Found, memory: Memory, options: &Options, fingerprint: &str) -> 
         name,
         memory,
         groups_of_line: options.mask.max_groups_of_line.unwrap_or(line).clamp(1, line),
+        // Software needs the cores for its own threads.
+        awake: if found.info.kind == DeviceKind::Cpu { Duration::ZERO } else { AWAKE },
         cache: found
             .features
             .contains(Features::PIPELINE_CACHE)

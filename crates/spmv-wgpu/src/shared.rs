@@ -2,9 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use spmv_backend::{Cache, Error, Result};
-use wgpu::{Device, ErrorFilter, MapMode, PollType, Queue, SubmissionIndex};
+use wgpu::{Device, ErrorFilter, MapMode, PollError, PollType, Queue, SubmissionIndex};
 
 use crate::faults::Faults;
 use crate::options::Memory;
@@ -19,6 +20,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Most groups in each dimension of a launch.
     pub(crate) groups_of_line: u32,
+    /// How long a thread that waits asks again and again before it sleeps. To wake it takes drivers as long as many a product.
+    pub(crate) awake: Duration,
     /// Compiled pipelines, if the driver gives them, and what stands before each key.
     pub(crate) cache: Option<(Cache, String)>,
 }
@@ -27,9 +30,22 @@ impl Shared {
     /// Lets callbacks run, after a submission or all work.
     pub(crate) fn poll(&self, submission_index: Option<SubmissionIndex>) -> Result<()> {
         self.faults.check()?;
-        let wait = PollType::Wait { submission_index, timeout: None };
+        let ask = |timeout| {
+            let submission_index = submission_index.clone();
+            self.device.poll(PollType::Wait { submission_index, timeout })
+        };
+        let wait = || {
+            let began = Instant::now();
+            while began.elapsed() < self.awake {
+                match ask(Some(Duration::ZERO)) {
+                    Err(PollError::Timeout) => std::hint::spin_loop(),
+                    polled => return polled,
+                }
+            }
+            ask(None)
+        };
         // A driver that fails while it is waited for makes wgpu panic, after it has told that the device is lost.
-        let polled = catch_unwind(AssertUnwindSafe(|| self.device.poll(wait)));
+        let polled = catch_unwind(AssertUnwindSafe(wait));
         self.faults.check()?;
         let detail = match polled {
             Ok(Ok(_)) => return Ok(()),
