@@ -1,6 +1,7 @@
 //! What every handle of a device shares: calls of wgpu whose faults are told, and waits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -30,19 +31,9 @@ impl Shared {
     /// Lets callbacks run, after a submission or all work.
     pub(crate) fn poll(&self, submission_index: Option<SubmissionIndex>) -> Result<()> {
         self.faults.check()?;
-        let ask = |timeout| {
-            let submission_index = submission_index.clone();
-            self.device.poll(PollType::Wait { submission_index, timeout })
-        };
         let wait = || {
-            let began = Instant::now();
-            while began.elapsed() < self.awake {
-                match ask(Some(Duration::ZERO)) {
-                    Err(PollError::Timeout) => std::hint::spin_loop(),
-                    polled => return polled,
-                }
-            }
-            ask(None)
+            self.stay_awake()?;
+            self.device.poll(PollType::Wait { submission_index, timeout: None })
         };
         // A driver that fails while it is waited for makes wgpu panic, after it has told that the device is lost.
         let polled = catch_unwind(AssertUnwindSafe(wait));
@@ -55,6 +46,23 @@ impl Shared {
         };
         self.faults.lost(detail);
         self.faults.check()
+    }
+
+    /// Asks again and again, for a while, whether all that was submitted is done.
+    ///
+    /// Not by waits for no time at all: wgpu panics where another thread finds the same work done between its two looks at it.
+    fn stay_awake(&self) -> Result<(), PollError> {
+        if self.awake.is_zero() {
+            return Ok(());
+        }
+        let (began, is_done) = (Instant::now(), Arc::new(AtomicBool::new(false)));
+        let done = Arc::clone(&is_done);
+        self.queue.on_submitted_work_done(move || done.store(true, Ordering::Relaxed));
+        while !is_done.load(Ordering::Relaxed) && began.elapsed() < self.awake {
+            self.device.poll(PollType::Poll)?;
+            std::hint::spin_loop();
+        }
+        Ok(())
     }
 
     /// What is wrong with calls of wgpu that report nothing themselves: scopes are the thread's own, so that no error goes
