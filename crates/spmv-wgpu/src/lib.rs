@@ -20,6 +20,9 @@
 //! }
 //! # Ok::<(), Error>(())
 //! ```
+//!
+//! A thread that waits for a GPU stays awake for 200 us, since to wake it takes longer than many a product. Then it sleeps. While it waits
+//! for a driver that computes on the host's own cores, it sleeps from the first.
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]

@@ -50,7 +50,7 @@ impl Shared {
 
     /// Asks again and again, for a while, whether all that was submitted is done.
     ///
-    /// Not by waits for no time at all: wgpu panics where another thread finds the same work done between its two looks at it.
+    /// Not by waits for no time at all: wgpu-core 30.0.1 panics where another thread finds the same work done meanwhile.
     fn stay_awake(&self) -> Result<(), PollError> {
         if self.awake.is_zero() {
             return Ok(());
