@@ -30,13 +30,20 @@ pub(crate) struct Shared {
 impl Shared {
     /// Lets callbacks run, after a submission or all work.
     pub(crate) fn poll(&self, submission_index: Option<SubmissionIndex>) -> Result<()> {
+        self.told(|| self.device.poll(PollType::Wait { submission_index, timeout: None }))
+    }
+
+    /// The same after the last submission of a stream, whose caller has nothing else to do.
+    pub(crate) fn poll_awake(&self, last: Option<SubmissionIndex>) -> Result<()> {
+        self.told(|| self.stay_awake())?;
+        self.poll(last)
+    }
+
+    /// What is wrong after some polls.
+    fn told<R>(&self, polls: impl FnOnce() -> Result<R, PollError>) -> Result<()> {
         self.faults.check()?;
-        let wait = || {
-            self.stay_awake()?;
-            self.device.poll(PollType::Wait { submission_index, timeout: None })
-        };
         // A driver that fails while it is waited for makes wgpu panic, after it has told that the device is lost.
-        let polled = catch_unwind(AssertUnwindSafe(wait));
+        let polled = catch_unwind(AssertUnwindSafe(polls));
         self.faults.check()?;
         let detail = match polled {
             Ok(Ok(_)) => return Ok(()),
@@ -105,7 +112,7 @@ impl Shared {
             let _ = report.set(result);
         });
         let wait = || {
-            self.poll(last)?;
+            self.poll_awake(last)?;
             loop {
                 match told.get() {
                     Some(Ok(())) => return Ok(()),

@@ -274,7 +274,7 @@ impl Work {
             _ => {}
         }
         match &self.last {
-            Some(last) => self.shared.poll(Some(last.clone())),
+            Some(last) => self.shared.poll_awake(Some(last.clone())),
             None => self.shared.faults.check(),
         }
     }
