@@ -23,6 +23,17 @@ fn begin_of(row: u32) -> u32
     return ends[row - 1u];
 }
 
+// Adds what the lanes of each row have, so many of them, to what the first one has. All lanes of the group must come here.
+fn add_lanes(has: bool, own: u32, n_lanes: u32)
+{
+    workgroupBarrier();
+    for (var d = n_lanes / 2u; d > 0u; d /= 2u)
+    {
+        if (has && own < d) { sums[local_id] += sums[local_id + d]; }
+        workgroupBarrier();
+    }
+}
+
 fn ipcsr()
 {
     // STEP 1
@@ -78,12 +89,7 @@ fn ipcsr()
         long_rows[atomicAdd(&n_long, 1u)] = row;
     }
     sums[local_id] = sum;
-    workgroupBarrier();
-    for (var d = n_lanes / 2u; d > 0u; d /= 2u)
-    {
-        if (has && own < d) { sums[local_id] += sums[local_id + d]; }
-        workgroupBarrier();
-    }
+    add_lanes(has, own, n_lanes);
 #if JOINS
     // STEP 5
     var row_start = 0u;
@@ -104,15 +110,12 @@ fn ipcsr()
         storageBarrier();
         if (n_before + 1u < n_pieces) { return; }
         sum = accum(0.0);
-        for (var i = local_id; i < n_pieces; i += GROUP) { sum += carries[first_piece + i]; }
-        sums[local_id] = sum;
-        var reach = 1u;
-        while (reach < GROUP) { reach *= 2u; }
-        for (var d = reach / 2u; d > 0u; d /= 2u)
+        if (has)
         {
-            workgroupBarrier();
-            if (local_id < d && local_id + d < GROUP) { sums[local_id] += sums[local_id + d]; }
+            for (var i = own; i < n_pieces; i += n_lanes) { sum += carries[first_piece + i]; }
         }
+        sums[local_id] = sum;
+        add_lanes(has, own, n_lanes);
         if (local_id == 0u)
         {
             atomicStore(&arrivals[first_piece], 0u);

@@ -80,6 +80,19 @@ fn row_at(position: u32) -> u32
     return perm[position];
 }
 
+// The sum over the `n_lanes` lanes of a row, of which each T have theirs already. All lanes of the group must come here.
+fn wider_sum(sum: accum, at: u32, n_lanes: u32) -> accum
+{
+    sums[local_id] = sum;
+    for (var d = SLICE_LANES / 2u; d >= LANES; d /= 2u)
+    {
+        workgroupBarrier();
+        if (at % n_lanes < d && d < n_lanes) { sums[local_id] += sums[local_id + d]; }
+    }
+    workgroupBarrier();
+    return sums[local_id];
+}
+
 #if JOINS
 // Counts a slice with a part of a row; the last to arrive adds what all have, in their order. All lanes of the group must come here.
 fn join(slice: u32, at: u32)
@@ -112,16 +125,10 @@ fn join(slice: u32, at: u32)
 #end
         }
     }
-    sums[local_id] = sum;
-    for (var d = SLICE_LANES / 2u; d > 0u; d /= 2u)
-    {
-        workgroupBarrier();
-        if (at < d) { sums[local_id] += sums[local_id + d]; }
-    }
-    workgroupBarrier();
+    sum = wider_sum(lane_sum(sum), at, SLICE_LANES);
     if (is_last && at == 0u)
     {
-        finish_row(p.row_base + perm[first_part * SLICE_ROWS], sums[local_id]);
+        finish_row(p.row_base + perm[first_part * SLICE_ROWS], sum);
         atomicStore(&arrivals[first_part], 0u);
     }
 }
@@ -153,17 +160,7 @@ fn sell()
         }
         // STEP 3
         sum = lane_sum(sum);
-        if (first < p.n_long)
-        {
-            sums[local_id] = sum;
-            for (var d = SLICE_LANES / 2u; d >= LANES; d /= 2u)
-            {
-                workgroupBarrier();
-                if (at % n_lanes < d && d < n_lanes) { sums[local_id] += sums[local_id + d]; }
-            }
-            workgroupBarrier();
-            sum = sums[local_id];
-        }
+        if (first < p.n_long) { sum = wider_sum(sum, at, n_lanes); }
         // STEP 4, STEP 5
         // The sum of a row that goes over several slices is stored when the others are in.
         let is_whole = (numbers.w & PART) == 0u;

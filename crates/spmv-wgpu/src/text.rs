@@ -9,6 +9,15 @@ use spmv_backend::{Elem, Error, KernelSpec, ParamKind, Result};
 /// Scalars that every kernel gets after its own: how many groups there are, and how many of them make a line.
 pub(crate) const GRID: [&str; 2] = ["n_groups", "groups_x"];
 
+/// What texts depend on besides the spec.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Of<'a> {
+    /// A folder with files that replace those of this crate.
+    pub(crate) replaced_in: Option<&'a Path>,
+    /// Whether groups of a launch can join what they did.
+    pub(crate) joins: bool,
+}
+
 /// The kernel's source, or that of the file that replaces it.
 fn source(stem: &str, replaced_in: Option<&Path>) -> Result<String> {
     if let Some(folder) = replaced_in {
@@ -29,15 +38,6 @@ fn source(stem: &str, replaced_in: Option<&Path>) -> Result<String> {
 /// The text for a spec. Everything that depends on it is written out, so that the driver's compiler sees constants.
 pub(crate) fn text(spec: &KernelSpec, of: Of<'_>) -> Result<String> {
     with_body(spec, &source(spec.id.stem(), of.replaced_in)?, of)
-}
-
-/// What texts depend on besides the spec.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Of<'a> {
-    /// A folder with files that replace those of this crate.
-    pub(crate) replaced_in: Option<&'a Path>,
-    /// Whether groups of a launch can join what they did.
-    pub(crate) joins: bool,
 }
 
 /// The same with another body.

@@ -66,7 +66,7 @@ impl Method for Ipcsr {
 
     /// Long rows leave groups with pieces of rows, which matters where there is work for all of them. Where the host can
     /// map, it would repair speculative sums, and in a memory of two parts pages would go to and fro. All of this was
-    /// measured on a discrete GPU, so it says nothing of integrated ones.
+    /// measured on a discrete GPU, so it says nothing of integrated ones, nor of CPUs.
     fn suits(&self, stats: &MatrixStats, _: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let rows = &stats.rows;
         if caps.is_integrated() || caps.kind == DeviceKind::Cpu {
