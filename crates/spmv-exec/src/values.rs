@@ -1,11 +1,12 @@
 //! Values of a part on the device, which may be set anew, and where each stands.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use spmv_backend::arguments::GatherValues;
 use spmv_backend::{Backend, Error as DeviceError, Memory};
 use spmv_core::format::{BySlot, Dia};
-use spmv_core::{CsrView, Value};
+use spmv_core::{CsrView, Value, parts};
 
 use crate::device::Device;
 use crate::error::Result;
@@ -66,6 +67,9 @@ pub(crate) enum Rows {
 const NONE: u16 = Dia::<f32>::NO_DIAGONAL;
 /// The entry of a slot of padding, as `gather_values` takes it.
 const PADDING: u32 = u32::MAX;
+
+/// Slots of a thread that lists their entries, at least.
+const OF_A_THREAD: usize = 1 << 16;
 
 impl Order {
     /// By rows of a part.
@@ -138,13 +142,7 @@ impl<B: Backend> Values<B> {
                 );
             }
         };
-        let mut list = of.entries(row_ptr);
-        if let Some(firsts) = firsts {
-            let of_rows = row_ptr.windows(2).zip(firsts);
-            let entries: Vec<u32> =
-                of_rows.flat_map(|(row, first)| *first..*first + (row[1] - row[0])).collect();
-            list.iter_mut().filter(|at| **at != PADDING).for_each(|at| *at = entries[*at as usize]);
-        }
+        let list = of.entries(row_ptr, |row| firsts.as_ref().map_or(row_ptr[row], |firsts| firsts[row]));
         let mut entries = device.scratch::<u32>(list.len())?;
         device.copies(|s| device.backend().write(s, &mut entries, 0, bytemuck::cast_slice(&list)))?;
         *order = Known::Listed { entries, n_slots: list.len() as u32 };
@@ -181,61 +179,66 @@ impl<B: Backend> Values<B> {
 }
 
 impl Rows {
-    fn n_slots(&self, row_ptr: &[u32]) -> usize {
+    /// The entry of each slot, on all threads. The entries of a row follow each other from `first` of it on.
+    fn entries(&self, row_ptr: &[u32], first: impl Fn(usize) -> u32 + Sync) -> Vec<u32> {
         let n_rows = row_ptr.len() - 1;
+        let len = |row: usize| (row_ptr[row + 1] - row_ptr[row]) as usize;
         match self {
-            Self::Slots { width } => width * n_rows,
-            Self::AfterSlots { width } => {
-                row_ptr.windows(2).map(|row| ((row[1] - row[0]) as usize).saturating_sub(*width)).sum()
-            }
-            Self::Jagged(order) => order.ptr()[order.width()],
-            Self::Slices(slices) => slices.n_slots(),
-            Self::Diagonals { n_diags, .. } => n_diags * n_rows,
-            Self::OffDiagonals { of_entries } => of_entries.iter().filter(|at| **at == NONE).count(),
-        }
-    }
-
-    /// The entry of each slot.
-    fn entries(&self, row_ptr: &[u32]) -> Vec<u32> {
-        let mut entries = vec![PADDING; self.n_slots(row_ptr)];
-        self.for_each(row_ptr, |slot, entry| entries[slot] = entry);
-        entries
-    }
-
-    /// Calls `f` with every slot that has an entry, and with that.
-    fn for_each(&self, row_ptr: &[u32], mut f: impl FnMut(usize, u32)) {
-        let n_rows = row_ptr.len() - 1;
-        let row = |row: usize| (row_ptr[row]..row_ptr[row + 1]).enumerate();
-        match self {
-            Self::Slots { width } => {
-                for at in 0..n_rows {
-                    row(at).take(*width).for_each(|(k, entry)| f(k * n_rows + at, entry));
+            Self::Slots { width } => in_lines(&vec![n_rows; *width], |rows, lines| {
+                for (at, row) in rows.enumerate() {
+                    lines[..len(row).min(*width)]
+                        .iter_mut()
+                        .zip(first(row)..)
+                        .for_each(|(line, entry)| line[at] = entry);
                 }
-            }
+            }),
             Self::AfterSlots { width } => {
-                let left = (0..n_rows).flat_map(|at| row(at).skip(*width));
-                left.enumerate().for_each(|(slot, (_, entry))| f(slot, entry));
+                (0..n_rows).flat_map(|row| (first(row)..first(row) + len(row) as u32).skip(*width)).collect()
             }
             Self::Jagged(order) => {
-                for (at, of) in order.perm().iter().enumerate() {
-                    row(*of as usize).for_each(|(k, entry)| f(order.ptr()[k] + at, entry));
-                }
-            }
-            Self::Slices(slices) => slices.for_each(row_ptr, f),
-            Self::Diagonals { of_entries, .. } => {
-                for at in 0..n_rows {
-                    for (_, entry) in row(at) {
-                        match of_entries[entry as usize] {
-                            NONE => {}
-                            diagonal => f(usize::from(diagonal) * n_rows + at, entry),
-                        }
+                let lens: Vec<usize> = order.ptr().windows(2).map(|ends| ends[1] - ends[0]).collect();
+                in_lines(&lens, |positions, lines| {
+                    for (at, row) in order.perm()[positions].iter().enumerate() {
+                        let row = *row as usize;
+                        lines[..len(row)]
+                            .iter_mut()
+                            .zip(first(row)..)
+                            .for_each(|(line, entry)| line[at] = entry);
                     }
-                }
+                })
             }
+            Self::Slices(slices) => slices.entries_of_slots(row_ptr, first, PADDING),
+            Self::Diagonals { of_entries, n_diags } => in_lines(&vec![n_rows; *n_diags], |rows, lines| {
+                for (at, row) in rows.enumerate() {
+                    let of_row = &of_entries[row_ptr[row] as usize..][..len(row)];
+                    let held = of_row.iter().zip(first(row)..).filter(|(diagonal, _)| **diagonal != NONE);
+                    held.for_each(|(diagonal, entry)| lines[usize::from(*diagonal)][at] = entry);
+                }
+            }),
             Self::OffDiagonals { of_entries } => {
-                let left = (0..).zip(of_entries.iter()).filter(|(_, at)| **at == NONE);
-                left.enumerate().for_each(|(slot, (entry, _))| f(slot, entry));
+                let entries = |row: usize| (row_ptr[row] as usize..).zip(first(row)..).take(len(row));
+                let left = (0..n_rows).flat_map(entries).filter(|(at, _)| of_entries[*at] == NONE);
+                left.map(|(_, entry)| entry).collect()
             }
         }
     }
+}
+
+/// The entries of slots that stand in lines of these lengths, the longest first, one line after another. Threads take positions of all lines and write
+/// those of the slots that have one.
+fn in_lines(lens: &[usize], write: impl Fn(Range<usize>, &mut [&mut [u32]]) + Sync) -> Vec<u32> {
+    let mut all = vec![0; lens.iter().sum()];
+    let n_positions = lens.first().map_or(0, |len| *len);
+    let of_threads: Vec<_> = parts::cut(n_positions, parts::threads(all.len(), OF_A_THREAD)).collect();
+    let mut lines: Vec<Vec<&mut [u32]>> = of_threads.iter().map(|_| Vec::with_capacity(lens.len())).collect();
+    for line in parts::split(&mut all, lens.iter().copied()) {
+        let n = line.len();
+        let of_line = parts::split(line, of_threads.iter().map(|of| of.end.min(n) - of.start.min(n)));
+        lines.iter_mut().zip(of_line).for_each(|(lines, of_line)| lines.push(of_line));
+    }
+    parts::map(of_threads.into_iter().zip(lines), |(positions, mut lines)| {
+        lines.iter_mut().for_each(|line| line.fill(PADDING));
+        write(positions, &mut lines);
+    });
+    all
 }

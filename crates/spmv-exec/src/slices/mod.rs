@@ -21,7 +21,7 @@ use std::ops::Range;
 use spmv_core::{CsrView, Tiling, Value, parts};
 
 pub(crate) use columns::{Columns, Cut, held_of_x, n_blocks, of_a_block};
-use fill::{Taken, fill, runs};
+use fill::{fill, runs};
 use header::{Ends, Header, Slice};
 use lay::{InOrder, Marked, OF_A_THREAD, lay};
 use long::{Lanes, Long, NONE, Part};
@@ -264,19 +264,42 @@ impl Slices {
         fill::<V, N>(a, &header, self.shape.width, rows, &self.follows, words, vals);
     }
 
-    /// Calls `f` with every slot that has an entry, and with that.
-    pub(crate) fn for_each(&self, row_ptr: &[u32], mut f: impl FnMut(usize, u32)) {
+    /// The entry of each slot, or `none`, on all threads. The entries of a row follow each other from `first` of it on.
+    pub(crate) fn entries_of_slots(
+        &self,
+        row_ptr: &[u32],
+        first: impl Fn(usize) -> u32 + Sync,
+        none: u32,
+    ) -> Vec<u32> {
+        let mut all = vec![0; self.n_slots()];
+        let of_threads = self.of_threads(0..self.n_slices(), all.len());
+        let n_slots = of_threads.iter().map(|part| self.starts(part.end).0 - self.starts(part.start).0);
+        let slots = parts::split(&mut all, n_slots);
+        parts::map(of_threads.into_iter().zip(slots), |(part, slots)| {
+            slots.fill(none);
+            let first_slot = self.starts(part.start).0;
+            part.for_each(|slice| {
+                self.list(slice, row_ptr, &first, &mut slots[self.starts(slice).0 - first_slot..])
+            });
+        });
+        all
+    }
+
+    /// Writes to the slots of a slice which entries they have.
+    fn list(&self, slice: usize, row_ptr: &[u32], first: impl Fn(usize) -> u32, slots: &mut [u32]) {
         let Shape { slice_lanes, width, .. } = self.shape;
-        for (slice, numbers) in self.headers.iter().enumerate() {
-            let header = Header::of(*numbers);
-            let lanes = header.lanes as usize;
-            for (row, entries) in self.rows_of_slice::<MOST_LANES>(row_ptr, slice).into_iter().enumerate() {
-                for Taken { step, lane, first, len } in
-                    runs(entries, &self.follows, row * lanes..(row + 1) * lanes)
-                {
-                    let slot = header.first_slot as usize + step * width * slice_lanes + lane;
-                    (0..len).for_each(|at| f(slot + at * slice_lanes, (first + at) as u32));
-                }
+        let lanes = Header::of(self.headers[slice]).lanes as usize;
+        let first_position =
+            self.parts.get(slice).map_or(slice, |part| part.first as usize) * self.shape.rows();
+        let rows = self.rows_of_slice::<MOST_LANES>(row_ptr, slice).into_iter().enumerate();
+        for (at, entries) in rows.filter(|(_, entries)| !entries.is_empty()) {
+            let position = first_position + at;
+            let row = if self.is_sorted() { self.perm[position] as usize } else { position };
+            let first = first(row);
+            for taken in runs(entries, &self.follows, at * lanes..(at + 1) * lanes) {
+                let slot = taken.step * width * slice_lanes + taken.lane;
+                let entry = first + (taken.first as u32 - row_ptr[row]);
+                (0..taken.len).for_each(|i| slots[slot + i * slice_lanes] = entry + i as u32);
             }
         }
     }

@@ -249,9 +249,13 @@ proptest! {
         for (row, sum) in rows.iter().zip(y) {
             prop_assert_eq!(sum, entries(row).iter().map(|(col, val)| val * x[*col as usize]).sum::<f64>());
         }
-        let mut entries_of_slots = vec![None; slices.n_slots()];
-        slices.for_each(a.row_ptr(), |slot, entry| entries_of_slots[slot] = Some(entry));
-        prop_assert_eq!(entries_of_slots.iter().flatten().count(), a.nnz());
+        let (_, vals) = filled(&a, &slices);
+        let mut n = 0;
+        for (entry, val) in slices.entries_of_slots(a.row_ptr(), |row| a.row_ptr()[row], NONE).into_iter().zip(vals) {
+            prop_assert_eq!(val, a.vals().get(entry as usize).copied().unwrap_or(0.0));
+            n += usize::from(entry != NONE);
+        }
+        prop_assert_eq!(n, a.nnz());
         // The same rows cut at stripes.
         let columns = Columns::of(80);
         let cut = Cut::of(a.view(), columns);
