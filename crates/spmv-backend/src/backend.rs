@@ -341,7 +341,8 @@ pub trait Backend: Sized + Debug + Send + Sync + 'static {
     ///   matrix or layout; columns are below the length of `x`, but for the padding of `ell` and `ell_csr`; so are those that `words` of
     ///   `sell` hold, with the lengths of their runs; `perm` holds each
     ///   row once; `rows` of `coo` are below `n_rows`, those of entries in order; an entry of `dia` or `dia_csr` whose value is not
-    ///   zero has a column there; `entries` of `gather_values` are below the number of values, but for padding; `at` of
+    ///   zero has a column there; `entries` of `gather_values` are below the number of values, but for padding; `slices` and `parts` of
+    ///   `sell_fill` are those of a layout of the same matrix; `at` of
     ///   `vec_scatter_add` is below the length of `y`, and holds no number twice; of `spmm` and what belongs to it, rows of X, Y and panels
     ///   are there for each row and column of the matrix, as far apart and as wide as the counts say, and blocks are those of its rows.
     /// - A buffer that is written is no other argument and is not used elsewhere until the stream's work is done; host

@@ -200,6 +200,16 @@ macro_rules! for_each_kernel {
                 x: [vector], carries: [mut accum], arrivals: [counter], z: [accum], y: [mut accum],
             ) local |g| g.talk + g.lanes * g.sum;
 
+            /// The words of `sell`, and the entry of each of its slots, from CSR.
+            ///
+            /// `slices` as in `sell`, whose values `gather_values` then brings to their slots. `parts`: of each slice that has a part of a row, and
+            /// these come first, the row's first slice, how many it has, the part's first entry and the one behind its last. Entries of a row go on
+            /// with a run until it has `width`. `sorted`: whether `perm` has the row at each position, `slice_rows` for a slice.
+            SellFill sell_fill(
+                n_rows: u32, n_slices: u32, slice_lanes: u32, slice_rows: u32, width: u32, sorted: u32, row_ptr: [u32], cols: [u32],
+                perm: [u32], slices: [u32], parts: [u32], words: [mut u32], entries: [mut u32],
+            ) local |_| 0;
+
             /// One lane a row of whole diagonals (Bell & Garland 2009).
             ///
             /// Of each diagonal two numbers, in 32 bits: that which makes a row its column, and that which makes it its slot. A slot is

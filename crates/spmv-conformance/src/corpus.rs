@@ -375,6 +375,35 @@ pub(crate) fn large() -> &'static Case {
     &LARGE
 }
 
+/// Enough entries for devices with a memory of their own to lay slices out themselves: runs of three and of two, near each other and far apart,
+/// with a row that goes over several slices; then single entries, each row's a column behind those of the row before or scattered.
+pub(crate) fn laid_out_by_devices() -> &'static [Case; 2] {
+    static LAID_OUT: LazyLock<[Case; 2]> = LazyLock::new(|| {
+        const ROWS: usize = 40_000;
+        const COLS: usize = 200_000;
+        let runs = |row: usize| -> Vec<u32> {
+            let far = if row < ROWS / 2 { 3000 } else { 70_000 + row };
+            let long = if row == 777 { 7000 } else { 1 };
+            let firsts = (0..long).map(|i| row + 5 * i).chain([row + 40_000 + far]);
+            firsts.flat_map(|first| (0..3 - row % 2).map(move |i| (first + i) as u32)).collect()
+        };
+        let single = |row: usize| -> Vec<u32> {
+            let col = |i: usize| if row < ROWS / 2 { row + 2 * i } else { (row * 1031 + i * 40_009) % COLS };
+            (0..4).map(|i| col(i) as u32).collect()
+        };
+        let case = |cols: &dyn Fn(usize) -> Vec<u32>| {
+            let row = |row: usize| {
+                cols(row).into_iter().enumerate().map(move |(i, col)| (col, ((row + 3 * i) % 8) as f64 - 3.0))
+            };
+            let matrix = Csr::from_rows(COLS, (0..ROWS).map(row)).expect("valid by construction");
+            assert!(matrix.nnz() > 1 << 17);
+            Case::new("laid_out_by_devices", matrix, true)
+        };
+        [case(&runs), case(&single)]
+    });
+    &LAID_OUT
+}
+
 /// The real matrices of the repository, or a quarter of them.
 fn real(share: Share) -> Group {
     static FILES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {

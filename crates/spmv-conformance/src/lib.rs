@@ -53,7 +53,7 @@ pub use check::{check, compare, flushed, input, number, same_bits};
 pub use coverage::{SCALINGS, Share, is_full};
 use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
-use spmv_backend::{Backend, DeviceCaps, DtypeSet, Result, Types};
+use spmv_backend::{Backend, DeviceCaps, DtypeSet, MemoryModel, Result, Types};
 use spmv_core::{Dtype, Tiling, Value, by_dtype};
 use spmv_exec::{Algorithm, Device, Facts, Fixup, Options, Repair, Sums};
 
@@ -140,6 +140,7 @@ pub fn suite<B: Backend, F: Fn() -> Result<B>>(variants: Vec<Variant<F>>) -> Vec
             Ok(Ok(device)) => {
                 trials.push(captures(&label, &device));
                 of_device(&label, &device, &variant, at, &mut trials);
+                trials.extend(laid_out_by_devices(&label, &device, &variant));
                 trials.extend(canaries::trials(&label, &device, &variant, at));
                 trials.extend(figure3::trials(&label, &device, &variant));
                 trials.extend(sharing::trials(&label, &device, &variant, at));
@@ -301,6 +302,25 @@ fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm, of: 
         trial(format!("{label}/{algorithm}/f32/{tiling}/large"), Box::new(large))
     };
     tilings.map(of_tiling).collect()
+}
+
+/// Trials with matrices that the device lays out itself, of algorithms that have slices.
+fn laid_out_by_devices<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F>) -> Vec<Trial> {
+    let is_tried = device.caps().memory == MemoryModel::Discrete && variant.only.is_empty();
+    let is_it = |facts: &Facts| facts.by_heuristic && facts.own_layout && facts.sums == Sums::Joined;
+    let has_slices = |a: &&Algorithm| a.facts().is_some_and(is_it);
+    let of_algorithm = |algorithm: &Algorithm| {
+        let options = Options { algorithm: *algorithm, max_blow_up: MOST_BLOW_UP, ..Options::default() };
+        let device = device.clone();
+        let each = move || {
+            corpus::laid_out_by_devices().iter().try_fold(0, |dirty, case| {
+                let checked = check::<B, f32>(&device, &options, case, &[(-2.0, 3.0)])?;
+                checked.map(|more| dirty + more).ok_or_else(|| "refused".to_owned())
+            })
+        };
+        trial(format!("{label}/{algorithm}/f32/planned/laid_out_by_devices"), Box::new(each))
+    };
+    ALGORITHMS.iter().filter(|_| is_tried).filter(has_slices).map(of_algorithm).collect()
 }
 
 /// An algorithm runs in a type on one of this many groups, fewer on variants after the first; in types that follow each other on different ones.

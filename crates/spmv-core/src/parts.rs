@@ -72,6 +72,18 @@ pub fn map<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, f: impl Fn(P) -
     }
 }
 
+/// What two jobs make that need not wait for each other, in the caller's rayon pool.
+///
+/// ```
+/// assert_eq!(spmv_core::parts::both(|| 1, || "two"), (1, "two"));
+/// ```
+///
+/// # Panics
+/// If one of them does.
+pub fn both<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    rayon::join(a, b)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -96,7 +96,8 @@ pub(crate) fn launch<'s, B: Backend, K: Arguments<'s, B>>(
     // queue compares, `scatter_add` that all differ. Of new values: `Values` listed entries of the part that they are
     // given for, one for each slot of a buffer that it has locked, and `copies` waits before the host's slice is given back. Of
     // several right-hand sides: `checked` compared shapes with the matrix and with the lengths of vectors, and `grow` made scratch memory
-    // for a panel of each, and for the sums of each block.
+    // for a panel of each, and for the sums of each block. Of slices that the device makes: `Entries` has the arrays of a validated matrix, all else
+    // is sized by the `Slices` of the same, and what is written was just allocated.
     unsafe { device.backend().launch(stream, &compiled.kernel, groups, &args)? };
     Ok(())
 }

@@ -35,7 +35,7 @@ const TILINGS: &[Row] = &[
     Row { on: On::Workgroups, t: T::AtMost(64), w: W::Is(1), s: S::One, b: B::One, by: UNMEASURED },
 ];
 
-/// Of `gather_values`, whose groups take a value a lane and no more.
+/// Of `gather_values` and `sell_fill`, whose groups take a value, or the steps of one lane of a slice, a lane and no more.
 const GATHER_TILINGS: &[Row] = &[
     Row {
         on: On::Tasks,
@@ -183,6 +183,11 @@ pub(crate) fn spec<B: Backend>(device: &Device<B>, id: KernelId, value: Dtype) -
 /// The kernel that copies values of a type by indices.
 pub(crate) fn gather_values(value: Dtype, caps: &DeviceCaps) -> KernelSpec {
     tiled(GATHER_TILINGS, KernelId::GatherValues, value, caps)
+}
+
+/// The kernel that lays slices out. It reads no values.
+pub(crate) fn sell_fill(caps: &DeviceCaps) -> KernelSpec {
+    tiled(GATHER_TILINGS, KernelId::SellFill, Dtype::F32, caps)
 }
 
 fn tiled(rows: &[Row], id: KernelId, value: Dtype, caps: &DeviceCaps) -> KernelSpec {

@@ -34,6 +34,7 @@ mod x86_panels;
 
 pub use isa::Isa;
 pub(crate) use operand::{
-    Columns, Operand, PaddedColumns, PanelRows, Piece, RowRange, RunRows, SimdValue, Slices, Slots, Words,
+    Columns, Header as SliceHeader, LENGTHS, NARROW_NONE, NONE, Operand, PaddedColumns, PanelRows, Piece,
+    RowRange, RunRows, SimdValue, Slices, Slots, Words,
 };
 pub(crate) use slices::{BLOCK_LANES, slices};

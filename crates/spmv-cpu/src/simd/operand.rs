@@ -124,32 +124,32 @@ impl<'a> PaddedColumns<'a> {
 pub(crate) type Piece<'a, T> = (&'a [<T as Numbers>::Val], &'a [<T as Numbers>::Vector]);
 
 /// The column of a run that is not there, in 32 and in 16 bits.
-pub(super) const NONE: u32 = u32::MAX;
-pub(super) const NARROW_NONE: u32 = 0xffff;
+pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) const NARROW_NONE: u32 = 0xffff;
 /// Columns of a word, where they have 16 bits, and lengths of runs.
 pub(super) const NARROW_COLS: usize = 2;
-pub(super) const LENGTHS: usize = 16;
+pub(crate) const LENGTHS: usize = 16;
 
 /// What a slice says of itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
-    pub(super) base: u32,
-    pub(super) n_steps: usize,
-    pub(super) is_narrow: bool,
+    pub(crate) base: u32,
+    pub(crate) n_steps: usize,
+    pub(crate) is_narrow: bool,
     /// Whether there are runs of fewer entries than others; no run of one is.
-    is_ragged: bool,
+    pub(crate) is_ragged: bool,
     /// Of a row.
     pub(crate) lanes: usize,
     /// Whether its row goes over several slices.
     pub(crate) is_part: bool,
     /// Whether there is one column in each step, that of the first lane, and each lane's is one more than that of the lane before.
-    pub(super) is_stepped: bool,
+    pub(crate) is_stepped: bool,
 }
 
 impl Header {
     /// Of the numbers of a slice. All but `base` follows from the last one.
     #[inline(always)]
-    pub(super) fn of([_, _, base, flags]: [u32; 4]) -> Self {
+    pub(crate) fn of([_, _, base, flags]: [u32; 4]) -> Self {
         Self {
             base,
             n_steps: (flags >> 7) as usize,

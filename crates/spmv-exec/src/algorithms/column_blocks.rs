@@ -152,7 +152,7 @@ impl Build for ColumnBlocks {
             if !cols.is_empty() || block == 0 {
                 let continues = to.span.continues || block > 0;
                 let span = Span { nnz: cols.len() as u32, continues, ..to.span };
-                let mut held = Held::copy(to, of_block, Slices::new(of_block, shape), span)?;
+                let mut held = Held::copy(to, of_block, || Slices::new(of_block, shape), span)?;
                 held.vals = held.vals.of_entries(firsts);
                 blocks.push(held);
             }

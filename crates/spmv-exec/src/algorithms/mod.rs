@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::method::{Facts, Limits, Method};
 use crate::part::{Build, Layout, Prepare};
 
+mod sell_filled;
 mod sell_on_cores;
 
 macro_rules! algorithms {

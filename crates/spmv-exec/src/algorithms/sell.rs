@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use spmv_backend::arguments::Sell as Arguments;
 use spmv_backend::{
-    Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, MemoryModel, Types,
+    Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, Types,
 };
 use spmv_core::format::Cost;
-use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value, parts};
 
+use super::sell_filled::{Entries, filled};
 use super::sell_on_cores;
 use crate::carries::{self, Pieces};
 use crate::device::Device;
@@ -205,10 +206,6 @@ struct Parts<B: Backend> {
     pieces: Pieces<B>,
 }
 
-/// Slots that the host makes at a time, in the same memory: pages that are new to a process cost more than what is written to them, and
-/// what a cache still holds is copied faster.
-const BATCH: usize = 1 << 21;
-
 impl Build for Sell {
     fn build<B: Backend, V: Value, T: Value>(
         to: &Prepare<'_, B>,
@@ -218,7 +215,7 @@ impl Build for Sell {
         let shape = shape(caps, &to.kernel);
         // Windows of long rows were measured on a GPU alone.
         let held = held_of_x(caps).filter(|_| !caps.tasks).map(|bytes| bytes as usize / of_x);
-        let slices = Slices::new(a, held.map_or(shape, |cols| shape.holding(cols)));
+        let slices = || Slices::new(a, held.map_or(shape, |cols| shape.holding(cols)));
         Ok(Box::new(Arc::new(Held::copy(to, a, slices, to.span)?)))
     }
 }
@@ -233,19 +230,21 @@ impl<B: Backend> Held<B> {
     pub(super) fn copy<V: Value>(
         to: &Prepare<'_, B>,
         a: CsrView<'_, V, u32>,
-        slices: Option<Slices>,
+        slices: impl FnOnce() -> Option<Slices> + Send,
         span: Span,
     ) -> Result<Self> {
         let caps = to.device.caps();
+        let (entries, slices) = parts::both(|| Entries::copy(to.device, a), slices);
         let Some(slices) = slices else {
             let what = "indices for so much padding";
             return Err(DeviceError::unsupported(&*caps.name, what, "use another algorithm").into());
         };
-        let [words, vals] = filled(to.device, &slices, a)?;
         let rows_of_parts = slices.rows_of_parts();
         let n_parts = rows_of_parts.len() - 1;
         // Kernels read it where rows are sorted.
-        let perm = if slices.is_sorted() { slices.perm() } else { &[0] };
+        let order = if slices.is_sorted() { slices.perm() } else { &[0] };
+        let (perm, numbers) = (to.copy(order)?, to.copy(slices.numbers())?);
+        let [words, vals] = filled(to.device, &slices, a, entries?, [&perm, &numbers])?;
         let carries_over = n_parts > 0 && !caps.cross_block_reduction;
         let carry_apply =
             carries_over.then(|| Ok::<_, Error>((to.helper(KernelId::CarryApply)?, to.copy(&rows_of_parts)?)));
@@ -254,12 +253,12 @@ impl<B: Backend> Held<B> {
             kernel: to.main()?,
             carry_apply: carry_apply.transpose()?,
             is_sorted: slices.is_sorted(),
-            is_kept: is_kept(caps, &slices, perm, a),
+            is_kept: is_kept(caps, &slices, order, a),
             n_slices: slices.n_slices() as u32,
             n_long: slices.n_long() as u32,
             n_parts: n_parts as u32,
-            perm: to.copy(perm)?,
-            slices: to.copy(slices.numbers())?,
+            perm,
+            slices: numbers,
             words,
             vals: Values::new(vals, Order::rows(a, Rows::Slices(slices))),
         })
@@ -311,56 +310,6 @@ fn is_kept<V: Value>(caps: &DeviceCaps, slices: &Slices, perm: &[u32], a: CsrVie
     caps.cache_bytes.is_some_and(|held| bytes as u64 <= held / 10 * 9)
 }
 
-/// Words and values on the device.
-fn filled<B: Backend, V: Value>(
-    device: &Device<B>,
-    slices: &Slices,
-    a: CsrView<'_, V, u32>,
-) -> Result<[B::Buffer; 2]> {
-    let backend = device.backend();
-    let bytes = |n: usize, of: usize| n as u64 * of as u64;
-    let mut words = backend.alloc(bytes(slices.n_words(), size_of::<u32>()))?;
-    let mut vals = backend.alloc(bytes(slices.n_slots(), size_of::<V>()))?;
-    // Threads write where they will read, and nothing is written twice.
-    if slices.n_slices() > 0 && device.caps().memory == MemoryModel::UnifiedCoherent {
-        let [n_words, n_vals] = [bytes(slices.n_words(), size_of::<u32>()), bytes(slices.n_slots(), size_of::<V>())];
-        let fill = |words: &mut [u8], vals: &mut [u8]| {
-            let (words, vals) = (bytemuck::cast_slice_mut(words), bytemuck::cast_slice_mut(vals));
-            slices.fill(a, 0..slices.n_slices(), words, vals);
-        };
-        device.copies(|s| {
-            backend.map(s, &mut words, n_words, |words| backend.map(s, &mut vals, n_vals, |vals| fill(words, vals)))?
-        })?;
-        return Ok([words, vals]);
-    }
-    let (mut of_words, mut of_vals) = (Vec::new(), Vec::new());
-    let mut first = 0;
-    while first < slices.n_slices() {
-        let (slot, word) = slices.starts(first);
-        let end = slices.first_beyond(first, slot + BATCH);
-        let (slots_end, words_end) = slices.starts(end);
-        let of_words = grown(&mut of_words, words_end - word, 0);
-        let of_vals = grown(&mut of_vals, slots_end - slot, V::from_f64(0.0));
-        slices.fill(a, first..end, of_words, of_vals);
-        device.copies(|s| {
-            backend.write(s, &mut words, bytes(word, size_of::<u32>()), bytemuck::cast_slice(of_words))?;
-            backend.write(s, &mut vals, bytes(slot, size_of::<V>()), bytemuck::cast_slice(of_vals))
-        })?;
-        first = end;
-    }
-    Ok([words, vals])
-}
-
-/// Memory for so many elements, whatever is in it, and for a fourth more: later batches are not all as large. It is not made longer but allocated
-/// anew: pages that nobody wrote cost nothing before threads do.
-fn grown<E: Copy>(held: &mut Vec<E>, n: usize, zero: E) -> &mut [E] {
-    if held.len() < n {
-        *held = Vec::new();
-        *held = vec![zero; n + n / 4];
-    }
-    &mut held[..n]
-}
-
 impl<B: Backend, V: Value> Layout<B, V> for Arc<Held<B>> {
     fn runner(&self, device: &Device<B>) -> Result<Box<dyn Runner<B, V>>> {
         Ok(Box::new(Parts { held: Arc::clone(self), pieces: self.pieces::<V>(device)? }))
@@ -389,7 +338,7 @@ impl<B: Backend, V: Value> Runner<B, V> for Parts<B> {
 #[cfg(test)]
 pub(super) mod tests {
     use proptest::prelude::*;
-    use spmv_backend::Lanes;
+    use spmv_backend::{Lanes, MemoryModel};
     use spmv_core::{Csr, Dtype, RowStats};
 
     use super::*;

@@ -154,7 +154,7 @@ impl Build for Stripes {
         let n_parts = cut.n_parts();
         let of_parts = cut.parts(a);
         let shape = sell::shape(to.device.caps(), &to.kernel);
-        let slices = Slices::by_stripes(of_parts, shape, columns);
+        let slices = || Slices::by_stripes(of_parts, shape, columns);
         let span = Span { row_base: 0, n_rows: n_parts as u32, nnz: to.span.nnz, continues: false };
         Ok(Box::new(Arc::new(State {
             span: to.span,

@@ -190,6 +190,17 @@ impl Slices {
         std::iter::once(0).chain(rows).collect()
     }
 
+    /// Of each slice that has a part of a row: the first slice of the row, how many it has, the first entry of the part and the one behind its
+    /// last.
+    pub(crate) fn numbers_of_parts(&self) -> Vec<[u32; 4]> {
+        self.parts.iter().map(|part| [part.first, part.n, part.entries.start, part.entries.end]).collect()
+    }
+
+    /// How slices are cut.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
     /// Where the slots and words of a slice begin; those of the slice behind the last are the ends.
     pub(crate) fn starts(&self, slice: usize) -> (usize, usize) {
         match self.headers.get(slice) {

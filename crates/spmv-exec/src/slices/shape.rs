@@ -15,11 +15,11 @@ const BUSY_SLICES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Lanes of a slice.
-    pub(super) slice_lanes: usize,
+    pub(crate) slice_lanes: usize,
     /// T: lanes of a row.
     pub(super) lanes: usize,
     /// W: entries of a run.
-    pub(super) width: usize,
+    pub(crate) width: usize,
     /// Compute units; `None` where one lane takes whole slices, which leaves rows whole.
     pub(super) units: Option<u32>,
     /// Columns whose elements of `x` stay in the cache that compute units share.
