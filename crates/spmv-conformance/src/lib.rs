@@ -304,7 +304,7 @@ fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm, of: 
     tilings.map(of_tiling).collect()
 }
 
-/// Trials with matrices that the device lays out itself, of algorithms that have slices.
+/// Trials with matrices that the device lays out itself, of algorithms that have slices, and one that has none.
 fn laid_out_by_devices<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F>) -> Vec<Trial> {
     let is_tried = device.caps().memory == MemoryModel::Discrete && variant.only.is_empty();
     let is_it = |facts: &Facts| facts.by_heuristic && facts.own_layout && facts.sums == Sums::Joined;
