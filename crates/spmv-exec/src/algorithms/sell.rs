@@ -10,7 +10,7 @@ use spmv_backend::{
 use spmv_core::format::Cost;
 use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value, parts};
 
-use super::sell_filled::{Entries, filled};
+use super::sell_filled::{Entries, besides, filled};
 use super::sell_on_cores;
 use crate::carries::{self, Pieces};
 use crate::device::Device;
@@ -243,8 +243,9 @@ impl<B: Backend> Held<B> {
         let n_parts = rows_of_parts.len() - 1;
         // Kernels read it where rows are sorted.
         let order = if slices.is_sorted() { slices.perm() } else { &[0] };
-        let (perm, numbers) = (to.copy(order)?, to.copy(slices.numbers())?);
-        let [words, vals] = filled(to.device, &slices, a, entries?, [&perm, &numbers])?;
+        let mut entries = entries?;
+        let [perm, numbers] = besides(&mut entries, || Ok([to.copy(order)?, to.copy(slices.numbers())?]))?;
+        let [words, vals] = filled(to.device, &slices, a, entries, [&perm, &numbers])?;
         let carries_over = n_parts > 0 && !caps.cross_block_reduction;
         let carry_apply =
             carries_over.then(|| Ok::<_, Error>((to.helper(KernelId::CarryApply)?, to.copy(&rows_of_parts)?)));

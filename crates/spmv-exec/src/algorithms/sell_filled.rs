@@ -58,16 +58,27 @@ fn if_there_is_memory<R>(memory: Result<R>) -> Result<Option<R>> {
     }
 }
 
+/// What is allocated besides CSR; without that, if there is no memory for both.
+pub(super) fn besides<B: Backend, R>(
+    entries: &mut Option<Entries<B>>,
+    memory: impl Fn() -> Result<R>,
+) -> Result<R> {
+    match memory() {
+        Err(Error::Device(DeviceError::OutOfMemory { .. })) if entries.take().is_some() => memory(),
+        made => made,
+    }
+}
+
 /// Words and values of slices with these rows and numbers, which are on the device too.
 pub(super) fn filled<B: Backend, V: Value>(
     device: &Device<B>,
     slices: &Slices,
     a: CsrView<'_, V, u32>,
-    entries: Option<Entries<B>>,
+    mut entries: Option<Entries<B>>,
     [perm, numbers]: [&B::Buffer; 2],
 ) -> Result<[B::Buffer; 2]> {
-    let words = device.scratch::<u32>(slices.n_words())?;
-    let vals = device.scratch::<V>(slices.n_slots())?;
+    let memory = || Ok([device.scratch::<u32>(slices.n_words())?, device.scratch::<V>(slices.n_slots())?]);
+    let [words, vals] = besides(&mut entries, memory)?;
     if let Some(entries) = entries
         && let Some(slots) = if_there_is_memory(device.scratch::<u32>(slices.n_slots()))?
         && by_device::<B, V>(device, slices, a, &entries, [perm, numbers, &words, &slots, &vals])?
@@ -180,6 +191,8 @@ fn grown<E: Copy>(held: &mut Vec<E>, n: usize, zero: E) -> &mut [E] {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
     use spmv_core::{Csr, Tiling};
     use spmv_cpu::{Cpu, Mask, Options};
@@ -228,6 +241,24 @@ mod tests {
             let [device, host] = both(&a, shape(lanes, width));
             assert_eq!(device, host, "{lanes} lanes, runs of {width}");
         }
+    }
+
+    #[test]
+    fn csr_gives_way_to_what_is_kept() {
+        let a = Csr::from_coo(1, 1, &[(0, 0, 1.0f32)]).unwrap();
+        let full = || Error::Device(DeviceError::OutOfMemory { device: "a GPU".to_owned(), bytes: 1 });
+        let mut entries = Entries::new(&apart(), a.view()).unwrap();
+        let calls = Cell::new(0);
+        let memory = |most| {
+            calls.set(calls.get() + 1);
+            if calls.get() > most { Ok(()) } else { Err(full()) }
+        };
+        assert_eq!(besides(&mut entries, || memory(0)), Ok(()));
+        assert!(entries.is_some());
+        assert_eq!(besides(&mut entries, || memory(2)), Ok(()), "one call before, one that fails");
+        assert!(entries.is_none());
+        assert_eq!(besides(&mut entries, || memory(9)), Err(full()), "nothing is left to give way");
+        assert_eq!(calls.get(), 4);
     }
 
     proptest! {
