@@ -304,10 +304,12 @@ fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm, of: 
     tilings.map(of_tiling).collect()
 }
 
-/// Trials with matrices that the device lays out itself, of algorithms that have slices, and one that has none.
+/// Trials with matrices that the device lays out itself, of algorithms that have slices.
 fn laid_out_by_devices<B: Backend, F>(label: &str, device: &Device<B>, variant: &Variant<F>) -> Vec<Trial> {
     let is_tried = device.caps().memory == MemoryModel::Discrete && variant.only.is_empty();
-    let is_it = |facts: &Facts| facts.by_heuristic && facts.own_layout && facts.sums == Sums::Joined;
+    let is_it = |facts: &Facts| {
+        facts.by_heuristic && !facts.on_cores && facts.own_layout && facts.sums == Sums::Joined
+    };
     let has_slices = |a: &&Algorithm| a.facts().is_some_and(is_it);
     let of_algorithm = |algorithm: &Algorithm| {
         let options = Options { algorithm: *algorithm, max_blow_up: MOST_BLOW_UP, ..Options::default() };
