@@ -1,12 +1,12 @@
 //! Positions in vectors, by which a queue gathers values and adds to them.
 
-use spmv_backend::arguments::{GatherValues, VecScatterAdd};
+use spmv_backend::arguments::VecScatterAdd;
 use spmv_backend::{Backend, Memory};
 use spmv_core::{Accum, Value};
 
 use crate::device::{Device, DeviceVec};
 use crate::error::{Error, Result};
-use crate::launch::launch;
+use crate::launch::{launch, to_slots};
 use crate::numbers::{Cut, counted};
 use crate::queue::{Queue, same_length};
 
@@ -133,14 +133,15 @@ impl<B: Backend> Queue<B> {
         // Nothing is refused from here on, so that a vector counts as written only if it is.
         self.writes("to", to, false)?;
         let kernel = self.by_indices.gather(&self.device, T::DTYPE)?;
-        let groups = at.n.div_ceil(kernel.spec.tiling.group_lanes());
-        let args = GatherValues {
-            n_slots: at.n,
-            entries: Memory::Device(&at.buffer),
-            vals: Memory::Device(&from.buffer),
-            slots: Memory::Device(&to.buffer),
-        };
-        let done = launch(&self.device, &self.stream, kernel, groups, args);
+        let done = to_slots(
+            &self.device,
+            &self.stream,
+            kernel,
+            at.n,
+            &at.buffer,
+            Memory::Device(&from.buffer),
+            &to.buffer,
+        );
         to.unrepaired = done.is_err();
         done
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spmv_backend::arguments::{Arguments, Finish};
+use spmv_backend::arguments::{Arguments, Finish, GatherValues};
 use spmv_backend::codes::{EPILOGUE_CLAMP, EPILOGUE_Z};
 use spmv_backend::{Backend, KernelSpec, Memory, Scalar};
 use spmv_core::{Accum, Value};
@@ -96,10 +96,25 @@ pub(crate) fn launch<'s, B: Backend, K: Arguments<'s, B>>(
     // queue compares, `scatter_add` that all differ. Of new values: `Values` listed entries of the part that they are
     // given for, one for each slot of a buffer that it has locked, and `copies` waits before the host's slice is given back. Of
     // several right-hand sides: `checked` compared shapes with the matrix and with the lengths of vectors, and `grow` made scratch memory
-    // for a panel of each, and for the sums of each block. Of slices that the device makes: `Entries` has the arrays of a validated matrix, all else
+    // for a panel of each, and for the sums of each block. Of slices that the device makes: `CsrArrays` has the arrays of a validated matrix, all else
     // is sized by the `Slices` of the same, and what is written was just allocated.
     unsafe { device.backend().launch(stream, &compiled.kernel, groups, &args)? };
     Ok(())
+}
+
+/// Brings the value of each slot's entry to it, by `gather_values`.
+pub(crate) fn to_slots<B: Backend>(
+    device: &Device<B>,
+    stream: &B::Stream,
+    kernel: &Compiled<B>,
+    n_slots: u32,
+    entries: &B::Buffer,
+    vals: Memory<'_, B>,
+    slots: &B::Buffer,
+) -> Result<()> {
+    let groups = n_slots.div_ceil(kernel.spec.tiling.group_lanes());
+    let (entries, slots) = (Memory::Device(entries), Memory::Device(slots));
+    launch(device, stream, kernel, groups, GatherValues { n_slots, entries, vals, slots })
 }
 
 impl<B: Backend, T: Value> Run<'_, B, T> {

@@ -3,14 +3,13 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use spmv_backend::arguments::GatherValues;
 use spmv_backend::{Backend, Error as DeviceError, Memory};
 use spmv_core::format::{BySlot, Dia};
 use spmv_core::{CsrView, Value, parts};
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::launch::{Compiled, launch};
+use crate::launch::{Compiled, to_slots};
 use crate::slices::Slices;
 
 /// Values that runners of all workspaces share. They are set while no run uses them (`Prepared::set_values`).
@@ -172,9 +171,7 @@ impl<B: Backend> Values<B> {
         let order = self.order();
         let Known::Listed { entries, n_slots } = &*order else { return Ok(()) };
         let buffer = self.buffer.write().unwrap_or_else(PoisonError::into_inner);
-        let groups = n_slots.div_ceil(kernel.spec.tiling.group_lanes());
-        let (entries, slots) = (Memory::Device(entries), Memory::Device(&*buffer));
-        launch(device, stream, kernel, groups, GatherValues { n_slots: *n_slots, entries, vals, slots })
+        to_slots(device, stream, kernel, *n_slots, entries, vals, &buffer)
     }
 }
 

@@ -8,9 +8,9 @@ use spmv_backend::{
     Backend, DeviceCaps, DeviceKind, Error as DeviceError, KernelId, KernelSpec, Memory, Types,
 };
 use spmv_core::format::Cost;
-use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value, parts};
+use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value};
 
-use super::sell_filled::{Entries, besides, filled};
+use super::sell_filled::{besides, filled, with_csr};
 use super::sell_on_cores;
 use crate::carries::{self, Pieces};
 use crate::device::Device;
@@ -234,7 +234,7 @@ impl<B: Backend> Held<B> {
         span: Span,
     ) -> Result<Self> {
         let caps = to.device.caps();
-        let (entries, slices) = parts::both(|| Entries::copy(to.device, a), slices);
+        let (csr, slices) = with_csr(to, a, slices);
         let Some(slices) = slices else {
             let what = "indices for so much padding";
             return Err(DeviceError::unsupported(&*caps.name, what, "use another algorithm").into());
@@ -243,9 +243,9 @@ impl<B: Backend> Held<B> {
         let n_parts = rows_of_parts.len() - 1;
         // Kernels read it where rows are sorted.
         let order = if slices.is_sorted() { slices.perm() } else { &[0] };
-        let mut entries = entries?;
-        let [perm, numbers] = besides(&mut entries, || Ok([to.copy(order)?, to.copy(slices.numbers())?]))?;
-        let [words, vals] = filled(to.device, &slices, a, entries, [&perm, &numbers])?;
+        let mut csr = csr?;
+        let [perm, numbers] = besides(&mut csr, || Ok([to.copy(order)?, to.copy(slices.numbers())?]))?;
+        let [words, vals] = filled(to.device, &slices, a, csr, [&perm, &numbers])?;
         let carries_over = n_parts > 0 && !caps.cross_block_reduction;
         let carry_apply =
             carries_over.then(|| Ok::<_, Error>((to.helper(KernelId::CarryApply)?, to.copy(&rows_of_parts)?)));

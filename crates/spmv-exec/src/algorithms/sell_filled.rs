@@ -1,13 +1,14 @@
 //! Words and values of slices on a device, which makes them of CSR, or to which the host brings them.
 
-use spmv_backend::arguments::{GatherValues, SellFill};
+use spmv_backend::arguments::SellFill;
 use spmv_backend::{Backend, Error as DeviceError, Memory, MemoryModel};
-use spmv_core::{CsrView, Value};
+use spmv_core::{CsrView, Value, parts};
 
 use crate::device::{Device, bytes_of};
 use crate::error::{Error, Result};
-use crate::launch::launch;
-use crate::numbers::{gather_values, sell_fill};
+use crate::launch::{launch, to_slots};
+use crate::numbers::{counted, gather_values, sell_fill};
+use crate::part::{CsrArrays, Prepare};
 use crate::slices::Slices;
 
 /// Entries from which on a device with memory of its own lays them out itself. Of fewer the host has made the layout by the time that memory for
@@ -17,37 +18,17 @@ const ON_DEVICE: usize = 1 << 17;
 /// what a cache still holds is copied faster.
 const BATCH: usize = 1 << 21;
 
-/// A matrix as CSR on the device, while slices are made of it.
-pub(super) struct Entries<B: Backend> {
-    row_ptr: B::Buffer,
-    cols: B::Buffer,
-    vals: B::Buffer,
-}
-
-impl<B: Backend> Entries<B> {
-    /// `None` where the host makes the slices: it shares the device's memory, entries are few, or there is no memory for more than slices.
-    pub(super) fn copy<V: Value>(device: &Device<B>, a: CsrView<'_, V, u32>) -> Result<Option<Self>> {
-        let is_worth_it = device.caps().memory == MemoryModel::Discrete && a.nnz() >= ON_DEVICE;
-        if is_worth_it { Self::new(device, a) } else { Ok(None) }
+/// Slices, and the matrix as CSR on a device that makes them of it. There is none where the host makes them: it shares the device's memory, entries are
+/// few, or there is no memory for more than slices.
+pub(super) fn with_csr<B: Backend, V: Value>(
+    to: &Prepare<'_, B>,
+    a: CsrView<'_, V, u32>,
+    slices: impl FnOnce() -> Option<Slices> + Send,
+) -> (Result<Option<CsrArrays<B>>>, Option<Slices>) {
+    if to.device.caps().memory != MemoryModel::Discrete || a.nnz() < ON_DEVICE {
+        return (Ok(None), slices());
     }
-
-    fn new<V: Value>(device: &Device<B>, a: CsrView<'_, V, u32>) -> Result<Option<Self>> {
-        let backend = device.backend();
-        let memory = || {
-            Ok(Self {
-                row_ptr: device.scratch::<u32>(a.row_ptr().len())?,
-                cols: device.scratch::<u32>(a.nnz())?,
-                vals: device.scratch::<V>(a.nnz())?,
-            })
-        };
-        let Some(mut entries) = if_there_is_memory(memory())? else { return Ok(None) };
-        device.copies(|s| {
-            backend.write(s, &mut entries.row_ptr, 0, bytemuck::cast_slice(a.row_ptr()))?;
-            backend.write(s, &mut entries.cols, 0, bytemuck::cast_slice(a.cols()))?;
-            backend.write(s, &mut entries.vals, 0, bytemuck::cast_slice(a.vals()))
-        })?;
-        Ok(Some(entries))
-    }
+    parts::both(|| if_there_is_memory(to.csr(a)), slices)
 }
 
 /// `None` for what the device has no memory for.
@@ -60,11 +41,11 @@ fn if_there_is_memory<R>(memory: Result<R>) -> Result<Option<R>> {
 
 /// What is allocated besides CSR; without that, if there is no memory for both.
 pub(super) fn besides<B: Backend, R>(
-    entries: &mut Option<Entries<B>>,
+    csr: &mut Option<CsrArrays<B>>,
     memory: impl Fn() -> Result<R>,
 ) -> Result<R> {
     match memory() {
-        Err(Error::Device(DeviceError::OutOfMemory { .. })) if entries.take().is_some() => memory(),
+        Err(Error::Device(DeviceError::OutOfMemory { .. })) if csr.take().is_some() => memory(),
         made => made,
     }
 }
@@ -74,69 +55,56 @@ pub(super) fn filled<B: Backend, V: Value>(
     device: &Device<B>,
     slices: &Slices,
     a: CsrView<'_, V, u32>,
-    mut entries: Option<Entries<B>>,
+    mut csr: Option<CsrArrays<B>>,
     [perm, numbers]: [&B::Buffer; 2],
 ) -> Result<[B::Buffer; 2]> {
     let memory = || Ok([device.scratch::<u32>(slices.n_words())?, device.scratch::<V>(slices.n_slots())?]);
-    let [words, vals] = besides(&mut entries, memory)?;
-    if let Some(entries) = entries
+    let [words, vals] = besides(&mut csr, memory)?;
+    let n_lanes = slices.n_slices() * slices.shape().slice_lanes;
+    if let Some(csr) = csr
+        && let Ok(n_lanes) = counted(device, n_lanes)
+        && let Ok(n_slots) = counted(device, slices.n_slots())
         && let Some(slots) = if_there_is_memory(device.scratch::<u32>(slices.n_slots()))?
-        && by_device::<B, V>(device, slices, a, &entries, [perm, numbers, &words, &slots, &vals])?
     {
+        by_device::<B, V>(device, slices, &csr, [n_lanes, n_slots], [perm, numbers, &words, &slots, &vals])?;
         return Ok([words, vals]);
     }
     by_host(device, slices, a, [words, vals])
 }
 
-/// Has the device lay out what it has as CSR: the entry of each slot, then the values of these. Whether it can count its lanes.
+/// Has the device lay out what it has as CSR: the entry of each slot, then the values of these.
 fn by_device<B: Backend, V: Value>(
     device: &Device<B>,
     slices: &Slices,
-    a: CsrView<'_, V, u32>,
-    entries: &Entries<B>,
+    csr: &CsrArrays<B>,
+    [n_lanes, n_slots]: [u32; 2],
     [perm, numbers, words, slots, vals]: [&B::Buffer; 5],
-) -> Result<bool> {
+) -> Result<()> {
     let caps = device.caps();
     let [fill, gather] = [sell_fill(caps), gather_values(V::DTYPE, caps)];
-    let (shape, n_slices) = (slices.shape(), slices.n_slices());
-    // Lanes count to the end of the last group.
-    let groups =
-        |lanes: usize, of: u32| u32::try_from(lanes).ok()?.checked_next_multiple_of(of).map(|n| n / of);
-    let groups_of_slices = groups(n_slices * shape.slice_lanes, fill.tiling.group_lanes());
-    let groups_of_slots = groups(slices.n_slots(), gather.tiling.group_lanes());
-    let (Some(groups_of_slices), Some(groups_of_slots)) = (groups_of_slices, groups_of_slots) else {
-        return Ok(false);
-    };
     let (fill, gather) = (device.compiled(&fill)?, device.compiled(&gather)?);
-    let of_parts = slices.numbers_of_parts();
-    let mut parts = device.scratch::<[u32; 4]>(of_parts.len().max(1))?;
+    let (shape, of_parts) = (slices.shape(), slices.numbers_of_parts());
+    let mut parts = device.scratch::<[u32; 4]>(of_parts.len())?;
     device.copies(|s| {
         device.backend().write(s, &mut parts, 0, bytemuck::cast_slice(&of_parts))?;
         let args = SellFill {
-            n_rows: a.n_rows() as u32,
-            n_slices: n_slices as u32,
+            n_rows: slices.n_rows() as u32,
+            n_slices: slices.n_slices() as u32,
             slice_lanes: shape.slice_lanes as u32,
             slice_rows: shape.rows() as u32,
             width: shape.width as u32,
             sorted: u32::from(slices.is_sorted()),
-            row_ptr: Memory::Device(&entries.row_ptr),
-            cols: Memory::Device(&entries.cols),
+            row_ptr: Memory::Device(&csr.row_ptr),
+            cols: Memory::Device(&csr.cols),
             perm: Memory::Device(perm),
             slices: Memory::Device(numbers),
             parts: Memory::Device(&parts),
             words: Memory::Device(words),
             entries: Memory::Device(slots),
         };
-        launch(device, s, &fill, groups_of_slices, args)?;
-        let args = GatherValues {
-            n_slots: slices.n_slots() as u32,
-            entries: Memory::Device(slots),
-            vals: Memory::Device(&entries.vals),
-            slots: Memory::Device(vals),
-        };
-        launch(device, s, &gather, groups_of_slots, args)
-    })?;
-    Ok(true)
+        launch(device, s, &fill, n_lanes.div_ceil(fill.spec.tiling.group_lanes()), args)?;
+        to_slots(device, s, &gather, n_slots, slots, Memory::Device(&*csr.vals.get()), vals)
+    })
 }
 
 /// Has the host write both, in place where it may.
@@ -198,6 +166,8 @@ mod tests {
     use spmv_cpu::{Cpu, Mask, Options};
 
     use super::*;
+    use crate::method::Repair;
+    use crate::part::Span;
     use crate::slices::Shape;
 
     fn apart() -> Device<Cpu> {
@@ -205,17 +175,19 @@ mod tests {
         Device::new(Cpu::open(Options { mask, ..Options::default() }).unwrap()).unwrap()
     }
 
+    fn prepare(device: &Device<Cpu>) -> Prepare<'_, Cpu> {
+        let span = Span { row_base: 0, n_rows: 0, nnz: 0, continues: false };
+        let (kernel, repair) = (sell_fill(device.caps()), Repair::None);
+        Prepare { device, kernel, helpers: vec![], repair, span, regular_width: 0, given: &[] }
+    }
+
     /// Words and values by the device and by the host.
     fn both(a: &Csr<f64>, shape: Shape) -> [(Vec<u32>, Vec<f64>); 2] {
         let (device, slices) = (apart(), Slices::new(a.view(), shape).unwrap());
-        let copied = |of: &[u32]| {
-            let mut buffer = device.scratch::<u32>(of.len())?;
-            device.copies(|s| device.backend().write(s, &mut buffer, 0, bytemuck::cast_slice(of)))?;
-            Ok::<_, Error>(buffer)
-        };
-        let (perm, numbers) = (copied(slices.perm()).unwrap(), copied(slices.numbers()).unwrap());
-        [Some(Entries::new(&device, a.view()).unwrap().unwrap()), None].map(|entries| {
-            let made = filled(&device, &slices, a.view(), entries, [&perm, &numbers]).unwrap();
+        let to = prepare(&device);
+        let (perm, numbers) = (to.copy(slices.perm()).unwrap(), to.copy(slices.numbers()).unwrap());
+        [Some(to.csr(a.view()).unwrap()), None].map(|csr| {
+            let made = filled(&device, &slices, a.view(), csr, [&perm, &numbers]).unwrap();
             let (mut words, mut vals) = (vec![7; slices.n_words()], vec![7.0; slices.n_slots()]);
             device
                 .copies(|s| {
@@ -247,17 +219,17 @@ mod tests {
     fn csr_gives_way_to_what_is_kept() {
         let a = Csr::from_coo(1, 1, &[(0, 0, 1.0f32)]).unwrap();
         let full = || Error::Device(DeviceError::OutOfMemory { device: "a GPU".to_owned(), bytes: 1 });
-        let mut entries = Entries::new(&apart(), a.view()).unwrap();
+        let mut csr = Some(prepare(&apart()).csr(a.view()).unwrap());
         let calls = Cell::new(0);
         let memory = |most| {
             calls.set(calls.get() + 1);
             if calls.get() > most { Ok(()) } else { Err(full()) }
         };
-        assert_eq!(besides(&mut entries, || memory(0)), Ok(()));
-        assert!(entries.is_some());
-        assert_eq!(besides(&mut entries, || memory(2)), Ok(()), "one call before, one that fails");
-        assert!(entries.is_none());
-        assert_eq!(besides(&mut entries, || memory(9)), Err(full()), "nothing is left to give way");
+        assert_eq!(besides(&mut csr, || memory(0)), Ok(()));
+        assert!(csr.is_some());
+        assert_eq!(besides(&mut csr, || memory(2)), Ok(()), "one call before, one that fails");
+        assert!(csr.is_none());
+        assert_eq!(besides(&mut csr, || memory(9)), Err(full()), "nothing is left to give way");
         assert_eq!(calls.get(), 4);
     }
 

@@ -196,6 +196,10 @@ impl Slices {
         self.parts.iter().map(|part| [part.first, part.n, part.entries.start, part.entries.end]).collect()
     }
 
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
     /// How slices are cut.
     pub(crate) fn shape(&self) -> Shape {
         self.shape
