@@ -1,7 +1,7 @@
-//! Archives of PTX: all texts of one target, one after the other, in one lzip file.
+//! Archives of PTX: all texts of one target, one after the other, in one lzip file of one member for each stem.
 //!
-//! Texts of different kernels and types of values are much alike, so that together they take a twentieth of their bytes.
-//! `lzip -dc` prints an archive, and so does `xz -dc` from version 5.4 on.
+//! Texts of one kernel for different types of values are much alike, so that together they take a twentieth of their bytes, and those of other
+//! kernels need not be unpacked before them. `lzip -dc` prints an archive, and so does `xz -dc` from version 5.4 on.
 
 use std::io::{self, BufRead, BufReader};
 
@@ -27,6 +27,34 @@ pub fn texts(archive: &[u8]) -> impl Iterator<Item = io::Result<String>> {
     // A line that was read and belongs to the next text.
     let mut line = String::new();
     std::iter::from_fn(move || text(&mut lines, &mut line).transpose())
+}
+
+/// The members of an archive: the texts of each stem, packed, in the order of the archive. Nothing is unpacked.
+///
+/// # Errors
+/// If the archive is damaged at the ends of members.
+///
+/// ```
+/// use spmv_kernels_cuda::{TARGETS, VARIANTS, archive};
+/// let members = archive::members(TARGETS[0].archive().unwrap())?;
+/// assert_eq!(members.len(), VARIANTS.len());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn members(archive: &[u8]) -> io::Result<Vec<&[u8]>> {
+    let (mut members, mut rest) = (Vec::new(), archive);
+    // A member's last eight bytes say how long it is (the manual of lzip, "File format").
+    while let Some(bytes) = rest.last_chunk() {
+        let start = usize::try_from(u64::from_le_bytes(*bytes)).ok().and_then(|n| rest.len().checked_sub(n));
+        let Some(start) = start.filter(|start| *start < rest.len()) else { break };
+        members.push(&rest[start..]);
+        rest = &rest[..start];
+    }
+    if !rest.is_empty() {
+        let reason = format!("no member ends at byte {} of the archive", rest.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    }
+    members.reverse();
+    Ok(members)
 }
 
 /// Whether a text is that of a stem for a type of values.
@@ -61,7 +89,7 @@ fn text(lines: &mut impl BufRead, line: &mut String) -> io::Result<Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TARGETS;
+    use crate::{TARGETS, VARIANTS};
 
     fn split(plain: &str) -> io::Result<Vec<String>> {
         let (mut lines, mut line) = (plain.as_bytes(), String::new());
@@ -75,6 +103,28 @@ mod tests {
         assert_eq!(split(&format!("{a}{b}")).unwrap(), [a, b]);
         assert_eq!(split("").unwrap(), [""; 0]);
         assert!(split(".version 6.0\n").unwrap_err().to_string().contains("begins with '.version 6.0'"));
+    }
+
+    #[test]
+    fn each_member_has_the_texts_of_one_stem() {
+        let archive = TARGETS[0].archive().unwrap();
+        let members = members(archive).unwrap();
+        assert_eq!(members.concat(), archive);
+        for (member, variants) in members.into_iter().zip(VARIANTS) {
+            let first = texts(member).next().unwrap().unwrap();
+            assert_eq!(first[MARK.len()..].split(' ').next(), Some(variants.stem));
+        }
+    }
+
+    #[test]
+    fn bytes_that_end_no_member_are_named() {
+        let archive = TARGETS[0].archive().unwrap();
+        let error = |bytes: &[u8]| members(bytes).unwrap_err().to_string();
+        let first = members(archive).unwrap()[0].len();
+        assert_eq!(error(&archive[1..]), format!("no member ends at byte {} of the archive", first - 1));
+        assert_eq!(error(&[0; 40]), "no member ends at byte 40 of the archive");
+        assert_eq!(error(&[1]), "no member ends at byte 1 of the archive");
+        assert_eq!(members(&[]).unwrap(), [&[0u8; 0]; 0]);
     }
 
     #[test]

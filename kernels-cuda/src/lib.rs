@@ -32,18 +32,17 @@ pub const VALUES: &[&str] = include!(concat!(env!("OUT_DIR"), "/values.rs"));
 /// of the prelude.
 pub const MIXED: &[&str] = include!(concat!(env!("OUT_DIR"), "/mixed.rs"));
 
-/// Every stem with each name of types that it is built for, in the order of the archives: those of [`VALUES`] first.
+/// Every stem with each name of types that it is built for, in the order of the archives: of each stem those of [`VALUES`] first.
 ///
 /// ```
 /// let types = |stem| spmv_kernels_cuda::texts().filter(move |(variants, _)| variants.stem == stem).count();
 /// assert!(types("csr_vector") > types("axpby"));
 /// ```
 pub fn texts() -> impl Iterator<Item = (&'static Variants, &'static str)> {
-    let of = |types: &'static [&'static str]| {
-        move |variants: &'static Variants| types.iter().map(move |types| (variants, *types))
-    };
-    let mixed = VARIANTS.iter().filter(|variants| variants.multiplies);
-    VARIANTS.iter().flat_map(of(VALUES)).chain(mixed.flat_map(of(MIXED)))
+    VARIANTS.iter().flat_map(|variants| {
+        let mixed = if variants.multiplies { MIXED } else { &[] };
+        VALUES.iter().chain(mixed).map(move |types| (variants, *types))
+    })
 }
 
 /// Devices that PTX is for: all from a compute capability on.
@@ -138,7 +137,7 @@ pub fn entry(stem: &str, lanes: u32, width: u32) -> Option<String> {
 /// The PTX of a stem for a type of values, or one of [`MIXED`], and a device's compute capability: that of the newest [`Target`] that
 /// the device is part of.
 ///
-/// It is unpacked at every call, which takes some 10 ms.
+/// It is unpacked at every call, with those of the stem before it.
 ///
 /// `None` for a name that is none of [`VARIANTS`], [`VALUES`] and [`MIXED`], and for a device older than every target.
 ///
@@ -150,8 +149,35 @@ pub fn entry(stem: &str, lanes: u32, width: u32) -> Option<String> {
 /// ```
 pub fn ptx(stem: &str, value: &str, compute: (u32, u32)) -> Option<String> {
     let target = TARGETS.iter().rfind(|target| target.compute <= compute)?;
-    let mut texts = archive::texts(target.archive()?).map(|text| text.expect("tests unpack every archive"));
+    let at = VARIANTS.iter().position(|variants| variants.stem == stem)?;
+    let intact = "tests unpack every archive";
+    let of_stem = *archive::members(target.archive()?).expect(intact).get(at)?;
+    let mut texts = archive::texts(of_stem).map(|text| text.expect(intact));
     texts.find(|text| archive::is_of(text, stem, value))
+}
+
+/// A PTX text without its entries but for one: a driver compiles all that it is given, which takes it tens of milliseconds for each.
+///
+/// ```
+/// use spmv_kernels_cuda::{entry, ptx, with_one_entry};
+/// let text = ptx("csr_vector", "f32", (8, 0)).unwrap();
+/// let entry = entry("csr_vector", 8, 4).unwrap();
+/// let alone = with_one_entry(&text, &entry);
+/// assert!(alone.contains(".target sm_60") && alone.contains(&format!(".entry {entry}(")));
+/// assert_eq!(alone.matches(".entry").count(), 1);
+/// ```
+pub fn with_one_entry(text: &str, entry: &str) -> String {
+    let mut is_left_out = false;
+    let lines = text.split_inclusive('\n').filter(|line| {
+        if let Some((_, rest)) = line.split_once(".entry ") {
+            is_left_out = rest.trim_end().trim_end_matches('(') != entry;
+        }
+        let is_kept = !is_left_out;
+        // The brace that closes an entry begins a line, no other does.
+        is_left_out &= !line.starts_with('}');
+        is_kept
+    });
+    lines.collect()
 }
 
 /// Name of the target and bytes of each archive.

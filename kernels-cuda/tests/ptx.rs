@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use spmv_kernels_cuda::{
-    ANY, SOURCES, TARGETS, Target, VALUES, VARIANTS, Variants, archive, entry, ptx, recipe,
+    ANY, SOURCES, TARGETS, Target, VALUES, VARIANTS, Variants, archive, entry, ptx, recipe, with_one_entry,
 };
 
 /// Calls `check` with stem, value, target and text of everything that there must be.
@@ -103,6 +103,15 @@ fn every_text_holds_the_entries_of_its_variants_and_no_other() {
         let found: BTreeSet<_> = names.map(|name| name.trim_end_matches('(').to_owned()).collect();
         assert_eq!(found, expected, "{stem} {value} {}", target.name);
         assert_eq!(text.matches(".entry").count(), expected.len(), "{stem} {value} {}", target.name);
+        // Together, those of one entry are the text, with its head before each.
+        let head = text.find(".visible .entry ").unwrap();
+        let alone = expected.iter().map(|entry| with_one_entry(text, entry));
+        let n_bytes = alone.map(|alone| {
+            assert_eq!(alone.matches(".entry").count(), 1);
+            assert!(alone.starts_with(&text[..head]));
+            alone.len() - head
+        });
+        assert_eq!(n_bytes.sum::<usize>(), text.len() - head, "{stem} {value} {}", target.name);
     });
 }
 

@@ -44,7 +44,7 @@ impl Kernel {
     }
 }
 
-/// Modules of a device, each loaded at most once.
+/// Modules of a device, each of one kernel and loaded at most once: the driver compiles all that a module has.
 #[derive(Debug)]
 pub(crate) struct Modules {
     pub(crate) shared: Arc<Shared>,
@@ -55,7 +55,7 @@ pub(crate) struct Modules {
     pub(crate) kernels: Option<PathBuf>,
     /// Whether no kernel starts early.
     in_turn: bool,
-    loaded: Mutex<HashMap<(KernelId, Types), Loaded>>,
+    loaded: Mutex<HashMap<(Types, String), Loaded>>,
 }
 
 /// A module, and whether its kernels may start early.
@@ -79,7 +79,7 @@ impl Modules {
             return Err(self.does_not_compile(spec, "no such tiling was built".into()));
         };
         let _current = self.shared.enter()?;
-        let (module, is_early) = self.module(spec)?;
+        let (module, is_early) = self.module(spec, &entry)?;
         let name = CString::new(entry).expect("names of entries are identifiers");
         let mut function = CUfunction::NULL;
         // SAFETY: the module lives; writes a handle that is good as long as it does.
@@ -107,13 +107,13 @@ impl Modules {
         })
     }
 
-    fn module(&self, spec: &KernelSpec) -> Result<Loaded> {
+    fn module(&self, spec: &KernelSpec, entry: &str) -> Result<Loaded> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (spec.id, spec.types);
+        let key = (spec.types, entry.to_owned());
         if let Some(found) = loaded.get(&key) {
             return Ok(found.clone());
         }
-        let ptx = self.ptx(spec)?;
+        let ptx = spmv_kernels_cuda::with_one_entry(&self.ptx(spec)?, entry);
         let is_early = !self.in_turn && ptx.contains(WAITS);
         let found = (Arc::new(self.load(spec, ptx)?), is_early);
         loaded.insert(key, found.clone());

@@ -11,7 +11,7 @@ use spmv_kernels_cuda::{TARGETS, Target};
 
 use super::{Built, FOLDER, jobs};
 
-/// Bytes that the packer keeps to find repetitions in: more than a target's texts take, no more than users' memory should.
+/// Bytes that the packer keeps to find repetitions in: more than most stems' texts take, no more than users' memory should.
 const LOOK_BACK: u32 = 4 << 20;
 
 /// The longest repetition that the packer looks for; the format allows no longer one.
@@ -107,14 +107,22 @@ fn name_of(text: &str) -> &str {
     text.strip_prefix(MARK).and_then(|rest| rest.split(',').next()).unwrap_or_default()
 }
 
-/// One lzip member: no names, no times, no threads, so that the same texts give the same bytes.
+/// One lzip member for the texts of each stem, which follow each other: no names, no times, so that the same texts give the same bytes.
 fn pack(texts: &[&str]) -> std::io::Result<Vec<u8>> {
-    let mut options = LzipOptions::with_preset(9);
-    options.lzma_options.dict_size = LOOK_BACK;
-    options.lzma_options.nice_len = LONGEST;
-    let mut writer = LzipWriter::new(Vec::new(), options);
-    texts.iter().try_for_each(|text| writer.write_all(text.as_bytes()))?;
-    writer.finish()
+    let member = |texts: &&[&str]| {
+        let mut options = LzipOptions::with_preset(9);
+        options.lzma_options.dict_size = LOOK_BACK;
+        options.lzma_options.nice_len = LONGEST;
+        let mut writer = LzipWriter::new(Vec::new(), options);
+        texts.iter().try_for_each(|text| writer.write_all(text.as_bytes()))?;
+        writer.finish()
+    };
+    let stems: Vec<&[&str]> = texts.chunk_by(|a, b| stem_of(a) == stem_of(b)).collect();
+    Ok(stems.par_iter().map(member).collect::<std::io::Result<Vec<_>>>()?.concat())
+}
+
+fn stem_of(text: &str) -> Option<&str> {
+    name_of(text).split(' ').next()
 }
 
 /// Files of the folder that are the archive of no target, by name.
@@ -129,6 +137,8 @@ fn strangers(folder: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use spmv_kernels_cuda::archive::members;
+
     use super::super::tests::built;
     use super::*;
 
@@ -138,11 +148,17 @@ mod tests {
 
     #[test]
     fn texts_come_back_as_they_were_packed() {
-        let wanted = ["// spmv: a f32 x, sources 0\n.version 6.0\n", "// spmv: b f64 x, sources 1\n"];
+        let wanted = [
+            "// spmv: a f32 x, sources 0\n.version 6.0\n",
+            "// spmv: b f32 x, sources 1\n",
+            "// spmv: b f64 x, sources 1\n",
+        ];
         let bytes = pack(&wanted).unwrap();
         assert_eq!(bytes, pack(&wanted).unwrap());
         assert_eq!(texts(&bytes).map(Result::unwrap).collect::<Vec<_>>(), wanted);
-        assert_eq!(wanted.map(name_of), ["a f32 x", "b f64 x"]);
+        assert_eq!(wanted.map(name_of), ["a f32 x", "b f32 x", "b f64 x"]);
+        let of_members = members(&bytes).unwrap().into_iter().map(|member| texts(member).count());
+        assert_eq!(of_members.collect::<Vec<_>>(), [1, 2]);
     }
 
     #[test]
