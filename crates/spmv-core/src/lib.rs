@@ -23,6 +23,7 @@
 mod assemble;
 mod checks;
 mod csr;
+mod diagonals;
 mod error;
 mod footprint;
 pub mod format;

@@ -51,6 +51,7 @@ mod mirror;
 mod narrow;
 mod numbers;
 mod options;
+mod pages;
 mod part;
 mod peer;
 mod plan;

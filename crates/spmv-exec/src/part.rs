@@ -8,14 +8,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use spmv_backend::arguments::Finish;
-use spmv_backend::{Backend, HostArray, HostSlice, KernelId, KernelSpec, Memory};
+use spmv_backend::{Backend, HostArray, HostSlice, KernelId, KernelSpec, Memory, MemoryModel};
 use spmv_core::format::{BySlot, Cost};
 use spmv_core::{Accum, CsrView, Offset, Tiling, Value, parts};
 
-use crate::device::Device;
+use crate::device::{Device, bytes_of};
 use crate::error::Result;
 use crate::launch::{self, Compiled, Run, Scaling};
 use crate::method::{Limits, Repair};
+use crate::pages::Pages;
 use crate::values::{Order, Values};
 
 /// Rows of the matrix that one launch multiplies.
@@ -84,6 +85,24 @@ impl<B: Backend> Prepare<'_, B> {
         let mut buffer = backend.alloc(size_of_val(elements) as u64)?;
         self.device.copies(|s| backend.write(s, &mut buffer, 0, bytemuck::cast_slice(elements)))?;
         Ok(buffer)
+    }
+
+    /// So many elements that the host writes: where they stay, or else to be copied.
+    pub(crate) fn filled<E: bytemuck::Pod + Send + Sync, R>(
+        &self,
+        n: usize,
+        fill: impl FnOnce(&mut [E]) -> Result<R>,
+    ) -> Result<(B::Buffer, R)> {
+        let (device, backend) = (self.device, self.device.backend());
+        if n == 0 || device.caps().memory != MemoryModel::UnifiedCoherent {
+            let mut elements = Pages::new(n)?;
+            let filled = fill(&mut elements)?;
+            return Ok((self.copy(&elements)?, filled));
+        }
+        let (mut buffer, bytes) = (device.scratch::<E>(n)?, bytes_of::<E>(n));
+        let fill = |bytes: &mut [u8]| fill(bytemuck::cast_slice_mut(bytes));
+        let filled = device.copies(|s| backend.map(s, &mut buffer, bytes, fill)?)?;
+        Ok((buffer, filled))
     }
 
     /// Columns and values in the order of slots. The host makes a few slots at a time, on several threads where they are

@@ -10,6 +10,7 @@ use spmv_core::{CsrView, Value, parts};
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, to_slots};
+use crate::pages::Pages;
 use crate::slices::Slices;
 
 /// Values that runners of all workspaces share. They are set while no run uses them (`Prepared::set_values`).
@@ -36,7 +37,7 @@ pub(crate) enum Order {
     /// By row.
     Rows {
         /// First entry of each row, and the end.
-        row_ptr: Arc<Vec<u32>>,
+        row_ptr: Arc<Pages<u32>>,
         /// The entry that each row begins with, where they are some of the part's entries.
         firsts: Option<Vec<u32>>,
         of: Rows,
@@ -57,9 +58,9 @@ pub(crate) enum Rows {
     /// As lanes read them.
     Slices(Slices),
     /// On diagonals of as many slots as there are rows.
-    Diagonals { of_entries: Arc<Vec<u16>>, n_diags: usize },
+    Diagonals { of_entries: Arc<Pages<u16>>, n_diags: usize },
     /// What diagonals leave, in order.
-    OffDiagonals { of_entries: Arc<Vec<u16>> },
+    OffDiagonals { of_entries: Arc<Pages<u16>> },
 }
 
 /// The diagonal of an entry that is on none.
@@ -67,35 +68,56 @@ const NONE: u16 = Dia::<f32>::NO_DIAGONAL;
 /// The entry of a slot of padding, as `gather_values` takes it.
 const PADDING: u32 = u32::MAX;
 
+/// Memory for the diagonal of each entry, unless there are more of them than numbers.
+pub(crate) fn diagonals_of_entries<T: Value>(
+    a: CsrView<'_, T, u32>,
+    n_diags: usize,
+) -> Result<Option<Pages<u16>>> {
+    (n_diags <= usize::from(NONE)).then(|| Pages::new(a.nnz())).transpose()
+}
+
 /// Slots of a thread that lists their entries, at least.
 const OF_A_THREAD: usize = 1 << 16;
 
 impl Order {
     /// By rows of a part.
-    pub(crate) fn rows<T: Value>(a: CsrView<'_, T, u32>, of: Rows) -> Self {
-        Self::Rows { row_ptr: Arc::new(a.row_ptr().to_vec()), firsts: None, of }
+    pub(crate) fn rows<T: Value>(a: CsrView<'_, T, u32>, of: Rows) -> Result<Self> {
+        Ok(Self::Rows { row_ptr: Arc::new(Pages::copied(a.row_ptr())?), firsts: None, of })
     }
 
     /// By slots of so many entries of each row, and by what they leave.
-    pub(crate) fn by_slots<T: Value>(a: CsrView<'_, T, u32>, width: usize) -> [Self; 2] {
+    pub(crate) fn by_slots<T: Value>(a: CsrView<'_, T, u32>, width: usize) -> Result<[Self; 2]> {
         if width == 0 {
-            return [Self::rows(a, Rows::Slots { width }), Self::Csr];
+            return Ok([Self::rows(a, Rows::Slots { width })?, Self::Csr]);
         }
         Self::pair(a, [Rows::Slots { width }, Rows::AfterSlots { width }])
     }
 
     /// By diagonals, and by what they leave.
-    pub(crate) fn by_diagonals<T: Value>(a: CsrView<'_, T, u32>, offsets: &[i64]) -> [Self; 2] {
-        let of_entries = Dia::diagonals_of_entries(a, offsets).map(Arc::new);
-        let Some(of_entries) = of_entries else { return [Self::Unknown, Self::Unknown] };
+    pub(crate) fn by_diagonals<T: Value>(a: CsrView<'_, T, u32>, offsets: &[i64]) -> Result<[Self; 2]> {
+        let Some(mut of_entries) = diagonals_of_entries(a, offsets.len())? else {
+            return Ok([Self::Unknown, Self::Unknown]);
+        };
+        Dia::diagonals_of_entries(a, offsets, &mut of_entries);
+        let of_entries = Arc::new(of_entries);
         let rest = Rows::OffDiagonals { of_entries: Arc::clone(&of_entries) };
         Self::pair(a, [Rows::Diagonals { of_entries, n_diags: offsets.len() }, rest])
     }
 
+    /// By diagonals that hold all entries, each of which says which it is on.
+    pub(crate) fn on_diagonals<T: Value>(
+        a: CsrView<'_, T, u32>,
+        of_entries: Option<Pages<u16>>,
+        n_diags: usize,
+    ) -> Result<Self> {
+        let rows = |of_entries| Rows::Diagonals { of_entries: Arc::new(of_entries), n_diags };
+        of_entries.map_or(Ok(Self::Unknown), |of_entries| Self::rows(a, rows(of_entries)))
+    }
+
     /// Two buffers' of one part.
-    fn pair<T: Value>(a: CsrView<'_, T, u32>, of: [Rows; 2]) -> [Self; 2] {
-        let row_ptr = Arc::new(a.row_ptr().to_vec());
-        of.map(|of| Self::Rows { row_ptr: Arc::clone(&row_ptr), firsts: None, of })
+    fn pair<T: Value>(a: CsrView<'_, T, u32>, of: [Rows; 2]) -> Result<[Self; 2]> {
+        let row_ptr = Arc::new(Pages::copied(a.row_ptr())?);
+        Ok(of.map(|of| Self::Rows { row_ptr: Arc::clone(&row_ptr), firsts: None, of }))
     }
 }
 
@@ -141,7 +163,7 @@ impl<B: Backend> Values<B> {
                 );
             }
         };
-        let list = of.entries(row_ptr, |row| firsts.as_ref().map_or(row_ptr[row], |firsts| firsts[row]));
+        let list = of.entries(row_ptr, |row| firsts.as_ref().map_or(row_ptr[row], |firsts| firsts[row]))?;
         let mut entries = device.scratch::<u32>(list.len())?;
         device.copies(|s| device.backend().write(s, &mut entries, 0, bytemuck::cast_slice(&list)))?;
         *order = Known::Listed { entries, n_slots: list.len() as u32 };
@@ -177,7 +199,7 @@ impl<B: Backend> Values<B> {
 
 impl Rows {
     /// The entry of each slot, on all threads. The entries of a row follow each other from `first` of it on.
-    fn entries(&self, row_ptr: &[u32], first: impl Fn(usize) -> u32 + Sync) -> Vec<u32> {
+    fn entries(&self, row_ptr: &[u32], first: impl Fn(usize) -> u32 + Sync) -> Result<Pages<u32>> {
         let n_rows = row_ptr.len() - 1;
         let len = |row: usize| (row_ptr[row + 1] - row_ptr[row]) as usize;
         match self {
@@ -190,7 +212,8 @@ impl Rows {
                 }
             }),
             Self::AfterSlots { width } => {
-                (0..n_rows).flat_map(|row| (first(row)..first(row) + len(row) as u32).skip(*width)).collect()
+                let left = |row| (first(row)..first(row) + len(row) as u32).skip(*width);
+                Pages::copied(&(0..n_rows).flat_map(left).collect::<Vec<_>>())
             }
             Self::Jagged(order) => {
                 let lens: Vec<usize> = order.ptr().windows(2).map(|ends| ends[1] - ends[0]).collect();
@@ -215,7 +238,7 @@ impl Rows {
             Self::OffDiagonals { of_entries } => {
                 let entries = |row: usize| (row_ptr[row] as usize..).zip(first(row)..).take(len(row));
                 let left = (0..n_rows).flat_map(entries).filter(|(at, _)| of_entries[*at] == NONE);
-                left.map(|(_, entry)| entry).collect()
+                Pages::copied(&left.map(|(_, entry)| entry).collect::<Vec<_>>())
             }
         }
     }
@@ -223,8 +246,8 @@ impl Rows {
 
 /// The entries of slots that stand in lines of these lengths, the longest first, one line after another. Threads take positions of all lines and write
 /// those of the slots that have one.
-fn in_lines(lens: &[usize], write: impl Fn(Range<usize>, &mut [&mut [u32]]) + Sync) -> Vec<u32> {
-    let mut all = vec![0; lens.iter().sum()];
+fn in_lines(lens: &[usize], write: impl Fn(Range<usize>, &mut [&mut [u32]]) + Sync) -> Result<Pages<u32>> {
+    let mut all = Pages::new(lens.iter().sum())?;
     let n_positions = lens.first().map_or(0, |len| *len);
     let of_threads: Vec<_> = parts::cut(n_positions, parts::threads(all.len(), OF_A_THREAD)).collect();
     let mut lines: Vec<Vec<&mut [u32]>> = of_threads.iter().map(|_| Vec::with_capacity(lens.len())).collect();
@@ -237,5 +260,5 @@ fn in_lines(lens: &[usize], write: impl Fn(Range<usize>, &mut [&mut [u32]]) + Sy
         lines.iter_mut().for_each(|line| line.fill(PADDING));
         write(positions, &mut lines);
     });
-    all
+    Ok(all)
 }

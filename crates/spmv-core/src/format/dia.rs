@@ -16,10 +16,11 @@ use std::ops::Range;
 use super::cost::{Cost, zero};
 use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
+use crate::diagonals::{self, FEW, OF_A_THREAD, n_alike, offset};
 use crate::error::CsrError;
 use crate::offset::Offset;
 use crate::parts;
-use crate::regular::diagonals;
+use crate::regular;
 use crate::stats::RowStats;
 use crate::value::Value;
 
@@ -55,30 +56,74 @@ impl<T: Value> Dia<T> {
     /// [`FormatError::TooLarge`] above `max_blow_up` times the bytes of CSR, [`FormatError::Repeated`],
     /// [`FormatError::StoredZero`].
     pub fn from_csr<O: Offset>(a: CsrView<'_, T, O>, max_blow_up: f64) -> Result<Self, FormatError> {
-        let offsets = offsets(a);
+        let offsets = Self::held(a);
         cost_of(a, offsets.len()).check("dia", max_blow_up)?;
-        Self::of_diagonals(a, offsets)
+        let mut dia = Self::without_entries(a, offsets);
+        Self::fill(a, &dia.offsets, &mut dia.vals, &mut [])?;
+        Ok(dia)
     }
 
-    /// The entries on these diagonals, which ascend, by several threads where there are many.
-    pub(super) fn of_diagonals<O: Offset>(
+    /// The diagonals that hold an entry, by column minus row, ascending. O(rows + entries), by several threads, for a few of them; else also
+    /// O(diagonals between the first and the last), or O(entries log entries).
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_core::format::Dia;
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0), (1, 1, 3.0)])?;
+    /// assert_eq!(Dia::held(a.view()), [0, 1]);
+    /// # Ok::<(), spmv_core::CsrError>(())
+    /// ```
+    pub fn held<O: Offset>(a: CsrView<'_, T, O>) -> Vec<i64> {
+        offsets(a)
+    }
+
+    /// Writes what [`vals`](Self::vals) has of the entries on these diagonals, which ascend, to memory of a slot for each row and diagonal, and
+    /// which diagonal each entry is on, by its position, to that of a number for each entry; the second may be empty. Others are left out: they have
+    /// [`NO_DIAGONAL`](Self::NO_DIAGONAL). O(entries * log(diagonals) + slots), by several threads.
+    ///
+    /// ```
+    /// use spmv_core::Csr;
+    /// use spmv_core::format::Dia;
+    /// let a = Csr::from_coo(2, 2, &[(0, 0, 1.0f32), (0, 1, 2.0), (1, 1, 3.0)])?;
+    /// let (mut vals, mut of_entries) = ([7.0; 4], [0; 3]);
+    /// Dia::fill(a.view(), &[0, 1], &mut vals, &mut of_entries)?;
+    /// assert_eq!((vals, of_entries), ([1.0, 3.0, 2.0, 0.0], [0, 1, 0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`FormatError::Repeated`] and [`FormatError::StoredZero`]; what is written then is unspecified.
+    ///
+    /// # Panics
+    /// If memory is not as long as said, or there are more diagonals than numbers.
+    pub fn fill<O: Offset>(
         a: CsrView<'_, T, O>,
-        offsets: Vec<i64>,
-    ) -> Result<Self, FormatError> {
-        let mut dia = Self::without_entries(a, offsets);
+        offsets: &[i64],
+        vals: &mut [T],
+        of_entries: &mut [u16],
+    ) -> Result<(), FormatError> {
+        assert_eq!(vals.len(), offsets.len() * a.n_rows(), "a slot for each row and diagonal");
+        assert!(of_entries.is_empty() || offsets.len() <= usize::from(Self::NO_DIAGONAL));
+        assert!(of_entries.is_empty() || of_entries.len() == a.nnz(), "a number for each entry");
         let rows: Vec<_> = parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD)).collect();
         // The slots of each part of the rows, by diagonal.
         let mut slots: Vec<Vec<&mut [T]>> = rows.iter().map(|_| Vec::new()).collect();
         if let Some(first) = rows.first() {
-            for diagonal in dia.vals.chunks_mut(a.n_rows()) {
+            for diagonal in vals.chunks_mut(a.n_rows()) {
                 let of_parts = diagonal.chunks_mut(first.len());
                 slots.iter_mut().zip(of_parts).for_each(|(slots, of_part)| slots.push(of_part));
             }
         }
-        let offsets = &dia.offsets;
-        let fill = |(rows, mut slots): (_, Vec<_>)| fill(a, rows, offsets, &mut slots);
-        parts::map(rows.into_iter().zip(slots), fill).into_iter().collect::<Result<(), _>>()?;
-        Ok(dia)
+        let n_entries = |rows: &Range<usize>| match of_entries.is_empty() {
+            true => 0,
+            false => a.row_ptr()[rows.end].to_usize() - a.row_ptr()[rows.start].to_usize(),
+        };
+        let n_entries: Vec<_> = rows.iter().map(n_entries).collect();
+        let to = slots.into_iter().zip(parts::split(of_entries, n_entries));
+        let fill = |(rows, (mut slots, of_entries)): (_, (Vec<_>, _))| {
+            fill(a, rows, offsets, &mut slots, of_entries)
+        };
+        parts::map(rows.into_iter().zip(to), fill).into_iter().collect()
     }
 
     /// The entries at most `half_width` columns from the diagonal, and all other entries of the rows (Tan et al. 2019,
@@ -96,7 +141,7 @@ impl<T: Value> Dia<T> {
     /// # Ok::<(), spmv_core::CsrError>(())
     /// ```
     pub fn split<O: Offset>(a: CsrView<'_, T, O>, first_row: usize, half_width: usize) -> (Self, Csr<T, O>) {
-        let mut dia = Self::without_entries(a, diagonals(a, first_row, half_width));
+        let mut dia = Self::without_entries(a, regular::diagonals(a, first_row, half_width));
         let rows = (0..a.n_rows()).map(|row| {
             let is_left = |(col, val): &(u32, T)| match dia.slot(row, *col) {
                 Some(slot) if *slot == zero::<T>() && *val != zero::<T>() => {
@@ -112,41 +157,41 @@ impl<T: Value> Dia<T> {
     }
 
     /// The diagonal of each entry, by its position among `offsets`, which ascend, as [`split`](Self::split) finds them: other entries,
-    /// zeros, and repeated entries but for the first have [`NO_DIAGONAL`](Self::NO_DIAGONAL). `None` if there are more diagonals than
-    /// numbers. O(entries * log(diagonals)), by all threads.
+    /// zeros, and repeated entries but for the first have [`NO_DIAGONAL`](Self::NO_DIAGONAL). O(entries * log(diagonals)), by all threads.
     ///
     /// ```
     /// use spmv_core::Csr;
     /// use spmv_core::format::Dia;
     /// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0)])?;
-    /// assert_eq!(Dia::diagonals_of_entries(a.view(), &[-1, 0]), Some(vec![1, Dia::<f32>::NO_DIAGONAL, 1]));
+    /// let mut of_entries = [0; 3];
+    /// Dia::diagonals_of_entries(a.view(), &[-1, 0], &mut of_entries);
+    /// assert_eq!(of_entries, [1, Dia::<f32>::NO_DIAGONAL, 1]);
     /// # Ok::<(), spmv_core::CsrError>(())
     /// ```
-    pub fn diagonals_of_entries<O: Offset>(a: CsrView<'_, T, O>, offsets: &[i64]) -> Option<Vec<u16>> {
-        if offsets.len() >= usize::from(Self::NO_DIAGONAL) {
-            return None;
-        }
-        let mut of_entries = vec![0; a.nnz()];
+    ///
+    /// # Panics
+    /// If there is not a number for each entry, or there are more diagonals than numbers.
+    pub fn diagonals_of_entries<O: Offset>(a: CsrView<'_, T, O>, offsets: &[i64], of_entries: &mut [u16]) {
+        assert!(offsets.len() <= usize::from(Self::NO_DIAGONAL));
+        assert_eq!(of_entries.len(), a.nnz(), "a number for each entry");
         let rows: Vec<_> = parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD)).collect();
         let n_entries =
             |rows: &Range<usize>| a.row_ptr()[rows.end].to_usize() - a.row_ptr()[rows.start].to_usize();
-        let of_parts = parts::split(&mut of_entries, rows.iter().map(n_entries));
+        let of_parts = parts::split(of_entries, rows.iter().map(n_entries));
         parts::map(rows.into_iter().zip(of_parts), |(rows, of_entries)| {
-            let (mut known, mut met) = (Positions::default(), vec![usize::MAX; offsets.len()]);
+            let mut met = vec![usize::MAX; offsets.len()];
             let mut slots = of_entries.iter_mut();
             for row in rows {
-                known.next_row();
                 for ((col, val), of_entry) in a.row(row).zip(&mut slots) {
                     let is_first = |at: &usize| std::mem::replace(&mut met[*at], row) != row;
-                    let at = known.find(offsets, offset(row, col)).ok().filter(|_| val != zero::<T>());
+                    let at = offsets.binary_search(&offset(row, col)).ok().filter(|_| val != zero::<T>());
                     *of_entry = at.filter(is_first).map_or(Self::NO_DIAGONAL, |at| at as u16);
                 }
             }
         });
-        Some(of_entries)
     }
 
-    /// What [`diagonals_of_entries`](Self::diagonals_of_entries) gives to an entry on none.
+    /// What [`fill`](Self::fill) and [`diagonals_of_entries`](Self::diagonals_of_entries) give to an entry on none: so many diagonals can be told apart.
     pub const NO_DIAGONAL: u16 = u16::MAX;
 
     fn without_entries<O: Offset>(a: CsrView<'_, T, O>, offsets: Vec<i64>) -> Self {
@@ -181,27 +226,28 @@ impl<T: Value> Dia<T> {
     }
 
     /// Of each diagonal below the main one, that above whose values it mirrors, as in a symmetric matrix: row r holds what row
-    /// r + offset of the other does, to the last bit. O(slots), by all threads.
+    /// r + offset of the other does, to the last bit. The offsets ascend, and values are as [`vals`](Self::vals) has them. O(slots), by all threads.
     ///
     /// ```
     /// use spmv_core::Csr;
     /// use spmv_core::format::Dia;
     /// let a = Csr::from_coo(2, 2, &[(0, 0, 4.0f32), (0, 1, -1.0), (1, 0, -1.0)])?;
-    /// assert_eq!(Dia::from_csr(a.view(), 3.0)?.mirrors(), [Some(2), None, None]);
+    /// let dia = Dia::from_csr(a.view(), 3.0)?;
+    /// assert_eq!(Dia::mirrors(dia.n_rows(), dia.offsets(), dia.vals()), [Some(2), None, None]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn mirrors(&self) -> Vec<Option<usize>> {
-        let of_diagonal = |at: usize| &self.vals[at * self.n_rows..][..self.n_rows];
+    pub fn mirrors(n_rows: usize, offsets: &[i64], vals: &[T]) -> Vec<Option<usize>> {
+        let of_diagonal = |at: usize| &vals[at * n_rows..][..n_rows];
         let mirror = |(at, offset): (usize, &i64)| {
             let distance = usize::try_from(offset.checked_neg()?).ok().filter(|distance| *distance > 0)?;
-            let other = self.offsets.binary_search(&-offset).ok()?;
+            let other = offsets.binary_search(&-offset).ok()?;
             let (below, above) = (of_diagonal(at).get(distance..)?, of_diagonal(other));
             let rows = parts::cut(below.len(), parts::threads(below.len(), OF_A_THREAD));
             let bytes = bytemuck::cast_slice::<T, u8>;
             let are_same = parts::map(rows, |rows| bytes(&below[rows.clone()]) == bytes(&above[rows]));
             are_same.into_iter().all(|is_same| is_same).then_some(other)
         };
-        self.offsets.iter().enumerate().map(mirror).collect()
+        offsets.iter().enumerate().map(mirror).collect()
     }
 
     /// The `(column, value)` pairs of one row, by column.
@@ -225,93 +271,68 @@ impl<T: Value> Dia<T> {
     }
 }
 
-pub(super) fn offset(row: usize, col: u32) -> i64 {
-    i64::from(col) - row as i64
-}
+/// Rows whose slots a thread clears, and then fills from its cache.
+const CLEARED: usize = 1 << 10;
 
-/// Entries of a thread, below which its start would take longer than its work.
-const OF_A_THREAD: usize = 1 << 18;
-
-/// Writes the entries of some rows to their slots, which are given by diagonal.
+/// Writes the entries of some rows to their slots, which are given by diagonal, and the diagonals of entries, unless there is no memory for them.
 fn fill<T: Value, O: Offset>(
     a: CsrView<'_, T, O>,
     rows: Range<usize>,
     offsets: &[i64],
     slots: &mut [&mut [T]],
+    mut of_entries: &mut [u16],
 ) -> Result<(), FormatError> {
-    let format = "dia";
-    let mut known = Positions::default();
-    // A page that is read before it was written is mapped twice, and all threads wait for that.
-    slots.iter_mut().for_each(|slots| slots.fill(zero::<T>()));
-    for row in rows.clone() {
-        known.next_row();
-        for (col, val) in a.row(row) {
-            let Ok(diagonal) = known.find(offsets, offset(row, col)) else { continue };
-            let slot = &mut slots[diagonal][row - rows.start];
-            if val == zero::<T>() {
-                return Err(FormatError::StoredZero { format, row, col });
+    let (format, none) = ("dia", usize::MAX);
+    let (mut on, mut first) = (Vec::new(), rows.start);
+    while first < rows.end {
+        let cleared = first..rows.end.min(first + CLEARED);
+        // A page that is read before it was written is mapped twice, and all threads wait for that.
+        let of_cleared = cleared.start - rows.start..cleared.end - rows.start;
+        slots.iter_mut().for_each(|slots| slots[of_cleared.clone()].fill(zero::<T>()));
+        while first < cleared.end {
+            let n = n_alike(a, first..cleared.end);
+            let cols = &a.cols()[a.row_range(first)];
+            on.clear();
+            on.extend(cols.iter().map(|col| offsets.binary_search(&offset(first, *col)).unwrap_or(none)));
+            let entries = a.row_range(first).start..a.row_range(first + n - 1).end;
+            for (at, diagonal) in on.iter().enumerate().filter(|(_, diagonal)| **diagonal != none) {
+                let slots = &mut slots[*diagonal][first - rows.start..][..n];
+                let error = |row: usize, of: fn(&'static str, usize, u32) -> FormatError| {
+                    Err(of(format, first + row, cols[at] + row as u32))
+                };
+                if slots[0] != zero::<T>() {
+                    return error(0, |format, row, col| FormatError::Repeated { format, row, col });
+                }
+                let vals = a.vals()[entries.clone()][at..].iter().step_by(cols.len());
+                let mut is_zero = false;
+                for (slot, val) in slots.iter_mut().zip(vals) {
+                    *slot = *val;
+                    is_zero |= *val == zero::<T>();
+                }
+                if is_zero {
+                    let row = slots.iter().position(|slot| *slot == zero::<T>()).unwrap_or(0);
+                    return error(row, |format, row, col| FormatError::StoredZero { format, row, col });
+                }
             }
-            if *slot != zero::<T>() {
-                return Err(FormatError::Repeated { format, row, col });
+            if !of_entries.is_empty() {
+                let of_rows;
+                (of_rows, of_entries) = std::mem::take(&mut of_entries).split_at_mut(entries.len());
+                for of_row in of_rows.chunks_exact_mut(on.len().max(1)) {
+                    of_row.iter_mut().zip(&on).for_each(|(of_entry, diagonal)| {
+                        *of_entry = u16::try_from(*diagonal).unwrap_or(Dia::<T>::NO_DIAGONAL);
+                    });
+                }
             }
-            *slot = val;
+            first += n;
         }
     }
     Ok(())
 }
 
-/// Where the entries of a row stand among ascending offsets: mostly where those of the row before did.
-#[derive(Debug, Default)]
-struct Positions {
-    /// Offset and position of each entry of the last rows, and the next entry.
-    found: Vec<(i64, usize)>,
-    entry: usize,
-}
-
-impl Positions {
-    fn next_row(&mut self) {
-        self.entry = 0;
-    }
-
-    /// As a binary search among offsets that stay the same, or become more: what is found may then stand behind where it stood. O(1) where
-    /// the rows are alike.
-    #[inline]
-    fn find(&mut self, offsets: &[i64], offset: i64) -> Result<usize, usize> {
-        let entry = self.entry;
-        self.entry += 1;
-        match self.found.get(entry) {
-            Some((known, at)) if *known == offset => Ok(*at),
-            _ => self.search(entry, offsets, offset),
-        }
-    }
-
-    #[cold]
-    fn search(&mut self, entry: usize, offsets: &[i64], offset: i64) -> Result<usize, usize> {
-        let found = offsets.binary_search(&offset);
-        if let Ok(at) = found {
-            if entry == self.found.len() {
-                self.found.push((offset, at));
-            } else if let Some(known) = self.found.get_mut(entry) {
-                *known = (offset, at);
-            }
-        }
-        found
-    }
-}
-
-/// Diagonals up to which those of each thread are kept in order, as they are met.
-const FEW: usize = 256;
-
-/// The diagonals that hold an entry, ascending. O(rows + entries) for a few of them; else also O(diagonals between the first and
-/// the last), or O(entries log entries).
+/// The diagonals that hold an entry, ascending.
 fn offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Vec<i64> {
-    let rows = parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD));
-    let few: Option<Vec<_>> = parts::map(rows, |rows| few_offsets(a, rows)).into_iter().collect();
-    if let Some(few) = few {
-        let mut all = few.concat();
-        all.sort_unstable();
-        all.dedup();
-        return all;
+    if let Some(few) = diagonals::few(a, FEW, |_| true) {
+        return few;
     }
     let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| offset(row, *col));
     let all = || (0..a.n_rows()).flat_map(of_row);
@@ -327,24 +348,6 @@ fn offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Vec<i64> {
     let mut held = vec![false; width];
     all().for_each(|offset| held[(offset - first) as usize] = true);
     (first..).zip(held).filter(|(_, held)| *held).map(|(offset, _)| offset).collect()
-}
-
-/// Those of some rows; `None` if they are not few.
-fn few_offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>, rows: Range<usize>) -> Option<Vec<i64>> {
-    let (mut met, mut known) = (Vec::new(), Positions::default());
-    for row in rows {
-        known.next_row();
-        for col in &a.cols()[a.row_range(row)] {
-            let offset = offset(row, *col);
-            if let Err(at) = known.find(&met, offset) {
-                if met.len() == FEW {
-                    return None;
-                }
-                met.insert(at, offset);
-            }
-        }
-    }
-    Some(met)
 }
 
 pub(super) fn cost_of<T: Value, O: Offset>(a: CsrView<'_, T, O>, n_diags: usize) -> Cost {
@@ -418,6 +421,49 @@ mod tests {
         assert_eq!(e, FormatError::StoredZero { format: "dia", row: 1, col: 0 });
     }
 
+    /// More rows than are cleared at a time, most of them alike; row 1500 ends with that value.
+    fn band(last: f64) -> Csr<f64> {
+        let row = |row: u32| {
+            let cols = if row.is_multiple_of(700) { vec![row, row + 2] } else { vec![row, row + 1, row + 5] };
+            let val =
+                move |col: u32| if (row, col) == (1500, 1505) { last } else { f64::from(row + 3 * col + 1) };
+            cols.into_iter().map(move |col| (col, val(col)))
+        };
+        Csr::from_rows(3005, (0..3000).map(row)).unwrap()
+    }
+
+    #[test]
+    fn rows_that_are_alike_are_laid_out_together() {
+        let a = band(7.0);
+        let (offsets, mut vals, mut of_entries) =
+            (Dia::held(a.view()), vec![7.0; 4 * 3000], vec![9; a.nnz()]);
+        assert_eq!(offsets, [0, 1, 2, 5]);
+        Dia::fill(a.view(), &offsets, &mut vals, &mut of_entries).unwrap();
+        let mut filled = vec![0.0; 4 * 3000];
+        let mut diagonals = of_entries.iter();
+        for row in 0..3000 {
+            for ((col, val), diagonal) in a.row(row).zip(&mut diagonals) {
+                assert_eq!(offsets[usize::from(*diagonal)], offset(row, col));
+                filled[usize::from(*diagonal) * 3000 + row] = val;
+            }
+        }
+        assert_eq!((diagonals.next(), vals), (None, filled));
+        let mut of_some = vec![9; a.nnz()];
+        Dia::fill(a.view(), &[0, 5], &mut [0.0; 2 * 3000], &mut of_some).unwrap();
+        let is_left_out = |(of_all, of_some): (&u16, &u16)| match of_all {
+            0 => *of_some == 0,
+            3 => *of_some == 1,
+            _ => *of_some == Dia::<f64>::NO_DIAGONAL,
+        };
+        assert!(of_entries.iter().zip(&of_some).all(is_left_out));
+    }
+
+    #[test]
+    fn a_zero_among_rows_that_are_alike_is_named_by_its_own() {
+        let e = Dia::from_csr(band(0.0).view(), 9.0).unwrap_err();
+        assert_eq!(e, FormatError::StoredZero { format: "dia", row: 1500, col: 1505 });
+    }
+
     proptest! {
         #[test]
         fn a_mirrored_diagonal_can_be_read_from_the_other(a in cases::any(), is_symmetric: bool) {
@@ -435,8 +481,9 @@ mod tests {
             };
             let n = a.n_rows();
             let dia = Dia::from_csr(a.view(), f64::INFINITY).unwrap();
-            for ((at, offset), mirrored) in dia.offsets().iter().enumerate().zip(dia.mirrors()) {
-                let Some(other) = mirrored else { continue };
+            let mirrors = Dia::mirrors(n, dia.offsets(), dia.vals());
+            for ((at, offset), mirrored) in dia.offsets().iter().enumerate().zip(&mirrors) {
+                let Some(other) = *mirrored else { continue };
                 prop_assert!(*offset < 0 && dia.offsets()[other] == -offset);
                 for row in offset.unsigned_abs() as usize..n {
                     let mirror = (row as i64 + offset) as usize;
@@ -444,7 +491,7 @@ mod tests {
                 }
             }
             let is_below = |offset: &&i64| **offset < 0;
-            let n_mirrored = dia.mirrors().iter().flatten().count();
+            let n_mirrored = mirrors.iter().flatten().count();
             prop_assert!(!is_symmetric || n_mirrored == dia.offsets().iter().filter(is_below).count());
         }
     }

@@ -13,6 +13,7 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::launch::Run;
 use crate::method::{Effort, Facts, Launch, Method, Repair, Storage};
+use crate::pages::Pages;
 use crate::part::{Build, Layout, Prepare, Runner, Span};
 use crate::slices::{Slices, held_of_x, n_blocks};
 use crate::measured::Bound;
@@ -147,7 +148,7 @@ impl Build for ColumnBlocks {
         let mut firsts = a.row_ptr()[..a.n_rows()].to_vec();
         for block in 0..n_blocks {
             let ends = ends(a, if block + 1 < n_blocks { (block + 1) * width } else { usize::MAX });
-            let (row_ptr, cols, vals) = entries(a, &firsts, &ends);
+            let (row_ptr, cols, vals) = entries(a, &firsts, &ends)?;
             let of_block = CsrView::new(a.n_rows(), a.n_cols(), &row_ptr, &cols, &vals)?;
             if !cols.is_empty() || block == 0 {
                 let continues = to.span.continues || block > 0;
@@ -184,7 +185,7 @@ fn entries<V: Value>(
     a: CsrView<'_, V, u32>,
     firsts: &[u32],
     ends: &[u32],
-) -> (Vec<u32>, Vec<u32>, Vec<V>) {
+) -> Result<(Vec<u32>, Pages<u32>, Pages<V>)> {
     let mut row_ptr = Vec::with_capacity(firsts.len() + 1);
     row_ptr.push(0);
     let mut n = 0;
@@ -192,7 +193,7 @@ fn entries<V: Value>(
         n += end - first;
         row_ptr.push(n);
     }
-    let (mut cols, mut vals) = (vec![0; n as usize], vec![V::from_f64(0.0); n as usize]);
+    let (mut cols, mut vals) = (Pages::new(n as usize)?, Pages::new(n as usize)?);
     let of_threads: Vec<_> = parts::cut(firsts.len(), parts::threads(n as usize, OF_A_THREAD)).collect();
     let lens = of_threads.iter().map(|rows| (row_ptr[rows.end] - row_ptr[rows.start]) as usize);
     let into = parts::split(&mut cols, lens.clone()).into_iter().zip(parts::split(&mut vals, lens));
@@ -206,7 +207,7 @@ fn entries<V: Value>(
             of_vals.copy_from_slice(&a.vals()[first..end]);
         }
     });
-    (row_ptr, cols, vals)
+    Ok((row_ptr, cols, vals))
 }
 
 impl<B: Backend, V: Value> Layout<B, V> for State<B> {
@@ -286,7 +287,7 @@ mod tests {
             let mut found = vec![vec![]; rows.len()];
             for col in (width..50 + width).step_by(width) {
                 let ends = ends(a.view(), col);
-                let (row_ptr, cols, vals) = entries(a.view(), &firsts, &ends);
+                let (row_ptr, cols, vals) = entries(a.view(), &firsts, &ends).unwrap();
                 for (row, found) in found.iter_mut().enumerate() {
                     let of_row = row_ptr[row] as usize..row_ptr[row + 1] as usize;
                     prop_assert!(cols[of_row.clone()].iter().all(|of_entry| (*of_entry as usize) + width >= col && (*of_entry as usize) < col));

@@ -11,11 +11,11 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
-use crate::part::{ANY_BLOW_UP, Build, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
 use super::csr_vector::BUSY_LANES;
 use crate::measured::{BY_CLASS, Bound, ON_CORES};
 use crate::tilings::{ROW_A_LANE, Row, S};
-use crate::values::{Order, Values};
+use crate::values::{Order, Values, diagonals_of_entries};
 
 /// Bytes over those of CSR, up to which diagonals are expected to be faster: no column is read, and every access is to neighbours.
 const WORTH: Bound<f64> = Bound { is: 0.8, by: SOLVE };
@@ -121,14 +121,14 @@ struct Table<B: Backend> {
 }
 
 /// Of the diagonals with these offsets, where those that `mirror` another have the slots of that.
-fn table<T: Value>(dia: &Format<T>, mirrors: &[Option<usize>]) -> Vec<u32> {
-    let rows = |diagonal: usize| diagonal * dia.n_rows();
+fn table(n_rows: usize, offsets: &[i64], mirrors: &[Option<usize>]) -> Vec<u32> {
+    let rows = |diagonal: usize| diagonal * n_rows;
     let entry = |(at, (offset, mirrored)): (usize, (&i64, &Option<usize>))| {
         let to_slot = mirrored.map_or(rows(at) as i64, |other| rows(other) as i64 + offset);
         // A sum of 32 bits finds column and slot again.
         [*offset as u32, to_slot as u32]
     };
-    dia.offsets().iter().zip(mirrors).enumerate().flat_map(entry).collect()
+    offsets.iter().zip(mirrors).enumerate().flat_map(entry).collect()
 }
 
 /// Groups of a launch: S turns take S times `stride` rows, one behind another.
@@ -173,22 +173,26 @@ impl Build for Dia {
         to: &Prepare<'_, B>,
         a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
-        let dia = Format::from_csr(a, ANY_BLOW_UP)?;
-        let mirrors = dia.mirrors();
-        let of_any = table(&dia, &vec![None; mirrors.len()]);
+        let (n_rows, offsets) = (a.n_rows(), Format::held(a));
+        let mut of_entries = diagonals_of_entries(a, offsets.len())?;
+        let (vals, mirrors) = to.filled(offsets.len() * n_rows, |vals| {
+            Format::fill(a, &offsets, vals, of_entries.as_deref_mut().unwrap_or_default())?;
+            Ok(Format::mirrors(n_rows, &offsets, vals))
+        })?;
+        let of_any = table(n_rows, &offsets, &vec![None; mirrors.len()]);
         let table = Table {
-            buffer: to.copy(&table(&dia, &mirrors))?,
+            buffer: to.copy(&table(n_rows, &offsets, &mirrors))?,
             of_any: mirrors.iter().any(Option::is_some).then_some(of_any),
         };
-        let [order, _] = Order::by_diagonals(a, dia.offsets());
+        let order = Order::on_diagonals(a, of_entries, offsets.len())?;
         Ok(direct(State {
             span: to.span,
             kernel: to.main()?,
             n_cols: a.n_cols() as u32,
             n_diags: mirrors.len() as u32,
-            stride: stride(dia.offsets(), a.n_rows(), &to.kernel.tiling, to.device.caps()),
+            stride: stride(&offsets, n_rows, &to.kernel.tiling, to.device.caps()),
             table: RwLock::new(table),
-            vals: Values::new(to.copy(dia.vals())?, order),
+            vals: Values::new(vals, order),
         }))
     }
 }

@@ -93,7 +93,7 @@ impl Build for DiaCsr {
         let (dia, rest) = Dia::split(a, to.span.row_base as usize, to.regular_width);
         // A sum of 32 bits finds the column again.
         let offsets: Vec<u32> = dia.offsets().iter().map(|offset| *offset as u32).collect();
-        let [on_diagonals, off_diagonals] = Order::by_diagonals(a, dia.offsets());
+        let [on_diagonals, off_diagonals] = Order::by_diagonals(a, dia.offsets())?;
         Ok(direct(State {
             span: to.span,
             kernel: to.main()?,

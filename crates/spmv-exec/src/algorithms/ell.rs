@@ -61,7 +61,7 @@ impl Build for Ell {
     ) -> Result<Box<dyn Layout<B, T>>> {
         let width = RowStats::of(a).max;
         let [cols, vals] = to.slots(&BySlot::padded(a.n_rows(), width), a)?;
-        let vals = Values::new(vals, Order::rows(a, Rows::Slots { width }));
+        let vals = Values::new(vals, Order::rows(a, Rows::Slots { width })?);
         Ok(direct(Slots { span: to.span, kernel: to.main()?, width: width as u32, cols, vals }))
     }
 }

@@ -84,7 +84,7 @@ impl Build for EllCsr {
         a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let (ell, rest) = Ell::split(a, to.regular_width);
-        let [in_slots, after_slots] = Order::by_slots(a, ell.width());
+        let [in_slots, after_slots] = Order::by_slots(a, ell.width())?;
         Ok(direct(State {
             span: to.span,
             kernel: to.main()?,

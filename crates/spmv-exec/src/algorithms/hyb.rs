@@ -115,7 +115,7 @@ impl Build for Hyb {
         a: CsrView<'_, V, u32>,
     ) -> Result<Box<dyn Layout<B, T>>> {
         let hyb = Format::from_csr(a, ANY_BLOW_UP)?;
-        let [in_slots, after_slots] = Order::by_slots(a, hyb.ell().width());
+        let [in_slots, after_slots] = Order::by_slots(a, hyb.ell().width())?;
         let has_ell = hyb.ell().width() > 0;
         let of_ell = || ell::Slots::copy(to, to.helper(Ell.facts().kernel)?, hyb.ell(), in_slots);
         let ell = has_ell.then(of_ell).transpose()?;

@@ -60,7 +60,7 @@ impl Build for Jad {
             perm: to.copy(order.perm())?,
             jag_ptr: to.copy(&jag_ptr)?,
             cols,
-            vals: Values::new(vals, Order::rows(a, Rows::Jagged(order))),
+            vals: Values::new(vals, Order::rows(a, Rows::Jagged(order))?),
         }))
     }
 }

@@ -261,7 +261,7 @@ impl<B: Backend> Held<B> {
             perm,
             slices: numbers,
             words,
-            vals: Values::new(vals, Order::rows(a, Rows::Slices(slices))),
+            vals: Values::new(vals, Order::rows(a, Rows::Slices(slices))?),
         })
     }
 

@@ -20,6 +20,9 @@ use std::ops::Range;
 
 use spmv_core::{CsrView, Tiling, Value, parts};
 
+use crate::error::Result;
+use crate::pages::Pages;
+
 pub(crate) use columns::{Columns, Cut, held_of_x, n_blocks, of_a_block};
 use fill::{fill, runs};
 use header::{Ends, Header, Slice};
@@ -285,8 +288,8 @@ impl Slices {
         row_ptr: &[u32],
         first: impl Fn(usize) -> u32 + Sync,
         none: u32,
-    ) -> Vec<u32> {
-        let mut all = vec![0; self.n_slots()];
+    ) -> Result<Pages<u32>> {
+        let mut all = Pages::new(self.n_slots())?;
         let of_threads = self.of_threads(0..self.n_slices(), all.len());
         let n_slots = of_threads.iter().map(|part| self.starts(part.end).0 - self.starts(part.start).0);
         let slots = parts::split(&mut all, n_slots);
@@ -297,7 +300,7 @@ impl Slices {
                 self.list(slice, row_ptr, &first, &mut slots[self.starts(slice).0 - first_slot..])
             });
         });
-        all
+        Ok(all)
     }
 
     /// Writes to the slots of a slice which entries they have.

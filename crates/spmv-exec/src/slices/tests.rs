@@ -251,7 +251,7 @@ proptest! {
         }
         let (_, vals) = filled(&a, &slices);
         let mut n = 0;
-        for (entry, val) in slices.entries_of_slots(a.row_ptr(), |row| a.row_ptr()[row], NONE).into_iter().zip(vals) {
+        for (entry, val) in slices.entries_of_slots(a.row_ptr(), |row| a.row_ptr()[row], NONE).unwrap().iter().copied().zip(vals) {
             prop_assert_eq!(val, a.vals().get(entry as usize).copied().unwrap_or(0.0));
             n += usize::from(entry != NONE);
         }
