@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::csr::CsrView;
+use crate::diagonals::{FEW, OF_A_THREAD, few};
 use crate::footprint::Footprint;
 use crate::lengths::Lengths;
 use crate::mirror::mirrored_share;
@@ -153,8 +154,6 @@ const WINDOWS: usize = 8;
 const LINE: u32 = 16;
 /// Slots over entries above which diagonals are not counted.
 const MOST_SLOTS: usize = 6;
-/// Entries of a thread that counts diagonals, at least.
-const OF_A_THREAD: usize = 1 << 18;
 /// Rows and columns over entries above which diagonals are not counted either: counting takes memory by the former.
 const SPARSEST: usize = 64;
 
@@ -211,8 +210,8 @@ impl MatrixStats {
         Self { rows, diagonals, band, slots, hyb, runs, mirrored, footprint, scatter }
     }
 
-    /// Row lengths, runs, the footprint, and diagonals where they have at most 1.5 slots for each entry. O(rows), or O(rows + columns + entries), as
-    /// [`of`](Self::of).
+    /// Row lengths, runs, the footprint, and diagonals where they have at most 1.5 slots for each entry. O(rows), or O(rows + entries) where there are
+    /// few of them, or O(rows + columns + entries), as [`of`](Self::of).
     ///
     /// ```
     /// use spmv_core::{Csr, MatrixStats};
@@ -224,9 +223,10 @@ impl MatrixStats {
         let rows = RowStats::of(a);
         // Every entry of the longest row is on a diagonal of its own.
         let most = rows.nnz + rows.nnz / 2;
-        let held = if rows.max.saturating_mul(rows.n_rows) <= most { diagonals(a, most) } else { None };
-        let diagonals = held.map(|(_, n_diags)| n_diags);
-        let (runs, footprint) = (Some(Runs::of(a.cols())), Footprint::of(a.cols(), a.n_cols()));
+        let is_worth_it = rows.max.saturating_mul(rows.n_rows) <= most;
+        let diagonals = || if is_worth_it { n_diagonals(a, most) } else { None };
+        let sampled = || (Some(Runs::of(a.cols())), Footprint::of(a.cols(), a.n_cols()));
+        let (diagonals, (runs, footprint)) = parts::both(diagonals, sampled);
         Self { diagonals, runs, footprint, ..Self::from(&rows) }
     }
 }
@@ -236,6 +236,26 @@ impl From<&RowStats> for MatrixStats {
     fn from(rows: &RowStats) -> Self {
         Self { rows: *rows, ..Self::default() }
     }
+}
+
+/// How many diagonals have an entry; `None` if all of them have more than `most` slots.
+fn n_diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>, most: usize) -> Option<usize> {
+    let most_diags = most.checked_div(a.n_rows()).unwrap_or(0);
+    if most_diags > FEW {
+        return diagonals(a, most).map(|(_, n_diags)| n_diags);
+    }
+    let has_repeated = |cols: &[u32]| {
+        let mut cols = cols.to_vec();
+        cols.sort_unstable();
+        cols.windows(2).any(|cols| cols[0] == cols[1])
+    };
+    let takes = |alike: Range<usize>| {
+        let entries = a.row_range(alike.start).start..a.row_range(alike.end - 1).end;
+        let cols = &a.cols()[a.row_range(alike.start)];
+        let is_distinct = cols.is_sorted_by(|col, next| col < next) || !has_repeated(cols);
+        is_distinct && a.vals()[entries].iter().fold(true, |all, val| all & (*val != T::default()))
+    };
+    few(a, most_diags, takes).map(|diagonals| diagonals.len())
 }
 
 /// Entries of each diagonal, from the last row's first column on to the first row's last, and how many have any; `None` if all of them have more than `most` slots.
@@ -403,8 +423,11 @@ fn scatter(cols: &[u32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::csr::Csr;
+    use crate::format::Dia;
     use crate::regular::{self, slots};
 
     #[test]
@@ -437,6 +460,32 @@ mod tests {
     fn deviation_is_over_all_rows() {
         let a = Csr::from_coo(2, 4, &[(0, 0, 1.0f32), (0, 1, 1.0), (0, 2, 1.0), (1, 0, 1.0)]).unwrap();
         assert_eq!(RowStats::of(a.view()).std_dev, 1.0);
+    }
+
+    proptest! {
+        #[test]
+        fn few_diagonals_are_counted_as_dia_has_them(
+            rows in prop::collection::vec(prop_oneof![
+                6 => Just(vec![2u32, 3, 6]),
+                2 => Just(vec![0, 3]),
+                1 => Just(vec![3, 3]),
+                1 => Just(vec![]),
+            ], 0..60),
+            zero_at in prop::option::of(0usize..300),
+        ) {
+            let (mut row_ptr, mut cols) = (vec![0u32], Vec::new());
+            for (row, of_row) in (0..).zip(&rows) {
+                cols.extend(of_row.iter().map(|col| row + col));
+                row_ptr.push(cols.len() as u32);
+            }
+            let val = |at| if Some(at) == zero_at { 0.0 } else { 2.0f64 };
+            let vals = (0..cols.len()).map(val).collect();
+            let a = Csr::new(rows.len(), 70, row_ptr, cols, vals).unwrap();
+            let stats = MatrixStats::of_diagonals(a.view());
+            let few = |dia: &Dia<f64>| 2 * dia.vals().len() <= 3 * a.nnz();
+            let dia = Dia::from_csr(a.view(), f64::INFINITY).ok().filter(few);
+            prop_assert_eq!(stats.diagonals, dia.map(|dia| dia.offsets().len()));
+        }
     }
 
     #[test]
