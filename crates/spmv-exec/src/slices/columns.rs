@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use spmv_backend::DeviceCaps;
+use spmv_core::tiling::Piece;
 use spmv_core::{CsrView, Dtype, RowStats, Value, parts};
 
 use super::OF_A_THREAD;
@@ -116,8 +117,8 @@ impl Cut {
 
     /// The same entries with parts for rows.
     pub(crate) fn parts<'a, V: Value>(&'a self, a: CsrView<'a, V, u32>) -> CsrView<'a, V, u32> {
-        let parts = CsrView::new(self.n_parts(), a.n_cols(), &self.entries, a.cols(), a.vals());
-        parts.expect("offsets between those of a valid matrix")
+        let all = Piece { rows: 0..self.n_parts(), entries: 0..a.nnz(), continues: false };
+        a.piece(&all, &self.entries).expect("offsets between those of a valid matrix")
     }
 }
 

@@ -98,20 +98,16 @@ impl Slices {
         let stripe = |row: usize| columns.stripe(a.cols()[a.row_range(row).start]);
         let marked = if shape.width > 1 { InOrder::of(a, shape).marked } else { Marked::default() };
         let short_steps = shape.short_steps(a.nnz() / shape.lanes, n_rows);
-        let mut ends = vec![0; n_stripes + 1];
-        (0..n_rows).for_each(|row| ends[stripe(row) + 1] += 1);
-        (0..n_stripes).for_each(|at| ends[at + 1] += ends[at]);
-        let (mut rows, mut next) = (vec![0; n_rows], ends.clone());
-        for row in 0..n_rows {
-            let at = &mut next[stripe(row)];
-            rows[*at] = row as u32;
-            *at += 1;
-        }
-        let mut of_stripes = parts::split(&mut rows, ends.windows(2).map(|ends| ends[1] - ends[0]));
-        let of_a_thread = n_stripes.div_ceil(parts::threads(n_rows, OF_A_THREAD));
-        let laid = parts::map(of_stripes.chunks_mut(of_a_thread), |of_stripes| {
+        let threads = parts::threads(n_rows, OF_A_THREAD);
+        let found = parts::map(parts::cut(n_rows, threads), |rows| {
+            let mut of_stripes = vec![Vec::new(); n_stripes];
+            rows.for_each(|row| of_stripes[stripe(row)].push(row as u32));
+            of_stripes
+        });
+        let laid = parts::map(parts::cut(n_stripes, threads), |stripes| {
             let mut all = Lanes::default();
-            for rows in of_stripes {
+            for stripe in stripes {
+                let rows = &mut found.iter().flat_map(|of| &of[stripe]).copied().collect::<Vec<u32>>();
                 let n_runs = |row: u32| marked.n_runs(a.row_range(row as usize), row as usize);
                 rows.sort_by_cached_key(|row| Reverse(n_runs(*row)));
                 all.push_sorted(rows, |at| n_runs(rows[at]), short_steps, shape);
