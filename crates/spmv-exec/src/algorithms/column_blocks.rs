@@ -1,6 +1,7 @@
 //! Blocks of columns, each laid out as `sell` lays out a matrix and multiplied by a launch of its own: the cache that all groups share then
 //! holds the part of `x` that is read. Every launch but the first adds to `y`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use spmv_backend::{Backend, DeviceCaps, DeviceKind, KernelSpec, Types};
@@ -146,13 +147,13 @@ impl Build for ColumnBlocks {
         let n_blocks = if stand_by_blocks(a, width) { a.n_cols().div_ceil(width).max(1) } else { 1 };
         let mut blocks = Vec::with_capacity(n_blocks);
         let mut firsts = a.row_ptr()[..a.n_rows()].to_vec();
+        let mut memory = Block::new(a.n_rows())?;
         for block in 0..n_blocks {
             let ends = ends(a, if block + 1 < n_blocks { (block + 1) * width } else { usize::MAX });
-            let (row_ptr, cols, vals) = entries(a, &firsts, &ends)?;
-            let of_block = CsrView::new(a.n_rows(), a.n_cols(), &row_ptr, &cols, &vals)?;
-            if !cols.is_empty() || block == 0 {
+            let of_block = memory.with(a, &firsts, &ends)?;
+            if of_block.nnz() > 0 || block == 0 {
                 let continues = to.span.continues || block > 0;
-                let span = Span { nnz: cols.len() as u32, continues, ..to.span };
+                let span = Span { nnz: of_block.nnz() as u32, continues, ..to.span };
                 let mut held = Held::copy(to, of_block, || Slices::new(of_block, shape), span)?;
                 held.vals = held.vals.of_entries(firsts);
                 blocks.push(held);
@@ -166,48 +167,72 @@ impl Build for ColumnBlocks {
 /// Whether no row has an entry of a block after one of a later block. O(entries) on all threads.
 fn stand_by_blocks<V: Value>(a: CsrView<'_, V, u32>, width: usize) -> bool {
     let of_threads = parts::cut(a.n_rows(), parts::threads(a.nnz().max(a.n_rows()), OF_A_THREAD));
-    let of_row = |row: usize| a.cols()[a.row_range(row)].is_sorted_by_key(|col| *col as usize / width);
+    let of_row = |row: usize| {
+        let cols = &a.cols()[a.row_range(row)];
+        // Blocks of columns that ascend do too, and are not divided.
+        cols.is_sorted() || cols.is_sorted_by_key(|col| *col as usize / width)
+    };
     parts::map(of_threads, |mut rows| rows.all(of_row)).into_iter().all(|stand| stand)
 }
 
 /// The first entry of each row from a column on, or its end, where blocks end there. O(rows log(entries of a row)) on all threads.
 fn ends<V: Value>(a: CsrView<'_, V, u32>, col: usize) -> Vec<u32> {
-    let of_threads = parts::cut(a.n_rows(), parts::threads(a.n_rows(), OF_A_THREAD));
+    let of_threads: Vec<_> = parts::cut(a.n_rows(), parts::threads(a.n_rows(), OF_A_THREAD)).collect();
     let end = |row: usize| {
         let of_row = a.row_range(row);
         (of_row.start + a.cols()[of_row].partition_point(|of_entry| (*of_entry as usize) < col)) as u32
     };
-    parts::map(of_threads, |rows| rows.map(end).collect::<Vec<_>>()).concat()
+    let mut ends = vec![0; a.n_rows()];
+    let to = parts::split(&mut ends, of_threads.iter().map(ExactSizeIterator::len));
+    parts::map(of_threads.into_iter().zip(to), |(rows, to)| {
+        rows.zip(to).for_each(|(row, to)| *to = end(row));
+    });
+    ends
 }
 
-/// The entries of each row from some on and to others, as a matrix has them. O(rows + entries) on all threads.
-fn entries<V: Value>(
-    a: CsrView<'_, V, u32>,
-    firsts: &[u32],
-    ends: &[u32],
-) -> Result<(Vec<u32>, Pages<u32>, Pages<V>)> {
-    let mut row_ptr = Vec::with_capacity(firsts.len() + 1);
-    row_ptr.push(0);
-    let mut n = 0;
-    for (first, end) in firsts.iter().zip(ends) {
-        n += end - first;
-        row_ptr.push(n);
+/// Memory for the entries of a block, which that of the next one may use again.
+struct Block<V> {
+    row_ptr: Pages<u32>,
+    cols: Pages<u32>,
+    vals: Pages<V>,
+}
+
+impl<V: Value> Block<V> {
+    fn new(n_rows: usize) -> Result<Self> {
+        Ok(Self { row_ptr: Pages::new(n_rows + 1)?, cols: Pages::new(0)?, vals: Pages::new(0)? })
     }
-    let (mut cols, mut vals) = (Pages::new(n as usize)?, Pages::new(n as usize)?);
-    let of_threads: Vec<_> = parts::cut(firsts.len(), parts::threads(n as usize, OF_A_THREAD)).collect();
-    let lens = of_threads.iter().map(|rows| (row_ptr[rows.end] - row_ptr[rows.start]) as usize);
-    let into = parts::split(&mut cols, lens.clone()).into_iter().zip(parts::split(&mut vals, lens));
-    parts::map(of_threads.iter().cloned().zip(into), |(rows, (mut cols, mut vals))| {
-        for row in rows {
-            let (first, end) = (firsts[row] as usize, ends[row] as usize);
-            let (of_cols, of_vals);
-            (of_cols, cols) = cols.split_at_mut(end - first);
-            (of_vals, vals) = vals.split_at_mut(end - first);
-            of_cols.copy_from_slice(&a.cols()[first..end]);
-            of_vals.copy_from_slice(&a.vals()[first..end]);
+
+    /// The entries of each row from some on and to others, as a matrix has them. O(rows + entries) on all threads.
+    fn with(&mut self, a: CsrView<'_, V, u32>, firsts: &[u32], ends: &[u32]) -> Result<CsrView<'_, V, u32>> {
+        let of_threads: Vec<_> = parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD)).collect();
+        let n_entries = |rows: Range<usize>| rows.map(|row| (ends[row] - firsts[row]) as usize).sum::<usize>();
+        let lens = parts::map(of_threads.iter().cloned(), n_entries);
+        let n = lens.iter().sum();
+        if self.cols.len() < n {
+            (self.cols, self.vals) = (Pages::new(0)?, Pages::new(0)?);
+            // A later block may be a little larger, and pages that are not written cost nothing.
+            let most = a.nnz().min(n + n / 4);
+            (self.cols, self.vals) = (Pages::new(most)?, Pages::new(most)?);
         }
-    });
-    Ok((row_ptr, cols, vals))
+        let starts = lens.iter().scan(0, |end, len| Some(std::mem::replace(end, *end + len)));
+        let to_rows = parts::split(&mut self.row_ptr[1..], of_threads.iter().map(ExactSizeIterator::len));
+        let to_cols = parts::split(&mut self.cols, lens.iter().copied());
+        let to = to_rows.into_iter().zip(to_cols.into_iter().zip(parts::split(&mut self.vals, lens.iter().copied())));
+        parts::map(of_threads.into_iter().zip(starts).zip(to), |((rows, start), (to_rows, (mut cols, mut vals)))| {
+            let mut end = start as u32;
+            for (row, to_row) in rows.zip(to_rows) {
+                let (first, len) = (firsts[row] as usize, (ends[row] - firsts[row]) as usize);
+                let (of_cols, of_vals);
+                (of_cols, cols) = cols.split_at_mut(len);
+                (of_vals, vals) = vals.split_at_mut(len);
+                of_cols.copy_from_slice(&a.cols()[first..first + len]);
+                of_vals.copy_from_slice(&a.vals()[first..first + len]);
+                end += len as u32;
+                *to_row = end;
+            }
+        });
+        Ok(CsrView::new(a.n_rows(), a.n_cols(), &self.row_ptr, &self.cols[..n], &self.vals[..n])?)
+    }
 }
 
 impl<B: Backend, V: Value> Layout<B, V> for State<B> {
@@ -284,14 +309,14 @@ mod tests {
             let a = Csr::from_rows(50, rows.iter().map(of)).unwrap();
             prop_assert!(stand_by_blocks(a.view(), width));
             let mut firsts = a.row_ptr()[..rows.len()].to_vec();
-            let mut found = vec![vec![]; rows.len()];
+            let (mut found, mut memory) = (vec![vec![]; rows.len()], Block::new(rows.len()).unwrap());
             for col in (width..50 + width).step_by(width) {
                 let ends = ends(a.view(), col);
-                let (row_ptr, cols, vals) = entries(a.view(), &firsts, &ends).unwrap();
+                let of_block = memory.with(a.view(), &firsts, &ends).unwrap();
                 for (row, found) in found.iter_mut().enumerate() {
-                    let of_row = row_ptr[row] as usize..row_ptr[row + 1] as usize;
-                    prop_assert!(cols[of_row.clone()].iter().all(|of_entry| (*of_entry as usize) + width >= col && (*of_entry as usize) < col));
-                    found.extend(cols[of_row.clone()].iter().copied().zip(vals[of_row].iter().copied()));
+                    let is_inside = |(of_entry, _): (u32, f64)| (of_entry as usize) + width >= col && (of_entry as usize) < col;
+                    prop_assert!(of_block.row(row).all(is_inside));
+                    found.extend(of_block.row(row));
                 }
                 firsts = ends;
             }
