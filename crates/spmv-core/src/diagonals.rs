@@ -17,7 +17,7 @@ pub(crate) fn offset(row: usize, col: u32) -> i64 {
     i64::from(col) - row as i64
 }
 
-/// How many rows from the first of these on have their entries on the diagonals of the first, in its order; one at least. O(their entries).
+/// How many of these rows, from the first on, have their entries on the diagonals that the first has, in its order; one at least. O(their entries).
 pub(crate) fn n_alike<T: Value, O: Offset>(a: CsrView<'_, T, O>, rows: Range<usize>) -> usize {
     let of_first = &a.cols()[a.row_range(rows.start)];
     let is_alike = |(on, row): &(u32, usize)| {
@@ -31,8 +31,8 @@ pub(crate) fn n_alike<T: Value, O: Offset>(a: CsrView<'_, T, O>, rows: Range<usi
     1 + (1..u32::MAX).zip(others).take_while(is_alike).count()
 }
 
-/// Those that hold an entry, ascending, if they are `most` at most, and `takes` says of each of some rows alike, the first of which begin with the
-/// number, that they are as they must be. O(rows + entries), by several threads.
+/// The diagonals that hold an entry, ascending. `None` if there are more than `most`, or `takes` refuses rows, of which it is given each range
+/// that are alike. O(rows + entries), by several threads.
 pub(crate) fn few<T: Value, O: Offset>(
     a: CsrView<'_, T, O>,
     most: usize,

@@ -10,14 +10,13 @@ use spmv_core::parts;
 
 use crate::error::Result;
 
-/// Large pages, where Linux gives them to who asks.
+/// Bytes of a large page, as Linux gives them to who asks.
 const LARGE: usize = 2 << 20;
 
 /// Elements of a thread that copies them, at least.
 const OF_A_THREAD: usize = 1 << 18;
 
-/// Elements in pages that nobody had before, all zero, the large ones that Linux gives to who asks: it takes a process longer to be given pages of 4 KiB
-/// than to write them.
+/// Elements in pages that are new to the process, and zero. Pages of 4 KiB take longer to be given than to be written, so it asks for large ones.
 #[derive(Debug)]
 pub(crate) struct Pages<E> {
     memory: MmapMut,

@@ -87,7 +87,7 @@ impl<B: Backend> Prepare<'_, B> {
         Ok(buffer)
     }
 
-    /// So many elements that the host writes: where they stay, or else to be copied.
+    /// Memory of the device for so many elements, written by `fill`, in place where the host reaches it, and what that returns.
     pub(crate) fn filled<E: bytemuck::Pod + Send + Sync, R>(
         &self,
         n: usize,
