@@ -156,7 +156,7 @@ pub fn ptx(stem: &str, value: &str, compute: (u32, u32)) -> Option<String> {
     texts.find(|text| archive::is_of(text, stem, value))
 }
 
-/// A PTX text without its entries but for one: a driver compiles all that it is given, which takes it tens of milliseconds for each.
+/// One of the PTX texts without its entries but for one: a driver compiles all that it is given, which takes it tens of milliseconds for each.
 ///
 /// ```
 /// use spmv_kernels_cuda::{entry, ptx, with_one_entry};

@@ -44,7 +44,7 @@ impl Kernel {
     }
 }
 
-/// Modules of a device, each of one kernel and loaded at most once: the driver compiles all that a module has.
+/// Modules of a device, each loaded at most once, and for one kernel: the driver compiles all that a module has.
 #[derive(Debug)]
 pub(crate) struct Modules {
     pub(crate) shared: Arc<Shared>,
@@ -113,7 +113,7 @@ impl Modules {
         if let Some(found) = loaded.get(&key) {
             return Ok(found.clone());
         }
-        let ptx = spmv_kernels_cuda::with_one_entry(&self.ptx(spec)?, entry);
+        let ptx = self.ptx(spec, entry)?;
         let is_early = !self.in_turn && ptx.contains(WAITS);
         let found = (Arc::new(self.load(spec, ptx)?), is_early);
         loaded.insert(key, found.clone());
@@ -154,7 +154,8 @@ impl Modules {
         Err(self.does_not_compile(spec, said))
     }
 
-    fn ptx(&self, spec: &KernelSpec) -> Result<String> {
+    /// With all entries only if it is of a user's folder: it may be written in any way.
+    fn ptx(&self, spec: &KernelSpec, entry: &str) -> Result<String> {
         let (stem, types) = (spec.id.stem(), spec.types);
         let value = match types.is_mixed() {
             true => format!("{}_{}", types.value, types.vector),
@@ -167,8 +168,9 @@ impl Modules {
                 return read.map_err(|e| self.does_not_compile(spec, format!("{}: {e}", path.display())));
             }
         }
-        let ptx = spmv_kernels_cuda::ptx(stem, &value, self.compute);
-        Ok(ptx.expect("PTX of every stem and its types is in the crate, for every device that opens"))
+        let ptx = spmv_kernels_cuda::ptx(stem, &value, self.compute)
+            .expect("PTX of every stem and its types is in the crate, for every device that opens");
+        Ok(spmv_kernels_cuda::with_one_entry(&ptx, entry))
     }
 
     fn does_not_compile(&self, spec: &KernelSpec, log: String) -> Error {
