@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::csr::CsrView;
-use crate::diagonals::{FEW, OF_A_THREAD, few};
+use crate::diagonals::{FEW, OF_A_THREAD, few, n_alike};
 use crate::footprint::Footprint;
 use crate::lengths::Lengths;
 use crate::mirror::mirrored_share;
@@ -238,6 +238,13 @@ impl From<&RowStats> for MatrixStats {
     }
 }
 
+/// Whether some rows have a stored zero.
+fn has_zero<T: Value, O: Offset>(a: CsrView<'_, T, O>, rows: Range<usize>) -> bool {
+    let entries = a.row_range(rows.start).start..a.row_range(rows.end - 1).end;
+    // All are read: a loop that does not stop is vectorised.
+    a.vals()[entries].iter().fold(false, |has, val| has | (*val == T::default()))
+}
+
 /// How many diagonals have an entry; `None` if all of them have more than `most` slots.
 fn n_diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>, most: usize) -> Option<usize> {
     let most_diags = most.checked_div(a.n_rows()).unwrap_or(0);
@@ -250,10 +257,9 @@ fn n_diagonals<T: Value, O: Offset>(a: CsrView<'_, T, O>, most: usize) -> Option
         cols.windows(2).any(|cols| cols[0] == cols[1])
     };
     let takes = |alike: Range<usize>| {
-        let entries = a.row_range(alike.start).start..a.row_range(alike.end - 1).end;
         let cols = &a.cols()[a.row_range(alike.start)];
         let is_distinct = cols.is_sorted_by(|col, next| col < next) || !has_repeated(cols);
-        is_distinct && a.vals()[entries].iter().fold(true, |all, val| all & (*val != T::default()))
+        is_distinct && !has_zero(a, alike)
     };
     few(a, most_diags, takes).map(|diagonals| diagonals.len())
 }
@@ -291,38 +297,25 @@ fn count_diagonals<T: Value, O: Offset>(
     // The row, and one, that each diagonal was last met in.
     let mut met = vec![0u32; n_rows + a.n_cols()];
     let mut held = vec![0u32; n_rows + a.n_cols()];
-    let mut diagonals = Vec::new();
-    // Neighbouring rows are often alike: the first of those, and how many there are.
-    let (mut first, mut alike) = (rows.start, 0u32);
-    let diagonal = |row: usize, col: u32| col as usize + n_rows - 1 - row;
-    for row in rows.clone() {
-        if a.vals()[a.row_range(row)].iter().any(|val| *val == T::default()) {
+    let (mut diagonals, mut first) = (Vec::new(), rows.start);
+    while first < rows.end {
+        let n = n_alike(a, first..rows.end);
+        if has_zero(a, first..first + n) {
             return None;
         }
-        let (of_first, of_row) = (&a.cols()[a.row_range(first)], &a.cols()[a.row_range(row)]);
-        let on = (row - first) as u32;
-        let is_alike = of_row.len() == of_first.len()
-            && of_row.iter().zip(of_first).all(|(col, of_first)| col.wrapping_sub(*of_first) == on);
-        if is_alike && row > first {
-            alike += 1;
-            continue;
-        }
-        of_first.iter().for_each(|col| held[diagonal(first, *col)] += alike);
-        (first, alike) = (row, 1);
-        for col in of_row {
-            let at = diagonal(row, *col);
+        for col in &a.cols()[a.row_range(first)] {
+            let at = *col as usize + n_rows - 1 - first;
             let last = &mut met[at];
             if *last == 0 {
                 diagonals.push(at);
             }
-            if *last == row as u32 + 1 || diagonals.len().saturating_mul(n_rows) > most {
+            if *last == first as u32 + 1 || diagonals.len().saturating_mul(n_rows) > most {
                 return None;
             }
-            *last = row as u32 + 1;
+            *last = first as u32 + 1;
+            held[at] += n as u32;
         }
-    }
-    if alike > 0 {
-        a.cols()[a.row_range(first)].iter().for_each(|col| held[diagonal(first, *col)] += alike);
+        first += n;
     }
     Some((held, diagonals))
 }

@@ -47,7 +47,7 @@ impl<T: Value> Dia<T> {
     /// What the layout takes. O(rows + entries), sixteen bytes of scratch per entry at most; or O(entries log entries)
     /// where entries are far apart.
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
-        cost_of(a, offsets(a).len())
+        cost_of(a, Self::held(a).len())
     }
 
     /// Lays out a matrix. O(entries * log(diagonals) + slots).
@@ -74,7 +74,24 @@ impl<T: Value> Dia<T> {
     /// # Ok::<(), spmv_core::CsrError>(())
     /// ```
     pub fn held<O: Offset>(a: CsrView<'_, T, O>) -> Vec<i64> {
-        offsets(a)
+        if let Some(few) = diagonals::few(a, FEW, |_| true) {
+            return few;
+        }
+        let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| offset(row, *col));
+        let all = || (0..a.n_rows()).flat_map(of_row);
+        let (first, last) =
+            all().fold((i64::MAX, i64::MIN), |(first, last), at| (first.min(at), last.max(at)));
+        let width = (last - first) as usize + 1;
+        // Entries far apart from each other must not cost what lies between them.
+        if width > 4 * a.nnz() {
+            let mut sorted: Vec<i64> = all().collect();
+            sorted.sort_unstable();
+            sorted.dedup();
+            return sorted;
+        }
+        let mut held = vec![false; width];
+        all().for_each(|offset| held[(offset - first) as usize] = true);
+        (first..).zip(held).filter(|(_, held)| *held).map(|(offset, _)| offset).collect()
     }
 
     /// Writes what [`vals`](Self::vals) has of the entries on these diagonals, which ascend, to memory of a slot for each row and diagonal, and
@@ -297,11 +314,8 @@ fn fill<T: Value, O: Offset>(
             let entries = a.row_range(first).start..a.row_range(first + n - 1).end;
             for (at, diagonal) in on.iter().enumerate().filter(|(_, diagonal)| **diagonal != none) {
                 let slots = &mut slots[*diagonal][first - rows.start..][..n];
-                let error = |row: usize, of: fn(&'static str, usize, u32) -> FormatError| {
-                    Err(of(format, first + row, cols[at] + row as u32))
-                };
                 if slots[0] != zero::<T>() {
-                    return error(0, |format, row, col| FormatError::Repeated { format, row, col });
+                    return Err(FormatError::Repeated { format, row: first, col: cols[at] });
                 }
                 let vals = a.vals()[entries.clone()][at..].iter().step_by(cols.len());
                 let mut is_zero = false;
@@ -311,7 +325,8 @@ fn fill<T: Value, O: Offset>(
                 }
                 if is_zero {
                     let row = slots.iter().position(|slot| *slot == zero::<T>()).unwrap_or(0);
-                    return error(row, |format, row, col| FormatError::StoredZero { format, row, col });
+                    let col = cols[at] + row as u32;
+                    return Err(FormatError::StoredZero { format, row: first + row, col });
                 }
             }
             if !of_entries.is_empty() {
@@ -327,27 +342,6 @@ fn fill<T: Value, O: Offset>(
         }
     }
     Ok(())
-}
-
-/// The diagonals that hold an entry, ascending.
-fn offsets<T: Value, O: Offset>(a: CsrView<'_, T, O>) -> Vec<i64> {
-    if let Some(few) = diagonals::few(a, FEW, |_| true) {
-        return few;
-    }
-    let of_row = |row: usize| a.cols()[a.row_range(row)].iter().map(move |col| offset(row, *col));
-    let all = || (0..a.n_rows()).flat_map(of_row);
-    let (first, last) = all().fold((i64::MAX, i64::MIN), |(first, last), at| (first.min(at), last.max(at)));
-    let width = (last - first) as usize + 1;
-    // Entries far apart from each other must not cost what lies between them.
-    if width > 4 * a.nnz() {
-        let mut sorted: Vec<i64> = all().collect();
-        sorted.sort_unstable();
-        sorted.dedup();
-        return sorted;
-    }
-    let mut held = vec![false; width];
-    all().for_each(|offset| held[(offset - first) as usize] = true);
-    (first..).zip(held).filter(|(_, held)| *held).map(|(offset, _)| offset).collect()
 }
 
 pub(super) fn cost_of<T: Value, O: Offset>(a: CsrView<'_, T, O>, n_diags: usize) -> Cost {
