@@ -8,6 +8,7 @@
 //! ```
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 
@@ -66,10 +67,17 @@ pub fn split<E>(mut all: &mut [E], lens: impl IntoIterator<Item = usize>) -> Vec
 /// If `f` does.
 pub fn map<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, f: impl Fn(P) -> R + Sync) -> Vec<R> {
     let mut parts: Vec<P> = parts.into_iter().collect();
-    match parts.len() {
-        0 | 1 => parts.pop().into_iter().map(f).collect(),
-        _ => parts.into_par_iter().with_max_len(1).map(&f).collect(),
+    if parts.len() < 2 {
+        return parts.pop().into_iter().map(f).collect();
     }
+    // A lock that nobody waits for: each part is one job's.
+    let jobs: Vec<_> = parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
+    each(jobs.len(), &|i| {
+        if let Ok(mut job) = jobs[i].lock() {
+            job.1 = job.0.take().map(&f);
+        }
+    });
+    jobs.into_iter().filter_map(|job| job.into_inner().ok()?.1).collect()
 }
 
 /// What two jobs make that need not wait for each other, in the caller's rayon pool.
@@ -81,7 +89,20 @@ pub fn map<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, f: impl Fn(P) -
 /// # Panics
 /// If one of them does.
 pub fn both<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
-    rayon::join(a, b)
+    let (mut a, mut b) = (Some(a), Some(b));
+    let (mut of_a, mut of_b) = (None, None);
+    join(&mut || of_a = a.take().map(|a| a()), &mut || of_b = b.take().map(|b| b()));
+    of_a.zip(of_b).expect("both ran")
+}
+
+// What calls rayon is compiled once. Generic, it was compiled anew for each closure, and half of what backends compile.
+
+fn each(n: usize, f: &(dyn Fn(usize) + Sync)) {
+    (0..n).into_par_iter().with_max_len(1).for_each(f);
+}
+
+fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
+    rayon::join(a, b);
 }
 
 #[cfg(test)]
