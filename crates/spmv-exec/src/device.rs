@@ -226,16 +226,27 @@ impl<B: Backend> Device<B> {
         &self,
         f: impl FnOnce(&B::Stream) -> Result<R, E>,
     ) -> Result<R, E> {
-        let idle = || self.inner.copies.lock().unwrap_or_else(PoisonError::into_inner);
-        // Not held while `f` runs: it may copy too.
-        let taken = idle().pop();
-        let stream = taken.map_or_else(|| self.backend().open_stream(false), Ok)?;
+        let stream = self.copying()?;
         let result = f(&stream).and_then(|result| Ok(self.backend().finish(&stream).map(|()| result)?));
-        // An error may leave a copy on its way, and the next use of the memory is on another stream.
-        if result.is_ok() || self.settle(&stream) {
-            idle().push(stream);
-        }
+        self.copied(stream, result.is_ok());
         result
+    }
+
+    /// A stream that nobody copies on: who does may have others copy too.
+    fn copying(&self) -> spmv_backend::Result<B::Stream> {
+        self.idle_copies().pop().map_or_else(|| self.backend().open_stream(false), Ok)
+    }
+
+    /// Gives one back.
+    fn copied(&self, stream: B::Stream, is_done: bool) {
+        // An error may leave a copy on its way, and the next use of the memory is on another stream.
+        if is_done || self.settle(&stream) {
+            self.idle_copies().push(stream);
+        }
+    }
+
+    fn idle_copies(&self) -> MutexGuard<'_, Vec<B::Stream>> {
+        self.inner.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn stretches(&self) -> MutexGuard<'_, Stretches> {
