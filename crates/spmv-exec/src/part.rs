@@ -216,6 +216,9 @@ pub(crate) const ANY_BLOW_UP: f64 = f64::INFINITY;
 
 /// What an algorithm makes of a matrix of any type, on any device.
 pub(crate) trait Build {
+    /// A [`Layout`] for vectors of every type.
+    type Made<B: Backend>;
+
     /// How wide the regular part is that its layout keeps apart from the rest of the rows, where it has one: what was asked for,
     /// or else what suits the matrix.
     fn regular_width<T: Value, O: Offset>(_: CsrView<'_, T, O>, _asked: Option<usize>) -> Option<usize> {
@@ -232,11 +235,8 @@ pub(crate) trait Build {
         limits.max_rows
     }
 
-    /// Copies a part to the device.
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>>;
+    /// Copies a part to the device. The type of vectors is one of `to.kernel`'s types: the same code makes a layout for each.
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>>;
 }
 
 /// `y` as the host may repair it.
@@ -338,11 +338,11 @@ pub(crate) trait Direct<B: Backend, T: Value>: Debug + Send + Sync + 'static {
 
 /// Such a part as a layout, and as its own runner.
 #[derive(Debug)]
-struct WithoutScratch<L>(Arc<L>);
+pub(crate) struct WithoutScratch<L>(Arc<L>);
 
 /// A layout whose runs write nothing besides `y`.
-pub(crate) fn direct<B: Backend, T: Value>(part: impl Direct<B, T>) -> Box<dyn Layout<B, T>> {
-    Box::new(WithoutScratch(Arc::new(part)))
+pub(crate) fn direct<L>(part: L) -> WithoutScratch<L> {
+    WithoutScratch(Arc::new(part))
 }
 
 impl<B: Backend, T: Value, L: Direct<B, T>> Layout<B, T> for WithoutScratch<L> {

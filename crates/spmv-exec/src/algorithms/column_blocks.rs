@@ -135,11 +135,10 @@ struct OfBlocks<B: Backend> {
 }
 
 impl Build for ColumnBlocks {
+    type Made<B: Backend> = Arc<Vec<Held<B>>>;
+
     /// Makes one block of rows whose entries do not stand block by block.
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let caps = to.device.caps();
         let shape = sell::shape(caps, &to.kernel);
         let wanted = n_blocks(a.n_cols(), to.kernel.types.vector, caps);
@@ -154,13 +153,13 @@ impl Build for ColumnBlocks {
             if of_block.nnz() > 0 || block == 0 {
                 let continues = to.span.continues || block > 0;
                 let span = Span { nnz: of_block.nnz() as u32, continues, ..to.span };
-                let mut held = Held::copy(to, of_block, || Slices::new(of_block, shape), span)?;
+                let mut held = Held::copy(to, of_block, &|| Slices::new(of_block, shape), span)?;
                 held.vals = held.vals.of_entries(firsts);
                 blocks.push(held);
             }
             firsts = ends;
         }
-        Ok(Box::new(Arc::new(blocks)))
+        Ok(Arc::new(blocks))
     }
 }
 

@@ -101,7 +101,7 @@ pub(super) fn empty_rows<T: Value>(a: CsrView<'_, T, u32>) -> impl Iterator<Item
 
 /// Entries with their rows, and rows without any, on the device.
 #[derive(Debug)]
-pub(super) struct Slots<B: Backend> {
+pub(crate) struct Slots<B: Backend> {
     kernel: Compiled<B>,
     carry_apply: Compiled<B>,
     nnz: u32,
@@ -191,7 +191,7 @@ impl<B: Backend> Slots<B> {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     slots: Slots<B>,
 }
@@ -204,12 +204,11 @@ struct Carrying<B: Backend> {
 }
 
 impl Build for Coo {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = Arc<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let slots = Slots::copy(to, &Format::from_csr(a, ANY_BLOW_UP)?, Order::Csr, empty_rows(a))?;
-        Ok(Box::new(Arc::new(State { span: to.span, slots })))
+        Ok(Arc::new(State { span: to.span, slots }))
     }
 }
 

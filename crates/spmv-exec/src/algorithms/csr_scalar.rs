@@ -7,7 +7,7 @@ use spmv_core::{CsrView, Value};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method};
-use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch, direct};
 use crate::tilings::{ROW_A_LANE, Row};
 
 pub(crate) struct CsrScalar;
@@ -23,17 +23,16 @@ impl Method for CsrScalar {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     a: CsrArrays<B>,
 }
 
 impl Build for CsrScalar {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = WithoutScratch<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         Ok(direct(State { span: to.span, kernel: to.main()?, a: to.csr(a)? }))
     }
 }

@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
-use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, Direct, Prepare, Span, WithoutScratch, direct};
 use super::csr_vector::BUSY_LANES;
 use crate::measured::{BY_CLASS, Bound, ON_CORES};
 use crate::tilings::{ROW_A_LANE, Row, S};
@@ -100,7 +100,7 @@ impl Method for Dia {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     n_cols: u32,
@@ -156,6 +156,8 @@ fn stride(offsets: &[i64], n_rows: usize, tiling: &Tiling, caps: &DeviceCaps) ->
 }
 
 impl Build for Dia {
+    type Made<B: Backend> = WithoutScratch<State<B>>;
+
     fn cost<T: Value, O: Offset>(a: CsrView<'_, T, O>, _: usize) -> Option<Cost> {
         Some(Format::<T>::cost(a))
     }
@@ -169,10 +171,7 @@ impl Build for Dia {
         (limits.max_entries as u64 / n_diags).clamp(1, most as u64) as usize
     }
 
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let (n_rows, offsets) = (a.n_rows(), Format::held(a));
         let mut of_entries = diagonals_of_entries(a, offsets.len())?;
         let (vals, mirrors) = to.filled(offsets.len() * n_rows, |vals| {

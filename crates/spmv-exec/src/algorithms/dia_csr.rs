@@ -8,7 +8,7 @@ use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Tiling, Value, regular};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
-use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch, direct};
 use crate::regular::{loop_steps, rows_of_a_part, steps};
 use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Values};
@@ -57,7 +57,7 @@ impl Method for DiaCsr {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     n_cols: u32,
@@ -69,6 +69,8 @@ struct State<B: Backend> {
 }
 
 impl Build for DiaCsr {
+    type Made<B: Backend> = WithoutScratch<State<B>>;
+
     fn regular_width<T: Value, O: Offset>(a: CsrView<'_, T, O>, asked: Option<usize>) -> Option<usize> {
         Some(asked.unwrap_or_else(|| regular::band(a, regular::SHARE).width))
     }
@@ -86,10 +88,7 @@ impl Build for DiaCsr {
         rows_of_a_part(cost, limits, n_rows).min(most)
     }
 
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let (dia, rest) = Dia::split(a, to.span.row_base as usize, to.regular_width);
         // A sum of 32 bits finds the column again.
         let offsets: Vec<u32> = dia.offsets().iter().map(|offset| *offset as u32).collect();

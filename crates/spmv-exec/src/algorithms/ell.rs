@@ -8,7 +8,7 @@ use spmv_core::{CsrView, MatrixStats, RowStats, Value};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, Storage, rows_of_a_group, rows_of_slots};
-use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, Direct, Prepare, Span, WithoutScratch, direct};
 use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Rows, Values};
 
@@ -46,7 +46,7 @@ impl Method for Ell {
 
 /// The layout on the device.
 #[derive(Debug)]
-pub(super) struct Slots<B: Backend> {
+pub(crate) struct Slots<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     width: u32,
@@ -55,10 +55,9 @@ pub(super) struct Slots<B: Backend> {
 }
 
 impl Build for Ell {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = WithoutScratch<Slots<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let width = RowStats::of(a).max;
         let [cols, vals] = to.slots(&BySlot::padded(a.n_rows(), width), a)?;
         let vals = Values::new(vals, Order::rows(a, Rows::Slots { width })?);

@@ -8,7 +8,7 @@ use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Tiling, Value, regular};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
-use crate::part::{Build, CsrArrays, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch, direct};
 use crate::regular::{loop_steps, rows_of_a_part, steps};
 use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Values};
@@ -55,7 +55,7 @@ impl Method for EllCsr {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     width: u32,
@@ -65,6 +65,8 @@ struct State<B: Backend> {
 }
 
 impl Build for EllCsr {
+    type Made<B: Backend> = WithoutScratch<State<B>>;
+
     fn regular_width<T: Value, O: Offset>(a: CsrView<'_, T, O>, asked: Option<usize>) -> Option<usize> {
         Some(asked.unwrap_or_else(|| regular::slots(a, regular::SHARE).width))
     }
@@ -79,10 +81,7 @@ impl Build for EllCsr {
         rows_of_a_part(cost, limits, n_rows)
     }
 
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let (ell, rest) = Ell::split(a, to.regular_width);
         let [in_slots, after_slots] = Order::by_slots(a, ell.width())?;
         Ok(direct(State {

@@ -90,7 +90,7 @@ fn cost(rows: &RowStats, shape: &HybShape, value: Dtype) -> Cost {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     /// Where it has a width: else the other part stores every row.
     ell: Option<ell::Slots<B>>,
@@ -105,15 +105,14 @@ struct Carrying<B: Backend> {
 }
 
 impl Build for Hyb {
+    type Made<B: Backend> = Arc<State<B>>;
+
     fn cost<T: Value, O: Offset>(a: CsrView<'_, T, O>, _: usize) -> Option<Cost> {
         Some(cost(&RowStats::of(a), &HybShape::of(a), T::DTYPE))
     }
 
     /// The width of the ELL part is that of the piece, since it must be worth a launch of its own.
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let hyb = Format::from_csr(a, ANY_BLOW_UP)?;
         let [in_slots, after_slots] = Order::by_slots(a, hyb.ell().width())?;
         let has_ell = hyb.ell().width() > 0;
@@ -121,7 +120,7 @@ impl Build for Hyb {
         let ell = has_ell.then(of_ell).transpose()?;
         let others = (!has_ell).then(|| coo::empty_rows(a)).into_iter().flatten();
         let coo = coo::Slots::copy(to, hyb.coo(), after_slots, others)?;
-        Ok(Box::new(Arc::new(State { span: to.span, ell, coo })))
+        Ok(Arc::new(State { span: to.span, ell, coo }))
     }
 }
 

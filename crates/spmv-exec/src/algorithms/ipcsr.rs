@@ -145,7 +145,7 @@ fn steps_in_a_block(tiling: &Tiling, rows: &RowStats, caps: &DeviceCaps) -> f64 
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     /// Where groups do not join the pieces of a row themselves, and there are such.
@@ -165,10 +165,9 @@ struct Blocks<B: Backend> {
 }
 
 impl Build for Ipcsr {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = Arc<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let blocks = RowBlocks::of(&to.kernel.tiling, a.row_ptr());
         let n_blocks = blocks.n_blocks() as u32;
         let carries_over = blocks.cuts_rows && !to.device.caps().cross_block_reduction;
@@ -176,7 +175,7 @@ impl Build for Ipcsr {
         let (block_rows, block_entries) = (to.copy(&blocks.rows)?, to.copy(&blocks.entries)?);
         let (kernel, a) = (to.main()?, to.csr(a)?);
         let state = State { span: to.span, kernel, carry_apply, a, block_rows, block_entries, n_blocks };
-        Ok(Box::new(Arc::new(state)))
+        Ok(Arc::new(state))
     }
 }
 

@@ -8,7 +8,7 @@ use spmv_core::{CsrView, MatrixStats, Value};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method, Storage};
-use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, Direct, Prepare, Span, WithoutScratch, direct};
 use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Rows, Values};
 
@@ -35,7 +35,7 @@ impl Method for Jad {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     n_jags: u32,
@@ -46,10 +46,9 @@ struct State<B: Backend> {
 }
 
 impl Build for Jad {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = WithoutScratch<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let order = BySlot::jagged(a);
         let jag_ptr: Vec<u32> = order.ptr().iter().map(|entry| *entry as u32).collect();
         let [cols, vals] = to.slots(&order, a)?;

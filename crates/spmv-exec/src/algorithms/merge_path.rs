@@ -77,7 +77,7 @@ impl Method for MergePath {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     carry_apply: Compiled<B>,
@@ -94,14 +94,13 @@ struct Carrying<B: Backend> {
 }
 
 impl Build for MergePath {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = Arc<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let bunch_rows = to.copy(&bunch_rows(&to.kernel.tiling, a.row_ptr()))?;
         let carry_apply = to.helper(KernelId::CarryApply)?;
         let state = State { span: to.span, kernel: to.main()?, carry_apply, a: to.csr(a)?, bunch_rows };
-        Ok(Box::new(Arc::new(state)))
+        Ok(Arc::new(state))
     }
 }
 

@@ -114,7 +114,7 @@ macro_rules! algorithms {
                 a: CsrView<'_, V, u32>,
             ) -> Result<Box<dyn Layout<B, T>>> {
                 match self {
-                    $(Known::$variant => $stem::$variant::build(to, a),)*
+                    $(Known::$variant => Ok(Box::new($stem::$variant::build(to, a)?)),)*
                 }
             }
         }

@@ -63,7 +63,7 @@ impl Method for Pcsr {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     first: Compiled<B>,
     second: Compiled<B>,
@@ -78,12 +78,11 @@ struct Products<B: Backend> {
 }
 
 impl Build for Pcsr {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = Arc<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let (first, second) = (to.helper(KernelId::PcsrProducts)?, to.main()?);
-        Ok(Box::new(Arc::new(State { span: to.span, first, second, a: to.csr(a)? })))
+        Ok(Arc::new(State { span: to.span, first, second, a: to.csr(a)? }))
     }
 }
 

@@ -183,7 +183,7 @@ fn slots(stats: &MatrixStats, tiling: &Tiling) -> f64 {
 
 /// A matrix in slices, on the device.
 #[derive(Debug)]
-pub(super) struct Held<B: Backend> {
+pub(crate) struct Held<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     /// Where groups do not join the slices of a row themselves, and there are such; with the rows that they carry to.
@@ -207,16 +207,15 @@ struct Parts<B: Backend> {
 }
 
 impl Build for Sell {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = Arc<Held<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let (caps, of_x) = (to.device.caps(), to.kernel.types.vector.bytes());
         let shape = shape(caps, &to.kernel);
         // Windows of long rows were measured on a GPU alone.
         let held = held_of_x(caps).filter(|_| !caps.tasks).map(|bytes| bytes as usize / of_x);
         let slices = || Slices::new(a, held.map_or(shape, |cols| shape.holding(cols)));
-        Ok(Box::new(Arc::new(Held::copy(to, a, slices, to.span)?)))
+        Ok(Arc::new(Held::copy(to, a, &slices, to.span)?))
     }
 }
 
@@ -230,7 +229,7 @@ impl<B: Backend> Held<B> {
     pub(super) fn copy<V: Value>(
         to: &Prepare<'_, B>,
         a: CsrView<'_, V, u32>,
-        slices: impl FnOnce() -> Option<Slices> + Send,
+        slices: &(dyn Fn() -> Option<Slices> + Sync),
         span: Span,
     ) -> Result<Self> {
         let caps = to.device.caps();

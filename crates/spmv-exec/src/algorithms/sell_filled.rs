@@ -23,7 +23,7 @@ const BATCH: usize = 1 << 21;
 pub(super) fn with_csr<B: Backend, V: Value>(
     to: &Prepare<'_, B>,
     a: CsrView<'_, V, u32>,
-    slices: impl FnOnce() -> Option<Slices> + Send,
+    slices: &(dyn Fn() -> Option<Slices> + Sync),
 ) -> (Result<Option<CsrArrays<B>>>, Option<Slices>) {
     if to.device.caps().memory != MemoryModel::Discrete || a.nnz() < ON_DEVICE {
         return (Ok(None), slices());

@@ -114,7 +114,7 @@ fn is_part_of_subgroup(kernel: &KernelSpec, caps: &DeviceCaps) -> bool {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     /// For sums that go through the workspace: those that are scaled, and empty parts.
@@ -166,10 +166,9 @@ struct HostCopies<A> {
 const DIRTY_COUNT_BYTES: u64 = 8;
 
 impl Build for SpeculativeSegmentedSum {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = Arc<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let rows = tile_rows(&to.kernel.tiling, a.row_ptr());
         let (kernel, axpby, tile_rows) = (to.main()?, to.helper(KernelId::Axpby)?, to.copy(&rows)?);
         let stage2 = match to.repair {
@@ -177,7 +176,7 @@ impl Build for SpeculativeSegmentedSum {
             _ => Stage2::Host(HostStructure { row_ptr: a.row_ptr().to_vec(), tile_rows: rows }),
         };
         let a = to.csr(a)?;
-        Ok(Box::new(Arc::new(State { span: to.span, kernel, axpby, stage2, a, tile_rows })))
+        Ok(Arc::new(State { span: to.span, kernel, axpby, stage2, a, tile_rows }))
     }
 }
 

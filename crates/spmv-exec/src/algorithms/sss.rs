@@ -113,7 +113,7 @@ fn ranges(caps: &DeviceCaps, n_rows: usize) -> Range<usize> {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     first: Compiled<B>,
     second: Compiled<B>,
@@ -145,10 +145,9 @@ struct Ranges<B: Backend> {
 }
 
 impl Build for Sss {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = Arc<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let caps = to.device.caps();
         if a.n_cols() > MOST_COLS {
             let what = format!("mirrored runs in {} columns (at most {MOST_COLS})", a.n_cols());
@@ -156,7 +155,7 @@ impl Build for Sss {
         }
         // A row that began in an earlier part has columns of its own.
         let base = if to.span.continues { a.n_cols() } else { to.span.row_base as usize };
-        let n_sums = (caps.max_buffer_bytes / size_of::<T::Accum>() as u64) as usize;
+        let n_sums = (caps.max_buffer_bytes / to.kernel.types.accum.bytes() as u64) as usize;
         let most_before = FEW_BEFORE.max(a.nnz() / 4).min(n_sums.saturating_sub(a.n_rows()));
         let mirror = Mirror::new(a, &Cuts { base, ranges: ranges(caps, a.n_rows()), most_before });
         let n_runs = if mirror.leaves_out() { n_runs(a.row_ptr(), a.cols()) } else { 0 };
@@ -168,7 +167,7 @@ impl Build for Sss {
             mirrored: mirror.leaves_out().then(|| [mirror.runs.len(), mirror.n_kept()]),
         };
         let vals = if mirror.leaves_out() { kept_vals(to, &mirror, a)? } else { to.copy(a.vals())? };
-        Ok(Box::new(Arc::new(State {
+        Ok(Arc::new(State {
             span: to.span,
             first: to.main()?,
             second: to.helper(KernelId::SssSums)?,
@@ -177,7 +176,7 @@ impl Build for Sss {
             n_sums: mirror.n_sums(),
             arrays: RwLock::new(arrays),
             vals: Values::new(vals, Order::Csr),
-        })))
+        }))
     }
 }
 

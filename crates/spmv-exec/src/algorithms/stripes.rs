@@ -128,7 +128,7 @@ impl Method for Stripes {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     parts: sell::Held<B>,
     n_parts: usize,
@@ -145,10 +145,9 @@ struct OfParts<B: Backend> {
 }
 
 impl Build for Stripes {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = Arc<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let columns = Columns::of(a.n_cols());
         let cut = Cut::of(a, columns);
         let n_parts = cut.n_parts();
@@ -156,13 +155,13 @@ impl Build for Stripes {
         let shape = sell::shape(to.device.caps(), &to.kernel);
         let slices = || Slices::by_stripes(of_parts, shape, columns);
         let span = Span { row_base: 0, n_rows: n_parts as u32, nnz: to.span.nnz, continues: false };
-        Ok(Box::new(Arc::new(State {
+        Ok(Arc::new(State {
             span: to.span,
-            parts: sell::Held::copy(to, of_parts, slices, span)?,
+            parts: sell::Held::copy(to, of_parts, &slices, span)?,
             n_parts,
             add: to.helper(KernelId::StripeSums)?,
             rows: to.copy(&cut.rows)?,
-        })))
+        }))
     }
 }
 

@@ -10,7 +10,7 @@ use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value, parts};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method, Storage};
-use crate::part::{Build, Direct, Layout, Prepare, Span, direct};
+use crate::part::{Build, Direct, Prepare, Span, WithoutScratch, direct};
 use crate::runs;
 use crate::measured::Bound;
 use crate::tilings::{ROW_A_LANE, Row};
@@ -74,7 +74,7 @@ impl Method for Vbl {
 }
 
 #[derive(Debug)]
-struct State<B: Backend> {
+pub(crate) struct State<B: Backend> {
     span: Span,
     kernel: Compiled<B>,
     row_ptr: B::Buffer,
@@ -84,10 +84,9 @@ struct State<B: Backend> {
 }
 
 impl Build for Vbl {
-    fn build<B: Backend, V: Value, T: Value>(
-        to: &Prepare<'_, B>,
-        a: CsrView<'_, V, u32>,
-    ) -> Result<Box<dyn Layout<B, T>>> {
+    type Made<B: Backend> = WithoutScratch<State<B>>;
+
+    fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         if a.n_cols() > MOST_COLS {
             let what = format!("runs in {} columns (at most {MOST_COLS})", a.n_cols());
             let name = &*to.device.caps().name;
