@@ -84,7 +84,7 @@ pub fn both<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> 
     of_a.zip(of_b).expect("both ran")
 }
 
-// What calls rayon is compiled once, and what cuts work into jobs once for each type. Generic in the closures, that was half of what is
+// What calls rayon is compiled once, and what cuts work into jobs once for each type. Generic in the closures, that was a third of what was
 // compiled for a backend.
 
 fn mapped<P: Send, R: Send>(mut parts: Vec<P>, f: &(dyn Fn(P) -> R + Sync)) -> Vec<R> {
