@@ -94,11 +94,12 @@ fn mapped<P: Send, R: Send>(mut parts: Vec<P>, f: &(dyn Fn(P) -> R + Sync)) -> V
     // A lock that nobody waits for: each part is one job's.
     let jobs: Vec<_> = parts.into_iter().map(|part| Mutex::new((Some(part), None))).collect();
     each(jobs.len(), &|i| {
-        if let Ok(mut job) = jobs[i].lock() {
-            job.1 = job.0.take().map(f);
-        }
+        let mut job = jobs[i].lock().expect("each job is done once");
+        job.1 = job.0.take().map(f);
     });
-    jobs.into_iter().filter_map(|job| job.into_inner().ok()?.1).collect()
+    let made =
+        |job: Mutex<(_, Option<R>)>| job.into_inner().expect("no job panicked").1.expect("each was done");
+    jobs.into_iter().map(made).collect()
 }
 
 fn each(n: usize, f: &(dyn Fn(usize) + Sync)) {
@@ -120,5 +121,12 @@ mod tests {
         assert_eq!(cuts(2, 8), [(0, 1), (1, 2)]);
         assert_eq!(cuts(0, 1), []);
         assert_eq!(threads(7, 8), 1);
+    }
+
+    #[test]
+    fn a_job_that_panics_is_not_left_out() {
+        let of_three = || map([1, 2, 3], |n| assert_ne!(n, 2, "of a part"));
+        assert!(std::panic::catch_unwind(of_three).is_err());
+        assert!(std::panic::catch_unwind(|| both(|| 1, || panic!("of a job"))).is_err());
     }
 }
