@@ -340,9 +340,10 @@ pub(crate) trait Direct<B: Backend, T: Value>: Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct WithoutScratch<L>(Arc<L>);
 
-/// A layout whose runs write nothing besides `y`.
-pub(crate) fn direct<L>(part: L) -> WithoutScratch<L> {
-    WithoutScratch(Arc::new(part))
+impl<L> WithoutScratch<L> {
+    pub(crate) fn new(part: L) -> Self {
+        Self(Arc::new(part))
+    }
 }
 
 impl<B: Backend, T: Value, L: Direct<B, T>> Layout<B, T> for WithoutScratch<L> {

@@ -7,7 +7,7 @@ use spmv_core::{CsrView, Value};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method};
-use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch, direct};
+use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch};
 use crate::tilings::{ROW_A_LANE, Row};
 
 pub(crate) struct CsrScalar;
@@ -33,7 +33,7 @@ impl Build for CsrScalar {
     type Made<B: Backend> = WithoutScratch<State<B>>;
 
     fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
-        Ok(direct(State { span: to.span, kernel: to.main()?, a: to.csr(a)? }))
+        Ok(WithoutScratch::new(State { span: to.span, kernel: to.main()?, a: to.csr(a)? }))
     }
 }
 

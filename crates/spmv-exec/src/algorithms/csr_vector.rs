@@ -7,7 +7,7 @@ use spmv_core::{CsrView, MatrixStats, Tiling, Value};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, bits, rows_of_bunch_steps};
-use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch, direct};
+use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch};
 use crate::measured::{AUTO, BY_CLASS, Bound, OPENCL, SERIAL};
 use crate::tilings::{B, Of, On, Row, S, T, W, lanes_of_a_row};
 
@@ -107,7 +107,7 @@ impl Build for CsrVector {
     type Made<B: Backend> = WithoutScratch<State<B>>;
 
     fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
-        Ok(direct(State { span: to.span, kernel: to.main()?, a: to.csr(a)? }))
+        Ok(WithoutScratch::new(State { span: to.span, kernel: to.main()?, a: to.csr(a)? }))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
-use crate::part::{Build, Direct, Prepare, Span, WithoutScratch, direct};
+use crate::part::{Build, Direct, Prepare, Span, WithoutScratch};
 use super::csr_vector::BUSY_LANES;
 use crate::measured::{BY_CLASS, Bound, ON_CORES};
 use crate::tilings::{ROW_A_LANE, Row, S};
@@ -184,7 +184,7 @@ impl Build for Dia {
             of_any: mirrors.iter().any(Option::is_some).then_some(of_any),
         };
         let order = Order::on_diagonals(a, of_entries, offsets.len())?;
-        Ok(direct(State {
+        Ok(WithoutScratch::new(State {
             span: to.span,
             kernel: to.main()?,
             n_cols: a.n_cols() as u32,

@@ -8,7 +8,7 @@ use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Tiling, Value, regular};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
-use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch, direct};
+use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch};
 use crate::regular::{loop_steps, rows_of_a_part, steps};
 use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Values};
@@ -93,7 +93,7 @@ impl Build for DiaCsr {
         // A sum of 32 bits finds the column again.
         let offsets: Vec<u32> = dia.offsets().iter().map(|offset| *offset as u32).collect();
         let [on_diagonals, off_diagonals] = Order::by_diagonals(a, dia.offsets())?;
-        Ok(direct(State {
+        Ok(WithoutScratch::new(State {
             span: to.span,
             kernel: to.main()?,
             n_cols: a.n_cols() as u32,

@@ -8,7 +8,7 @@ use spmv_core::{CsrView, MatrixStats, RowStats, Value};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, Storage, rows_of_a_group, rows_of_slots};
-use crate::part::{Build, Direct, Prepare, Span, WithoutScratch, direct};
+use crate::part::{Build, Direct, Prepare, Span, WithoutScratch};
 use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Rows, Values};
 
@@ -61,7 +61,7 @@ impl Build for Ell {
         let width = RowStats::of(a).max;
         let [cols, vals] = to.slots(&BySlot::padded(a.n_rows(), width), a)?;
         let vals = Values::new(vals, Order::rows(a, Rows::Slots { width })?);
-        Ok(direct(Slots { span: to.span, kernel: to.main()?, width: width as u32, cols, vals }))
+        Ok(WithoutScratch::new(Slots { span: to.span, kernel: to.main()?, width: width as u32, cols, vals }))
     }
 }
 

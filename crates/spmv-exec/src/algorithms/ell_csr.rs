@@ -8,7 +8,7 @@ use spmv_core::{CsrView, MatrixStats, Offset, RowStats, Tiling, Value, regular};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
-use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch, direct};
+use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch};
 use crate::regular::{loop_steps, rows_of_a_part, steps};
 use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Values};
@@ -84,7 +84,7 @@ impl Build for EllCsr {
     fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let (ell, rest) = Ell::split(a, to.regular_width);
         let [in_slots, after_slots] = Order::by_slots(a, ell.width())?;
-        Ok(direct(State {
+        Ok(WithoutScratch::new(State {
             span: to.span,
             kernel: to.main()?,
             width: ell.width() as u32,

@@ -9,7 +9,7 @@ use super::ipcsr;
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Method, entries_of_a_group, rows_of_bunch_steps};
-use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch, direct};
+use crate::part::{Build, CsrArrays, Direct, Prepare, Span, WithoutScratch};
 use crate::tilings::{B, On, Row, S, T, W};
 
 const AS_PUBLISHED: &str =
@@ -104,7 +104,7 @@ impl Build for IpcsrPublished {
     fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let blocks = RowBlocks::whole(&to.kernel.tiling, a.row_ptr());
         let (n_blocks, block_rows) = (blocks.n_blocks() as u32, to.copy(&blocks.rows)?);
-        Ok(direct(State { span: to.span, kernel: to.main()?, a: to.csr(a)?, block_rows, n_blocks }))
+        Ok(WithoutScratch::new(State { span: to.span, kernel: to.main()?, a: to.csr(a)?, block_rows, n_blocks }))
     }
 }
 

@@ -8,7 +8,7 @@ use spmv_core::{CsrView, MatrixStats, Value};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method, Storage};
-use crate::part::{Build, Direct, Prepare, Span, WithoutScratch, direct};
+use crate::part::{Build, Direct, Prepare, Span, WithoutScratch};
 use crate::tilings::{ROW_A_LANE, Row};
 use crate::values::{Order, Rows, Values};
 
@@ -52,7 +52,7 @@ impl Build for Jad {
         let order = BySlot::jagged(a);
         let jag_ptr: Vec<u32> = order.ptr().iter().map(|entry| *entry as u32).collect();
         let [cols, vals] = to.slots(&order, a)?;
-        Ok(direct(State {
+        Ok(WithoutScratch::new(State {
             span: to.span,
             kernel: to.main()?,
             n_jags: order.width() as u32,

@@ -10,7 +10,7 @@ use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value, parts};
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
 use crate::method::{Facts, Method, Storage};
-use crate::part::{Build, Direct, Prepare, Span, WithoutScratch, direct};
+use crate::part::{Build, Direct, Prepare, Span, WithoutScratch};
 use crate::runs;
 use crate::measured::Bound;
 use crate::tilings::{ROW_A_LANE, Row};
@@ -93,7 +93,7 @@ impl Build for Vbl {
             return Err(DeviceError::unsupported(name, what, "use another algorithm").into());
         }
         let (run_ptr, runs) = runs(a);
-        Ok(direct(State {
+        Ok(WithoutScratch::new(State {
             span: to.span,
             kernel: to.main()?,
             row_ptr: to.copy(a.row_ptr())?,
