@@ -1,11 +1,12 @@
 //! The CPU, opened, and what it says of itself.
 
 use std::io::Read;
+use std::sync::{Arc, LazyLock};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use spmv_backend::{DeviceCaps, DeviceKind, DtypeSet, Error, MemoryModel, Result};
 
-use crate::device_team::Team;
+use crate::device_team::{Calls, Team};
 use crate::kernels::prelude::MAX_TILE;
 use crate::simd::Isa;
 
@@ -25,7 +26,12 @@ pub struct Cpu {
     /// A pool of its own, if a number of threads was asked for; else rayon's global one. Callers help, so it has one thread less.
     pool: Option<ThreadPool>,
     threads: usize,
+    mailboxes: Arc<Calls>,
 }
+
+/// Where threads of rayon's global pool wait, one fewer than it has: the caller's is the other.
+static GLOBAL: LazyLock<Arc<Calls>> =
+    LazyLock::new(|| Arc::new(Calls::new(rayon::current_num_threads() - 1)));
 
 /// How to open the CPU.
 ///
@@ -91,7 +97,11 @@ impl Cpu {
         if !Isa::available().contains(&isa) {
             return Err(Error::unsupported("this CPU", isa.name(), "leave the choice to Isa::detect"));
         }
-        Ok(Self { caps: caps(name, n_threads, isa, mask), isa, pool, threads: n_threads })
+        let mailboxes = match &pool {
+            Some(_) => Arc::new(Calls::new(n_threads - 1)),
+            None => Arc::clone(&GLOBAL),
+        };
+        Ok(Self { caps: caps(name, n_threads, isa, mask), isa, pool, threads: n_threads, mailboxes })
     }
 
     /// The instruction set in use.
@@ -101,7 +111,7 @@ impl Cpu {
 
     /// The threads that launches may use.
     pub(crate) fn team(&self) -> Team<'_> {
-        Team { pool: self.pool.as_ref(), threads: self.threads }
+        Team { pool: self.pool.as_ref(), threads: self.threads, mailboxes: &self.mailboxes }
     }
 }
 

@@ -9,20 +9,27 @@ use std::cell::Cell;
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use arrayvec::ArrayVec;
+use rayon::ThreadPool;
 use rayon::prelude::*;
-use rayon::{ThreadPool, Yield};
+
+use crate::device_mailbox::Mailboxes;
 
 /// How often the caller asks whether the last part is done before it sleeps: some 20 us, which is what sleeping costs.
 const ASKED: usize = 2000;
 /// How long a helper looks for the next call before it sleeps: what solvers do between products of small matrices takes less.
 const AWAKE: Duration = Duration::from_micros(50);
+/// How often it polls its mailbox before it polls the queues of the pool and asks for the time, which takes about as long.
+const POLLS: usize = 32;
 /// Shares of a launch, which are listed on the stack. More threads begin with one that others have too.
 const MOST_SHARES: usize = 32;
+/// Parts for each member at least: who comes last should find something still.
+const PARTS_OF_A_MEMBER: usize = 2;
 /// Threads that each thread wakes.
 const WAKES: usize = 2;
 
@@ -33,61 +40,75 @@ pub(crate) struct Team<'a> {
     pub(crate) pool: Option<&'a ThreadPool>,
     /// The caller's is one of them.
     pub(crate) threads: usize,
+    /// Where those of the pool wait that are awake.
+    pub(crate) mailboxes: &'a Arc<Calls>,
 }
 
-/// A part of a launch, until somebody takes it.
-pub(crate) type Part<P> = Mutex<Option<P>>;
-
-fn take<P>(part: &Part<P>) -> Option<P> {
-    part.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
+/// Where the threads of a pool wait for calls.
+pub(crate) type Calls = Mailboxes<Arc<Call>>;
 
 impl Team<'_> {
-    /// Does `work` once for each part, and returns when all of it is done. In a thread of a pool, that pool does it, unless the
-    /// team has a pool of its own.
+    /// Does `work` with each of `n_parts` parts of `all`, and returns when all of it is done. `cut(what, part)` is what comes before a part,
+    /// and the rest. In a thread of a pool, that pool does it, unless the team has a pool of its own.
     ///
     /// # Panics
-    /// If `work` does, when all others have come to an end.
-    pub(crate) fn share<P: Send>(&self, parts: &[Part<P>], work: &(impl Fn(P) + Sync)) {
-        if self.threads == 1 || parts.len() <= 1 {
-            return parts.iter().filter_map(take).for_each(work);
-        }
-        if self.pool.is_none() && rayon::current_thread_index().is_some() {
-            return parts.par_iter().with_max_len(1).filter_map(take).for_each(work);
-        }
+    /// If `work` or `cut` does, when all others have come to an end.
+    pub(crate) fn share<P: Send>(
+        &self,
+        all: P,
+        n_parts: usize,
+        cut: &(impl Fn(P, usize) -> (P, P) + Sync),
+        work: &(impl Fn(P) + Sync),
+    ) {
         // Each begins with a share of its own, the same one in every launch, of which its caches may hold something.
-        let n_shares = self.threads.min(MOST_SHARES);
-        let first = |share: usize| share.min(n_shares) * parts.len() / n_shares;
-        let shares: [_; MOST_SHARES] =
-            std::array::from_fn(|share| Share::new(first(share)..first(share + 1)));
+        let members = self.threads.min(n_parts.div_ceil(PARTS_OF_A_MEMBER));
+        let n_shares = members.min(MOST_SHARES);
+        if n_shares <= 1 {
+            return work(all);
+        }
+        let first = |share: usize| share * n_parts / n_shares;
+        let mut shares = ArrayVec::<_, MOST_SHARES>::new();
+        let mut rest = all;
+        for share in 1..n_shares {
+            let (own, others) = cut(rest, first(share));
+            shares.push(Share::new(first(share - 1)..first(share), own));
+            rest = others;
+        }
+        shares.push(Share::new(first(n_shares - 1)..n_parts, rest));
         let turn = |member: usize| {
             let own = member % n_shares;
             for share in (own..n_shares).chain(0..own) {
                 // From others' shares, what they will come to last.
-                while let Some(at) = shares[share].claim(share == own) {
-                    take(&parts[at]).into_iter().for_each(work);
+                while let Some(part) = shares[share].claim(share == own, cut) {
+                    work(part);
                 }
             }
         };
-        let borrowed: *const Turn<'_> = &raw const turn;
+        match self.pool {
+            None if rayon::current_thread_index().is_some() => in_pool(n_shares, &turn),
+            _ => self.call(members, &turn),
+        }
+    }
+
+    /// Has so many members take their turns, as far as they come before all is done.
+    fn call(&self, members: usize, turn: &Turn<'_>) {
+        let borrowed: *const Turn<'_> = turn;
         let call = Arc::new(Call {
             // SAFETY: only the lifetime changes; `help` says when it is called.
             turn: unsafe { std::mem::transmute::<*const Turn<'_>, *const Turn<'static>>(borrowed) },
             state: AtomicUsize::new(0),
             helpers: self.threads - 1,
-            // Who comes last should find something still.
-            uncalled: AtomicUsize::new(self.threads.min(parts.len().div_ceil(2)) - 1),
+            uncalled: AtomicUsize::new(members - 1),
             caller: thread::current(),
             panic: Mutex::new(None),
+            mailboxes: Arc::clone(self.mailboxes),
         });
         let open = Open(&call);
-        if call.one_more() {
-            let call = Arc::clone(&call);
-            match self.pool {
-                Some(pool) => pool.spawn(move || call.help()),
-                None => rayon::spawn(move || call.help()),
-            }
-        }
+        // One that sleeps wakes others sooner than the caller would.
+        call.call_others(0, 1, |call| match self.pool {
+            Some(pool) => pool.spawn(move || call.help_unasked()),
+            None => rayon::spawn(move || call.help_unasked()),
+        });
         turn(0);
         drop(open);
         let panic = call.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -97,24 +118,50 @@ impl Team<'_> {
     }
 }
 
-/// Parts that nobody has claimed: the first in the low half, the end in the high one. Each has cache lines of its own, which as a rule one member
-/// alone changes.
-#[repr(align(128))]
-struct Share(AtomicU64);
+/// The same by the threads of the caller's pool. One function for all kernels: rayon's code is compiled once.
+fn in_pool(n_members: usize, turn: &Turn<'_>) {
+    (0..n_members).into_par_iter().with_max_len(1).for_each(turn);
+}
 
-impl Share {
-    fn new(parts: Range<usize>) -> Self {
-        Self(AtomicU64::new(parts.start as u64 | (parts.end as u64) << 32))
+/// Parts that nobody has claimed. Each share has cache lines of its own, which as a rule one member alone changes.
+#[repr(align(128))]
+struct Share<P> {
+    /// Whether all are claimed: who looks for more need not write to the line to see that.
+    is_over: AtomicBool,
+    left: Mutex<Left<P>>,
+}
+
+struct Left<P> {
+    parts: Range<usize>,
+    what: Option<P>,
+}
+
+impl<P> Share<P> {
+    fn new(parts: Range<usize>, what: P) -> Self {
+        Self { is_over: AtomicBool::new(false), left: Mutex::new(Left { parts, what: Some(what) }) }
     }
 
     /// The first part, or the last.
-    fn claim(&self, is_own: bool) -> Option<usize> {
-        let without = |parts: u64| {
-            let is_left = (parts as u32) < (parts >> 32) as u32;
-            is_left.then(|| if is_own { parts + 1 } else { parts - (1 << 32) })
+    fn claim(&self, is_own: bool, cut: &impl Fn(P, usize) -> (P, P)) -> Option<P> {
+        if self.is_over.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let what = left.what.take()?;
+        if left.parts.len() == 1 {
+            self.is_over.store(true, Ordering::Relaxed);
+            return Some(what);
+        }
+        let (part, rest) = if is_own {
+            left.parts.start += 1;
+            cut(what, left.parts.start)
+        } else {
+            left.parts.end -= 1;
+            let (rest, last) = cut(what, left.parts.end);
+            (last, rest)
         };
-        let parts = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, without).ok()?;
-        Some(if is_own { parts as u32 as usize } else { (parts >> 32) as usize - 1 })
+        left.what = Some(rest);
+        Some(part)
     }
 }
 
@@ -122,7 +169,7 @@ impl Share {
 type Turn<'a> = dyn Fn(usize) + Sync + 'a;
 
 /// A call for help.
-struct Call {
+pub(crate) struct Call {
     /// The caller's, which borrows what the launch does.
     turn: *const Turn<'static>,
     /// Helpers at work, and [`CLOSED`].
@@ -133,6 +180,7 @@ struct Call {
     uncalled: AtomicUsize,
     caller: Thread,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
+    mailboxes: Arc<Calls>,
 }
 
 // SAFETY: `turn` is called as a shared reference to what is `Sync`; the rest is `Send` and `Sync`.
@@ -150,6 +198,22 @@ impl Call {
         self.uncalled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 
+    /// Calls up to [`WAKES`] more, of which `asleep` may have to be woken. Member 0 is the caller.
+    fn call_others(self: &Arc<Self>, member: usize, mut asleep: usize, wake: impl Fn(Arc<Self>)) {
+        for other in 0..WAKES {
+            if !self.one_more() {
+                return;
+            }
+            if let Err(call) = self.mailboxes.give(member * WAKES + other, Arc::clone(self)) {
+                wake(call);
+                asleep -= 1;
+                if asleep == 0 {
+                    return;
+                }
+            }
+        }
+    }
+
     fn enter(&self) -> bool {
         let more = |state: usize| (state & CLOSED == 0).then_some(state + 1);
         self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, more).is_ok()
@@ -161,31 +225,33 @@ impl Call {
         }
     }
 
-    /// What a thread of the pool does.
-    fn help(self: Arc<Self>) {
+    /// What a thread of the pool does that was not awake.
+    fn help_unasked(self: Arc<Self>) {
+        let thread = rayon::current_thread_index().unwrap_or(0);
+        if self.help(1 + thread % self.helpers) {
+            stay_awake(&self.mailboxes, thread);
+        }
+    }
+
+    /// What a member of the team does, unless it comes too late.
+    fn help(self: &Arc<Self>, member: usize) -> bool {
         if !self.enter() {
-            return;
+            return false;
         }
-        for _ in 0..WAKES {
-            if self.one_more() {
-                let call = Arc::clone(&self);
-                rayon::spawn(move || call.help());
-            }
-        }
-        let member = 1 + rayon::current_thread_index().unwrap_or(0) % self.helpers;
-        // SAFETY: between `enter` and `leave`. `share` drops its `Open` before what `turn` borrows is gone, even in a panic, and
+        self.call_others(member, WAKES, |call| rayon::spawn(move || call.help_unasked()));
+        // SAFETY: between `enter` and `leave`. `call` drops its `Open` before what `turn` borrows is gone, even in a panic, and
         // that returns when everybody who entered has left and nobody can enter any more.
         let turn = || unsafe { (*self.turn)(member) };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(turn)) {
             *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
         }
         self.leave();
-        stay_awake();
+        true
     }
 }
 
 /// Looks for the next call for a while, and does what else there is for the pool.
-fn stay_awake() {
+fn stay_awake(mailboxes: &Calls, thread: usize) {
     thread_local! {
         static ANSWERED: Cell<Option<Instant>> = const { Cell::new(None) };
     }
@@ -193,10 +259,25 @@ fn stay_awake() {
     if ANSWERED.replace(Some(Instant::now())).is_some() {
         return;
     }
-    while ANSWERED.get().is_some_and(|at| at.elapsed() < AWAKE) {
-        if rayon::yield_now() != Some(Yield::Executed) {
-            spin_loop();
+    // Else as many as can help are awake.
+    if let Some(mailbox) = mailboxes.wait(thread) {
+        while ANSWERED.get().is_some_and(|at| at.elapsed() < AWAKE) {
+            let mut polls = 0..POLLS;
+            let given = polls.find_map(|_| {
+                spin_loop();
+                mailbox.given()
+            });
+            if let Some(call) = given {
+                if call.help(1 + mailbox.at) {
+                    ANSWERED.set(Some(Instant::now()));
+                }
+                mailbox.again();
+            } else {
+                rayon::yield_now();
+            }
         }
+        let last = 1 + mailbox.at;
+        mailbox.leave().into_iter().for_each(|call| _ = call.help(last));
     }
     ANSWERED.set(None);
 }
@@ -225,11 +306,12 @@ mod tests {
     use super::*;
 
     fn each_once(team: Team<'_>, n: usize, work: &(impl Fn(usize) + Sync)) {
-        let parts: Vec<Part<usize>> = (0..n).map(|part| Part::new(Some(part))).collect();
         let done: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
-        team.share(&parts, &|part| {
-            work(part);
-            done[part].fetch_add(1, Ordering::Relaxed);
+        team.share(0..n, n, &|parts, at| (parts.start..at, at..parts.end), &|parts: Range<usize>| {
+            for part in parts {
+                work(part);
+                done[part].fetch_add(1, Ordering::Relaxed);
+            }
         });
         assert!(done.iter().all(|done| done.load(Ordering::Relaxed) == 1), "{done:?}");
     }
@@ -239,7 +321,9 @@ mod tests {
         for threads in 1..6 {
             let pool =
                 (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads - 1).build().unwrap());
-            for team in [Team { pool: pool.as_ref(), threads }, Team { pool: None, threads }] {
+            let mailboxes = Arc::new(Calls::new(threads));
+            let team = |pool| Team { pool, threads, mailboxes: &mailboxes };
+            for team in [team(pool.as_ref()), team(None)] {
                 thread::scope(|scope| {
                     for caller in 0..3 {
                         scope.spawn(move || {
@@ -269,14 +353,16 @@ mod tests {
         let (release, wait) = std::sync::mpsc::channel::<()>();
         pool.spawn(move || wait.recv().unwrap());
         // The only helper waits for what comes after.
-        each_once(Team { pool: Some(&pool), threads: 2 }, 8, &|_| ());
+        let mailboxes = Arc::new(Calls::new(1));
+        each_once(Team { pool: Some(&pool), threads: 2, mailboxes: &mailboxes }, 8, &|_| ());
         release.send(()).unwrap();
     }
 
     #[test]
     fn a_panic_comes_out_when_all_others_have_ended() {
         let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        let team = Team { pool: Some(&pool), threads: 3 };
+        let mailboxes = Arc::new(Calls::new(2));
+        let team = Team { pool: Some(&pool), threads: 3, mailboxes: &mailboxes };
         for bad in 0..12 {
             let running = AtomicUsize::new(0);
             let result = catch_unwind(AssertUnwindSafe(|| {

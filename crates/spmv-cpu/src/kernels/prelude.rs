@@ -6,7 +6,7 @@ use spmv_backend::codes::EPILOGUE_CLAMP;
 use spmv_core::{Accum, Tiling};
 
 use crate::device_args::PermutedRows;
-use crate::device_team::{Part, Team};
+use crate::device_team::Team;
 use crate::launch::Groups;
 use crate::numbers::Numbers;
 use crate::simd::{Columns, Isa, Operand, SimdValue};
@@ -93,8 +93,11 @@ pub(crate) fn operand<'a, T: Numbers>(
 
 /// Parts for each thread, if there are as many groups: enough that a thread which comes late leaves others something to do.
 const PARTS_OF_A_THREAD: usize = 8;
-/// Most parts, which are listed on the stack.
-const MOST_PARTS: usize = 256;
+/// Entries of a part at least, where they are known and there are more than [`FEW_PARTS`]: a part costs some 100 ns, and a thread that gets two
+/// some 200 more.
+const ENTRIES_OF_A_PART: usize = 1 << 13;
+/// Parts of two threads.
+const FEW_PARTS: usize = 4;
 
 /// The fraction of its share by which a part may begin early or late: to find where exactly would take longer, at every product.
 const MISSED: usize = 16;
@@ -110,49 +113,70 @@ pub(crate) fn for_groups<S: Send>(
     leaf: &(impl Fn(S, u32) + Sync),
 ) {
     let n = u64::from(groups.n);
+    let n_parts = groups.team.threads * PARTS_OF_A_THREAD;
     let equal = |part: usize, n_parts: usize| (part as u64 * n / n_parts as u64) as u32;
-    for_groups_cut(groups, &equal, state, split, leaf);
-}
-
-/// As [`for_groups`], where `first(part, n_parts)` says with which group each part but the first begins, as far as all have one.
-pub(crate) fn for_groups_cut<S: Send>(
-    groups: Groups<'_>,
-    first: &impl Fn(usize, usize) -> u32,
-    state: S,
-    split: &(impl Fn(S, u32) -> (S, S) + Sync),
-    leaf: &(impl Fn(S, u32) + Sync),
-) {
-    let Groups { n, team } = groups;
-    let one_by_one = |groups: Range<u32>, mut state: S| {
+    for_parts(groups, n_parts, &equal, state, split, &|mut state, groups| {
         for group in groups.start + 1..groups.end {
             let (first, others) = split(state, group);
             leaf(first, group - 1);
             state = others;
         }
         leaf(state, groups.end - 1);
+    });
+}
+
+/// As [`for_groups`], for groups that take about so many entries, where `leaf` takes all groups of a part at once, and `first(part, n_parts)` says
+/// with which group each part but the first begins.
+pub(crate) fn for_groups_cut<S: Send>(
+    groups: Groups<'_>,
+    n_entries: usize,
+    first: &(impl Fn(usize, usize) -> u32 + Sync),
+    state: S,
+    split: &(impl Fn(S, u32) -> (S, S) + Sync),
+    leaf: &(impl Fn(S, Range<u32>) + Sync),
+) {
+    let most = groups.team.threads * PARTS_OF_A_THREAD;
+    let n_parts = (n_entries / ENTRIES_OF_A_PART).clamp(FEW_PARTS, most);
+    for_parts(groups, n_parts, first, state, split, leaf);
+}
+
+fn for_parts<S: Send>(
+    groups: Groups<'_>,
+    n_parts: usize,
+    first: &(impl Fn(usize, usize) -> u32 + Sync),
+    state: S,
+    split: &(impl Fn(S, u32) -> (S, S) + Sync),
+    leaf: &(impl Fn(S, Range<u32>) + Sync),
+) {
+    let Groups { n, team } = groups;
+    let n_parts = n_parts.min(n as usize);
+    // Groups of which a state is, if there are any.
+    let cut = |(groups, state): (Range<u32>, Option<S>), part: usize| {
+        let at = first(part, n_parts).clamp(groups.start, groups.end);
+        let (own, others) = match state {
+            Some(state) if at == groups.start => (None, Some(state)),
+            Some(state) if at < groups.end => {
+                let (own, others) = split(state, at);
+                (Some(own), Some(others))
+            }
+            state => (state, None),
+        };
+        ((groups.start..at, own), (at..groups.end, others))
     };
-    let n_parts = (team.threads * PARTS_OF_A_THREAD).min(n as usize).min(MOST_PARTS);
-    match n_parts {
-        0 => return,
-        1 => return one_by_one(0..n, state),
-        _ if team.threads == 1 => return one_by_one(0..n, state),
-        _ => {}
+    let work = |(groups, state): (Range<u32>, Option<S>)| {
+        state.into_iter().for_each(|state| leaf(state, groups.clone()))
+    };
+    if n > 0 {
+        team.share((0..n, Some(state)), n_parts, &cut, &work);
     }
-    let mut parts = [const { Part::new(None) }; MOST_PARTS];
-    let (mut rest, mut start) = (state, 0);
-    for part in 1..n_parts {
-        let end = first(part, n_parts).clamp(start + 1, n - (n_parts - part) as u32);
-        let (own, others) = split(rest, end);
-        parts[part - 1] = Part::new(Some((start..end, own)));
-        (rest, start) = (others, end);
-    }
-    parts[n_parts - 1] = Part::new(Some((start..n, rest)));
-    team.share(&parts[..n_parts], &|(groups, state)| one_by_one(groups, state));
 }
 
 /// Where parts of `n` groups begin that take about equal shares of the work, for [`for_groups_cut`]. `work(group)` is that of all groups before
 /// one, in any unit.
-pub(crate) fn equal_shares(n: u32, work: impl Fn(u32) -> usize) -> impl Fn(usize, usize) -> u32 {
+pub(crate) fn equal_shares(
+    n: u32,
+    work: impl Fn(u32) -> usize + Sync,
+) -> impl Fn(usize, usize) -> u32 + Sync {
     let all = work(n);
     move |part, n_parts| {
         let share = (all as u128 * part as u128 / n_parts as u128) as usize;

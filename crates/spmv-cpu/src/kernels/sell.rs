@@ -30,13 +30,14 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     let n_positions = rows.len();
     let n_carries = carries.len().min(n_long as usize);
     let first_slice = |group: u32| tiling.slices(group, n_slices).start as usize;
-    let shares = equal_shares(launch.groups.n, |group| {
+    let slots_before = |group: u32| {
         let slice = first_slice(group);
         slices.first_slot(slice) + ROW_SLOTS * slice * slice_rows
-    });
+    };
     for_groups_cut(
         launch.groups,
-        &shares,
+        slots_before(launch.groups.n),
+        &equal_shares(launch.groups.n, slots_before),
         (rows, &mut carries[..n_carries], 0),
         &|(rows, carries, first): (PermutedRows<'_, T::Accum>, &mut [T::Accum], usize), group| {
             let slice = first_slice(group);
@@ -45,10 +46,9 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
             let (own, others) = carries.split_at_mut(at - first);
             ((left, own, first), (right, others, at))
         },
-        &|(mut out, carries, first_carry), group| {
+        &|(mut out, carries, first_carry), groups| {
             // STEP 1
-            let range = tiling.slices(group, n_slices);
-            let (mut first, end) = (range.start as usize, range.end as usize);
+            let (mut first, end) = (first_slice(groups.start), first_slice(groups.end));
             let mut sums = [T::Accum::zero(); BLOCK_LANES];
             while first < end {
                 // Slices whose rows have one lane are taken together.
