@@ -6,8 +6,6 @@ use spmv_core::parts;
 
 use super::shape::Shape;
 
-/// How many times larger the next window is that is tried.
-const WIDER: usize = 32;
 /// Rows of a thread at least.
 const OF_A_THREAD: usize = 1 << 15;
 
@@ -102,7 +100,7 @@ impl Short {
         let mut window = of_slice;
         let mut taken = known.unwrap_or_else(|| self.in_order(of_slice, steps));
         while window < self.n && taken.pad_more_than(shape.padding()) {
-            window = window.saturating_mul(WIDER);
+            window = window.saturating_mul(shape.wider());
             taken = self.sort(perm, of_slice, window, steps);
         }
         let is_sorted = window > of_slice;

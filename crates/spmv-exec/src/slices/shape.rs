@@ -55,6 +55,12 @@ impl Shape {
         if self.has_halves() { 8 } else { 64 }
     }
 
+    /// How many times larger the next window is that is tried. Two cores whose slices share a window write to the same lines of `y`: on cores
+    /// windows are no larger than it takes.
+    pub(super) fn wider(&self) -> usize {
+        if self.units.is_none() { 8 } else { 32 }
+    }
+
     /// Whether slices are laid out for such a tiling: groups take whole ones, or a lane does.
     pub(crate) fn holds(tiling: &Tiling) -> bool {
         let lanes = tiling.lanes();
