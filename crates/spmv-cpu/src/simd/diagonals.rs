@@ -1,7 +1,12 @@
 //! Sums of rows that lie on diagonals: no column is read, and eight rows are next to each other in every array.
 
-use super::loops::Sources;
+use super::loops::{INTO_L1, Sources, prefetch_lines};
 use super::operand::{LANES, Piece, SimdValue};
+
+/// Diagonals whose addresses fit the registers of a core.
+const AT_ONCE: usize = 4;
+/// Values that come later are asked for.
+const AHEAD_BYTES: usize = 512;
 
 /// Body of [`SimdValue::diagonals`].
 ///
@@ -12,20 +17,49 @@ use super::operand::{LANES, Piece, SimdValue};
 pub(super) unsafe fn diagonals<T: SimdValue, L: Sources<T>>(pieces: &[Piece<'_, T>], sums: &mut [T::Accum]) {
     let n = sums.len();
     assert!(pieces.iter().all(|(vals, x)| vals.len() == n && x.len() == n), "pieces of {n} rows");
+    let (some, rest) = pieces.as_chunks::<AT_ONCE>();
+    // SAFETY: every piece has the rows, as was just checked; features by contract.
+    unsafe {
+        some.iter().for_each(|pieces| add::<T, L, AT_ONCE>(pieces, sums));
+        match *rest {
+            [] => {}
+            [a] => add::<T, L, 1>(&[a], sums),
+            [a, b] => add::<T, L, 2>(&[a, b], sums),
+            [a, b, c] => add::<T, L, 3>(&[a, b, c], sums),
+            _ => unreachable!("at most {AT_ONCE}"),
+        }
+    }
+}
+
+/// Adds the products of some diagonals.
+///
+/// # Safety
+///
+/// As for [`diagonals`], and pieces have as many rows as there are sums.
+#[inline(always)]
+unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize>(
+    pieces: &[Piece<'_, T>; N],
+    sums: &mut [T::Accum],
+) {
+    let after = sums.len() / LANES * LANES;
+    let of_vals = pieces.map(|(vals, _)| vals.as_ptr());
+    let of_x = pieces.map(|(_, x)| x.as_ptr());
     let (eights, rest) = sums.as_chunks_mut::<LANES>();
-    let after = n - rest.len();
     for (i, eight) in eights.iter_mut().enumerate() {
-        // SAFETY: every piece has the eight rows, as was just checked; features by contract.
+        // SAFETY: every piece has the eight rows; features by contract.
         unsafe {
+            for vals in &of_vals {
+                let ahead = vals.wrapping_add(i * LANES).wrapping_byte_add(AHEAD_BYTES);
+                prefetch_lines::<INTO_L1, _>(ahead, LANES * size_of::<T::Val>());
+            }
             let mut sum = L::read(eight.as_ptr());
-            for (vals, x) in pieces {
-                let (val, x) = (vals.as_ptr().add(i * LANES), x.as_ptr().add(i * LANES));
-                sum = L::mul_add_nonzero(L::load(val), L::load(x), sum);
+            for (vals, x) in of_vals.iter().zip(&of_x) {
+                sum = L::mul_add_nonzero(L::load(vals.add(i * LANES)), L::load(x.add(i * LANES)), sum);
             }
             L::write(eight.as_mut_ptr(), sum);
         }
     }
-    for (at, sum) in (after..n).zip(rest) {
+    for (at, sum) in (after..).zip(rest) {
         let products = pieces.iter().filter(|(vals, _)| vals[at] != <T::Val as Default>::default());
         products.for_each(|(vals, x)| *sum += T::of_val(vals[at]) * T::of_x(x[at]));
     }
