@@ -345,10 +345,10 @@ mod plans {
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
         caps.compute_units = 2;
         let long = RowStats { n_rows: 2000, n_cols: 2000, nnz: 4_000_000, ..RowStats::default() };
-        for algorithm in [Algorithm::CsrScalar, Algorithm::CsrVector] {
+        for (algorithm, tiles) in [(Algorithm::CsrScalar, 256), (Algorithm::CsrVector, 250)] {
             let options = Options { algorithm, ..Options::default() };
             let tiling = plan(&long, Dtype::F64, &caps, None, &options).unwrap().kernel.tiling;
-            assert_eq!(tiling.tiles(), 250, "eight parts of 2000 rows");
+            assert_eq!(tiling.tiles(), tiles, "eight parts of 2000 rows, which may begin with a line of y");
             assert!(plan(&rows(), Dtype::F64, &caps, None, &options).unwrap().kernel.tiling.tiles() >= 1000);
         }
         let tiling = plan(&long, Dtype::F64, &caps, None, &Options::default()).unwrap().kernel.tiling;

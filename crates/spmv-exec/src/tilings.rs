@@ -14,8 +14,10 @@ use crate::slices::{Columns, of_a_block};
 const SERIAL_STEPS: usize = 16 * 1024;
 /// Parts for each thread: enough that a thread which is held up can be helped out.
 const PARTS_PER_THREAD: u32 = 4;
-/// Rows and entries of a part at least: some 2 us, less than which no thread should come for.
+/// Rows and entries of a part at least: some 2 us, less than which no thread should come for. Twice as many where rows are all that is walked.
 const PART_STEPS: usize = 4 * 1024;
+/// Rows whose sums fill a line of a cache, of the narrowest.
+const LINE_ROWS: usize = 32;
 /// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others.
 pub(crate) const RESIDENT_LANES: Bound<u64> = Bound { is: 56 * 32, by: SWEEP };
 /// Lanes that a compute unit should have work for where each has several loads on its way.
@@ -532,14 +534,19 @@ fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
         Of::Slices => usize::MAX,
         _ => caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize,
     };
-    let parts = if is_serial { 1 } else { most.min(steps / PART_STEPS) };
+    let least = if matches!(of, Of::LaneRows) { 2 * PART_STEPS } else { PART_STEPS };
+    let parts = if is_serial { 1 } else { most.min(steps / least) };
     let unit = match of {
         Of::Entries | Of::Steps => (lanes * width) as usize,
         Of::LaneRows => lanes as usize,
         Of::BunchRows => 1,
         Of::Slices => slice_lanes(case) as usize,
     };
-    work(case.rows, of).div_ceil(parts).div_ceil(unit).clamp(1, (i32::MAX as usize) / unit / 2) as u32
+    let tiles = work(case.rows, of).div_ceil(parts).div_ceil(unit);
+    // Rows of a task begin where a line of `y` does.
+    let is_aligned = matches!(of, Of::LaneRows) && tiles > LINE_ROWS;
+    let tiles = if is_aligned { tiles.next_multiple_of(LINE_ROWS) } else { tiles };
+    tiles.clamp(1, (i32::MAX as usize) / unit / 2) as u32
 }
 
 /// Lanes of a slice on cores: 32 where they gather fast, else the eight of a vector, whose elements of x are loaded one by one.
