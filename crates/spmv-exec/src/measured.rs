@@ -16,7 +16,6 @@ pub(crate) const BY_CLASS: &str =
 pub(crate) const BY_LANES: &str = "cargo xtask bench --matrix lp-tall-t-1e8 power-out-1e8 power-in-1e8 --backend cuda --algorithm sell --tiling T=2,W=1,S=1,B=64: docs/results/2026-11-28-h200-lanes.txt";
 pub(crate) const BY_TURN: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-25-h200-cuda-tilings.txt";
-pub(crate) const ON_CORES: &str = "cargo xtask bench --suite classes --backend cpu --algorithm merge_path,sell,dia --precision f32,f64: docs/results/2026-11-25-cpu-classes.txt";
 pub(crate) const STRIPES: &str =
     "cargo run --release -p spmv-cuda --example tilings: docs/results/2026-11-25-h200-cuda-stripes.txt";
 pub(crate) const SERIAL: &str = "cargo run --release -p spmv-cpu --example serial";

@@ -13,7 +13,7 @@ use crate::launch::{Compiled, Run};
 use crate::method::{Effort, Facts, Launch, Limits, Method, Storage, rows_of_a_group};
 use crate::part::{Build, Direct, Prepare, Span, WithoutScratch};
 use super::csr_vector::BUSY_LANES;
-use crate::measured::{BY_CLASS, Bound, ON_CORES};
+use crate::measured::{BY_CLASS, Bound};
 use crate::tilings::{ROW_A_LANE, Row, S};
 use crate::values::{Order, Values, diagonals_of_entries};
 
@@ -23,9 +23,13 @@ const WORTH: Bound<f64> = Bound { is: 0.8, by: SOLVE };
 /// Diagonals up to which a lane has a whole row: as many as stencils have.
 const FEW: Bound<usize> = Bound { is: 32, by: SOLVE };
 
-/// Entries from which a CPU takes it without a prediction. The least that was measured are 100,000, which are read from cache and take at most
-/// two thirds of the time of `merge_path`.
-const WORTH_A_LAYOUT: Bound<usize> = Bound { is: 1 << 16, by: ON_CORES };
+/// Entries from which a CPU takes it without a prediction: less is soon done.
+const WORTH_A_LAYOUT: Bound<usize> = Bound { is: 1 << 12, by: CACHED_ON_CORES };
+
+/// Bytes of a thread that its own cache holds, and slots for each entry up to which cores then take it: a slot takes less than half as long as an
+/// entry whose column is read.
+const CACHED: Bound<(usize, usize)> = Bound { is: (1 << 20, 2), by: CACHED_ON_CORES };
+const CACHED_ON_CORES: &str = "cargo xtask bench --backend cpu --algorithm auto,dia,sell,merge_path --precision f32,f64 --matrix FILES: docs/results/2026-11-29-xeon-cpu-small.txt";
 
 /// Diagonals for which a device is as busy as with fewer: `stencil27-1e6` is faster by `csr_vector`.
 const EIGHT: Bound<usize> = Bound { is: 8, by: BY_CLASS };
@@ -69,6 +73,10 @@ impl Method for Dia {
         // The widest values save least.
         let is_few = stats.diagonals.is_some_and(|n| (1..=FEW.is).contains(&n));
         let saves = is_few && cost(Dtype::F64).blow_up() <= WORTH.is;
+        let slots = stats.diagonals.unwrap_or(0).saturating_mul(stats.rows.n_rows);
+        let (of_thread, of_entry) = CACHED.is;
+        let is_cached = slots.saturating_mul(Dtype::F64.bytes()) <= of_thread * caps.compute_units as usize;
+        let saves = saves || caps.tasks && is_few && is_cached && slots <= of_entry * stats.rows.nnz;
         let eights = stats.diagonals.unwrap_or(0).div_ceil(EIGHT.is) as u64;
         // Of GPUs, measured on NVIDIA's.
         let is_known = caps.cross_block_reduction && caps.kind == DeviceKind::DiscreteGpu;
