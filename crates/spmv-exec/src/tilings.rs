@@ -16,7 +16,7 @@ const SERIAL_STEPS: usize = 16 * 1024;
 const PARTS_PER_THREAD: u32 = 4;
 /// Rows and entries of a part at least: some 2 us, less than which no thread should come for. Twice as many where rows are all that is walked.
 const PART_STEPS: usize = 4 * 1024;
-/// Rows whose sums fill a line of a cache, of the narrowest.
+/// Rows whose sums fill two lines of a cache, which a core may fetch together: of the narrowest sums.
 const LINE_ROWS: usize = 32;
 /// Lanes that a compute unit of a GPU should have work for, so that loads of some hide behind those of others.
 pub(crate) const RESIDENT_LANES: Bound<u64> = Bound { is: 56 * 32, by: SWEEP };
@@ -534,7 +534,8 @@ fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
         Of::Slices => usize::MAX,
         _ => caps.compute_units.saturating_mul(PARTS_PER_THREAD) as usize,
     };
-    let least = if matches!(of, Of::LaneRows) { 2 * PART_STEPS } else { PART_STEPS };
+    let has_rows = matches!(of, Of::LaneRows);
+    let least = if has_rows { 2 * PART_STEPS } else { PART_STEPS };
     let parts = if is_serial { 1 } else { most.min(steps / least) };
     let unit = match of {
         Of::Entries | Of::Steps => (lanes * width) as usize,
@@ -544,8 +545,7 @@ fn tasks(case: &Case<'_>, of: Of, lanes: u32, width: u32) -> u32 {
     };
     let tiles = work(case.rows, of).div_ceil(parts).div_ceil(unit);
     // Rows of a task begin where a line of `y` does.
-    let is_aligned = matches!(of, Of::LaneRows) && tiles > LINE_ROWS;
-    let tiles = if is_aligned { tiles.next_multiple_of(LINE_ROWS) } else { tiles };
+    let tiles = if has_rows && tiles > LINE_ROWS { tiles.next_multiple_of(LINE_ROWS) } else { tiles };
     tiles.clamp(1, (i32::MAX as usize) / unit / 2) as u32
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
     });
 }
 
-/// Diagonals that are read side by side: as many streams as a core fetches ahead of their use.
+/// Diagonals of which the rows that all have are found together. `T::diagonals` reads fewer of them side by side.
 const AT_ONCE: usize = 8;
 
 /// Adds to the sums of the rows from `first` on, in the order of the diagonals. `table` has of each what makes a row its column and its
