@@ -84,6 +84,7 @@ impl Long {
         let mut whole: Vec<_> = whole.map(|(at, (row, n_runs))| (*row, *n_runs, row - at)).collect();
         let is_held = a.n_cols() <= shape.held_cols as usize;
         let of_window = if !is_held && read_near_each_other(a, rows) { NEAR_WINDOW } else { WINDOW };
+        let of_window = of_window.min(shape.widest_long(whole.len()));
         let n_windows = whole.len().div_ceil(of_window);
         let of_threads =
             whole.chunks_mut(of_window * n_windows.div_ceil(parts::threads(rows.len(), WINDOW)).max(1));

@@ -49,9 +49,9 @@ impl Steps {
         Self { own: self.own + others.own, held: self.held + others.held }
     }
 
-    /// Whether the padding is more than this part of the slots of the rows themselves.
-    fn pad_more_than(self, part: u64) -> bool {
-        self.held > self.own + self.own / part
+    /// Whether the padding is more than this part of the slots of the rows themselves, and so many steps.
+    fn pad_more_than(self, part: u64, steps: u64) -> bool {
+        self.held > self.own + self.own / part + steps
     }
 }
 
@@ -87,7 +87,7 @@ impl Short {
         })
     }
 
-    /// Writes them to `perm`, sorted in windows as large as leave no more padding than is accepted; whether they are sorted. What they take in
+    /// Writes them to `perm`, sorted in windows as large as leave no more padding than is accepted, which is more where writers have windows to themselves; whether they are sorted. What they take in
     /// their own order may be known: then `perm` is written only if they are.
     pub(super) fn order(
         &self,
@@ -97,10 +97,13 @@ impl Short {
         steps: &OfRows<'_, impl Fn(usize) -> usize + Sync>,
     ) -> bool {
         let of_slice = shape.rows();
-        let mut window = of_slice;
+        let (mut window, widest) = (of_slice, shape.widest(self.n));
         let mut taken = known.unwrap_or_else(|| self.in_order(of_slice, steps));
-        while window < self.n && taken.pad_more_than(shape.padding()) {
-            window = window.saturating_mul(shape.wider());
+        // Cores that share larger windows would wait for lines of y.
+        let waits = |window| if window == widest { shape.wait_steps() * self.n as u64 } else { 0 };
+        while window < self.n && taken.pad_more_than(shape.padding(), waits(window)) {
+            let next = window.saturating_mul(shape.wider());
+            window = if window < widest { next.min(widest) } else { next };
             taken = self.sort(perm, of_slice, window, steps);
         }
         let is_sorted = window > of_slice;

@@ -11,6 +11,14 @@ const MOST_STEPS: usize = 128;
 /// Slices that a compute unit should have before those of one row are longer than [`FEW_STEPS`].
 const BUSY_SLICES: usize = 64;
 
+/// Windows that a writer of `y` should have to itself: the more there are, the fewer of them are cut where its share of the work ends.
+const WINDOWS_OF_A_WRITER: usize = 4;
+/// The same of long rows, of which there are few.
+const LONG_WINDOWS_OF_A_WRITER: usize = 2;
+/// Rows of a window at least, and of one of long rows. Smaller ones pad more.
+const FEWEST_ROWS: usize = 256;
+const FEWEST_LONG_ROWS: usize = 64;
+
 /// What follows from a tiling and the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
@@ -24,6 +32,8 @@ pub(crate) struct Shape {
     pub(super) units: Option<u32>,
     /// Columns whose elements of `x` stay in the cache that compute units share.
     pub(super) held_cols: u32,
+    /// Cores that write to `y` at the same time. They wait for each other where they write to the same lines, which a window has in common.
+    pub(super) writers: u32,
 }
 
 impl Shape {
@@ -35,12 +45,30 @@ impl Shape {
             width: tiling.width() as usize,
             units: cuts.then_some(units.max(1)),
             held_cols: u32::MAX,
+            writers: 1,
         }
     }
 
     /// The same where a cache holds the elements of `x` of no more than so many columns.
     pub(crate) fn holding(self, cols: usize) -> Self {
         Self { held_cols: u32::try_from(cols).unwrap_or(u32::MAX), ..self }
+    }
+
+    /// The same where so many cores write to `y` at the same time.
+    pub(crate) fn written_by(self, writers: u32) -> Self {
+        Self { writers, ..self }
+    }
+
+    /// Rows of the largest window that leaves writers some of their own, of this many rows.
+    pub(super) fn widest(&self, n_rows: usize) -> usize {
+        let of_writers = n_rows / (self.writers as usize * WINDOWS_OF_A_WRITER);
+        if self.writers > 1 { of_writers.max(FEWEST_ROWS).next_multiple_of(self.rows()) } else { usize::MAX }
+    }
+
+    /// As [`widest`](Self::widest), of long rows.
+    pub(super) fn widest_long(&self, n_rows: usize) -> usize {
+        let of_writers = n_rows / (self.writers as usize * LONG_WINDOWS_OF_A_WRITER);
+        if self.writers > 1 { of_writers.max(FEWEST_LONG_ROWS) } else { usize::MAX }
     }
 
     /// Whether columns that lie close together take 16 bits. Not of few lanes, whose elements of x are loaded one by one: halves would have to be
@@ -55,8 +83,12 @@ impl Shape {
         if self.has_halves() { 8 } else { 64 }
     }
 
-    /// How many times larger the next window is that is tried. Two cores whose slices share a window write to the same lines of `y`: on cores
-    /// windows are no larger than it takes.
+    /// Steps of padding that take as long as a core waits for the line of a row of `y` that another one has written.
+    pub(super) fn wait_steps(&self) -> u64 {
+        if self.has_halves() { 8 } else { 1 }
+    }
+
+    /// How many times larger the next window is that is tried. Slices of few rows pad little in small ones.
     pub(super) fn wider(&self) -> usize {
         if self.units.is_none() { 8 } else { 32 }
     }

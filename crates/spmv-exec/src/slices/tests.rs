@@ -134,6 +134,30 @@ fn rows_with_as_many_steps_stay_in_their_order() {
 }
 
 #[test]
+fn no_window_is_larger_than_writers_like() {
+    let n = 8 * 512u32;
+    let len = |row: u32| if row % 61 == 3 { 200 } else { row * 7 % 13 };
+    let a =
+        Csr::from_rows(n as usize, (0..n).map(|row| (0..len(row)).map(move |i| ((row + 3 * i) % n, 1.0))))
+            .unwrap();
+    let windows = |shape: Shape| {
+        let slices = Slices::new(a.view(), shape).unwrap();
+        let rows = |n_lanes: fn(u32) -> bool| {
+            let of = |row: &u32| *row != NONE && n_lanes(len(*row));
+            slices.perm().iter().copied().filter(of).collect::<Vec<_>>()
+        };
+        // Rows that come after a longer one with a greater number.
+        let [short, long] = [rows(|len| len < 200), rows(|len| len == 200)];
+        let least_behind = |rows: &[u32], window: usize| {
+            rows.chunks(window).is_sorted_by(|a, b| a.iter().max() < b.iter().min())
+        };
+        (least_behind(&short, (short.len() / 8).next_multiple_of(32)), long.is_sorted())
+    };
+    assert_eq!(windows(shape(1, 1)), (false, true));
+    assert_eq!(windows(shape(1, 1).written_by(2)), (true, true));
+}
+
+#[test]
 fn long_rows_have_more_lanes_and_the_longest_several_slices() {
     let len = |row: u32| [3, 20, 3, 2000, 100, 3, 33][row as usize % 7];
     let cols = |row: u32| (0..len(row)).map(move |i| (row + 2 * i, f64::from(i + row)));
