@@ -9,7 +9,7 @@ use super::prelude::{for_sums_side_by_side, output};
 use crate::device_args::view::Dia;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
-use crate::simd::{Isa, Piece, SimdValue};
+use crate::simd::{DIAGONALS, Isa, Piece, SimdValue};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
     let Dia { n_cols, n_diags, tiles, alpha, beta, diags, vals, x, .. } = args;
@@ -24,8 +24,8 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
     });
 }
 
-/// Diagonals of which the rows that all have are found together. `T::diagonals` reads fewer of them side by side.
-const AT_ONCE: usize = 8;
+/// Diagonals of which the rows that all have are found together, and read side by side.
+const AT_ONCE: usize = DIAGONALS;
 
 /// Adds to the sums of the rows from `first` on, in the order of the diagonals. `table` has of each what makes a row its column and its
 /// slot, in 32 bits.

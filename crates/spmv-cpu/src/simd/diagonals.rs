@@ -4,7 +4,7 @@ use super::loops::{INTO_L1, Sources, prefetch_lines};
 use super::operand::{LANES, Piece, SimdValue};
 
 /// Diagonals whose addresses fit the registers of a core.
-const AT_ONCE: usize = 4;
+pub(crate) const AT_ONCE: usize = 5;
 /// Values that come later are asked for.
 const AHEAD_BYTES: usize = 512;
 
@@ -26,6 +26,7 @@ pub(super) unsafe fn diagonals<T: SimdValue, L: Sources<T>>(pieces: &[Piece<'_, 
             [a] => add::<T, L, 1>(&[a], sums),
             [a, b] => add::<T, L, 2>(&[a, b], sums),
             [a, b, c] => add::<T, L, 3>(&[a, b, c], sums),
+            [a, b, c, d] => add::<T, L, 4>(&[a, b, c, d], sums),
             _ => unreachable!("at most {AT_ONCE}"),
         }
     }

@@ -32,6 +32,7 @@ mod x86_gathers;
 #[cfg(target_arch = "x86_64")]
 mod x86_panels;
 
+pub(crate) use diagonals::AT_ONCE as DIAGONALS;
 pub use isa::Isa;
 pub(crate) use operand::{
     Columns, Header as SliceHeader, LENGTHS, NARROW_NONE, NONE, Operand, PaddedColumns, PanelRows, Piece,
