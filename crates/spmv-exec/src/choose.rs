@@ -252,15 +252,18 @@ mod tests {
     #[test]
     fn cores_take_a_few_full_diagonals_as_such_without_a_profile_too() {
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
-        let taken = |caps: &DeviceCaps, nnz: usize, diagonals| {
-            let n_rows = nnz / 5;
-            let rows = RowStats { n_rows, n_cols: n_rows, nnz, mean: 5.0, max: 5, ..Default::default() };
+        let taken_of = |caps: &DeviceCaps, nnz: usize, of_row: usize, diagonals| {
+            let (n_rows, mean) = (nnz / of_row, of_row as f64);
+            let rows = RowStats { n_rows, n_cols: n_rows, nnz, mean, max: of_row, ..Default::default() };
             let stats = MatrixStats { diagonals: Some(diagonals), ..MatrixStats::from(&rows) };
             plan(stats, Dtype::F64, caps, None, &Options::default()).unwrap().algorithm
         };
+        let taken = |caps: &DeviceCaps, nnz, diagonals| taken_of(caps, nnz, 5, diagonals);
         for gathers in [DtypeSet::NONE, DtypeSet::ALL] {
             caps.gathers = gathers;
             assert_eq!(taken(&caps, 100_000, 5), Algorithm::Dia);
+            assert_eq!(taken_of(&caps, 1_000_000, 65, 65), Algorithm::Dia, "a band");
+            assert_ne!(taken_of(&caps, 1_000_000, 130, 130), Algorithm::Dia, "a wide band");
             assert_ne!(taken(&caps, 100_000, 40), Algorithm::Dia);
             assert_eq!(taken(&caps, 1000, 5), Algorithm::MergePath, "too small for a layout of its own");
         }

@@ -23,6 +23,10 @@ const WORTH: Bound<f64> = Bound { is: 0.8, by: SOLVE };
 /// Diagonals up to which a lane has a whole row: as many as stencils have.
 const FEW: Bound<usize> = Bound { is: 32, by: SOLVE };
 
+/// The same on cores, which go through a diagonal at a time.
+const FEW_ON_CORES: Bound<usize> = Bound { is: 128, by: BANDS_ON_CORES };
+const BANDS_ON_CORES: &str = "cargo xtask bench --backend cpu --algorithm auto,dia,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-29-xeon-cpu-windows.txt";
+
 /// Entries from which a CPU takes it without a prediction: less is soon done.
 const WORTH_A_LAYOUT: Bound<usize> = Bound { is: 1 << 12, by: CACHED_ON_CORES };
 
@@ -71,7 +75,8 @@ impl Method for Dia {
     fn suits(&self, stats: &MatrixStats, _: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let cost = |value| Cost::dia(&stats.rows, stats.diagonals.unwrap_or(0), value);
         // The widest values save least.
-        let is_few = stats.diagonals.is_some_and(|n| (1..=FEW.is).contains(&n));
+        let few = if caps.tasks { FEW_ON_CORES.is } else { FEW.is };
+        let is_few = stats.diagonals.is_some_and(|n| (1..=few).contains(&n));
         let saves = is_few && cost(Dtype::F64).blow_up() <= WORTH.is;
         let slots = stats.diagonals.unwrap_or(0).saturating_mul(stats.rows.n_rows);
         let (of_thread, of_entry) = CACHED.is;
