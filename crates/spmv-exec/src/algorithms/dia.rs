@@ -25,7 +25,7 @@ const FEW: Bound<usize> = Bound { is: 32, by: SOLVE };
 
 /// The same on cores, which go through a diagonal at a time.
 const FEW_ON_CORES: Bound<usize> = Bound { is: 128, by: BANDS_ON_CORES };
-const BANDS_ON_CORES: &str = "cargo xtask bench --backend cpu --algorithm auto,dia,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-29-xeon-cpu-windows.txt";
+const BANDS_ON_CORES: &str = "cargo xtask bench --backend cpu --algorithm auto,dia,sell --precision f32,f64 --matrix band-1e5 band-1e6 band-1e7: docs/results/2026-11-29-xeon-cpu-windows.txt";
 
 /// Entries from which a CPU takes it without a prediction: less is soon done.
 const WORTH_A_LAYOUT: Bound<usize> = Bound { is: 1 << 12, by: CACHED_ON_CORES };
