@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_or_given_twice() {
-        const N: usize = 500;
+        const N: usize = 100;
         let mailboxes = Mailboxes::new(2);
         let (sum, given) = (AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
