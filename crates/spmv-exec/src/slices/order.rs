@@ -87,8 +87,8 @@ impl Short {
         })
     }
 
-    /// Writes them to `perm`, sorted in windows as large as leave no more padding than is accepted, which is more where writers have windows to themselves; whether they are sorted. What they take in
-    /// their own order may be known: then `perm` is written only if they are.
+    /// Writes them to `perm`, sorted in the smallest windows that leave no more padding than is accepted; whether they are sorted. Where writers have
+    /// windows to themselves, more is accepted. What they take in their own order may be known: then `perm` is written only if they are.
     pub(super) fn order(
         &self,
         perm: &mut [u32],

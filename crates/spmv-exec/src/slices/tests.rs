@@ -146,12 +146,10 @@ fn no_window_is_larger_than_writers_like() {
             let of = |row: &u32| *row != NONE && n_lanes(len(*row));
             slices.perm().iter().copied().filter(of).collect::<Vec<_>>()
         };
-        // Rows that come after a longer one with a greater number.
+        // Rows of a window come before all those of the next; the long ones, which are all as long, in their order.
         let [short, long] = [rows(|len| len < 200), rows(|len| len == 200)];
-        let least_behind = |rows: &[u32], window: usize| {
-            rows.chunks(window).is_sorted_by(|a, b| a.iter().max() < b.iter().min())
-        };
-        (least_behind(&short, (short.len() / 8).next_multiple_of(32)), long.is_sorted())
+        let windows = short.chunks((short.len() / 8).next_multiple_of(32));
+        (windows.is_sorted_by(|a, b| a.iter().max() < b.iter().min()), long.is_sorted())
     };
     assert_eq!(windows(shape(1, 1)), (false, true));
     assert_eq!(windows(shape(1, 1).written_by(2)), (true, true));
