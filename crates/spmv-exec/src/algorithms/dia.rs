@@ -23,7 +23,7 @@ const WORTH: Bound<f64> = Bound { is: 0.8, by: SOLVE };
 /// Diagonals up to which a lane has a whole row: as many as stencils have.
 const FEW: Bound<usize> = Bound { is: 32, by: SOLVE };
 
-/// The same on cores, which go through a diagonal at a time.
+/// The same on cores, which go through a few diagonals at a time.
 const FEW_ON_CORES: Bound<usize> = Bound { is: 128, by: BANDS_ON_CORES };
 const BANDS_ON_CORES: &str = "cargo xtask bench --backend cpu --algorithm auto,dia,sell --precision f32,f64 --matrix band-1e5 band-1e6 band-1e7: docs/results/2026-11-29-xeon-cpu-windows.txt";
 

@@ -23,9 +23,6 @@ use crate::measured::BY_CLASS;
 use crate::tilings::{B, Of, On, Row, S, T, W};
 use crate::values::{Order, Rows, Values};
 
-/// Entries for which a core comes to help.
-const ENTRIES_OF_A_WRITER: usize = 1 << 14;
-
 const UNMEASURED: &str = "a lane a row; not measured";
 const AS_PARTS: &str = "as where bunches are parts of subgroups; not measured";
 
@@ -214,17 +211,12 @@ impl Build for Sell {
 
     fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let (caps, of_x) = (to.device.caps(), to.kernel.types.vector.bytes());
-        let shape = shape(caps, &to.kernel).written_by(writers(caps, a.nnz()));
+        let shape = shape(caps, &to.kernel).written_by(sell_on_cores::writers(caps, a.nnz()));
         // Windows of long rows were measured on a GPU alone.
         let held = held_of_x(caps).filter(|_| !caps.tasks).map(|bytes| bytes as usize / of_x);
         let slices = || Slices::new(a, held.map_or(shape, |cols| shape.holding(cols)));
         Ok(Arc::new(Held::copy(to, a, &slices, to.span)?))
     }
-}
-
-/// Cores that write to `y` at the same time; one elsewhere, where nobody waits for lines of a cache.
-fn writers(caps: &DeviceCaps, nnz: usize) -> u32 {
-    if caps.tasks { (nnz / ENTRIES_OF_A_WRITER).clamp(1, caps.compute_units.max(1) as usize) as u32 } else { 1 }
 }
 
 /// How slices are cut.

@@ -13,6 +13,8 @@ const WORTH_GATHERING: Bound<(usize, f64)> = Bound { is: (1 << 10, 2.25), by: BY
 const SLICES_OF_A_THREAD: Bound<usize> = Bound { is: 2, by: BY_GATHERS };
 /// Entries of a thread that shares it.
 const ENTRIES_OF_A_THREAD: usize = 1 << 13;
+/// The same where threads take two parts each, as those of a CPU do: for less, none comes.
+const ENTRIES_OF_A_WRITER: usize = 2 * ENTRIES_OF_A_THREAD;
 const BY_GATHERS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path --precision f32,f64 --matrix FILES: docs/results/2026-11-28-xeon-cpu-cached.txt";
 
 /// Entries from which cores that load take it: less is soon done, whatever the order.
@@ -50,6 +52,15 @@ pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Opt
     let is_known = caps.masked_loads.contains_each(types) && Vbl.suits(stats, types, caps).is_none();
     (pays && is_known)
         .then_some("entries stand in the order in which vectors read them, eight rows at a time")
+}
+
+/// Cores that write to `y` at the same time; one on other devices, where nobody waits for lines of a cache.
+pub(super) fn writers(caps: &DeviceCaps, nnz: usize) -> u32 {
+    if caps.tasks {
+        (nnz / ENTRIES_OF_A_WRITER).clamp(1, caps.compute_units.max(1) as usize) as u32
+    } else {
+        1
+    }
 }
 
 #[cfg(test)]

@@ -61,14 +61,19 @@ impl Shape {
 
     /// Rows of the largest window that leaves writers some of their own, of this many rows.
     pub(super) fn widest(&self, n_rows: usize) -> usize {
-        let of_writers = n_rows / (self.writers as usize * WINDOWS_OF_A_WRITER);
-        if self.writers > 1 { of_writers.max(FEWEST_ROWS).next_multiple_of(self.rows()) } else { usize::MAX }
+        let widest = self.of_a_writer(n_rows, WINDOWS_OF_A_WRITER, FEWEST_ROWS);
+        widest.checked_next_multiple_of(self.rows()).unwrap_or(usize::MAX)
     }
 
     /// As [`widest`](Self::widest), of long rows.
     pub(super) fn widest_long(&self, n_rows: usize) -> usize {
-        let of_writers = n_rows / (self.writers as usize * LONG_WINDOWS_OF_A_WRITER);
-        if self.writers > 1 { of_writers.max(FEWEST_LONG_ROWS) } else { usize::MAX }
+        self.of_a_writer(n_rows, LONG_WINDOWS_OF_A_WRITER, FEWEST_LONG_ROWS)
+    }
+
+    /// Rows of one of as many windows of each writer, but not fewer than that; all where there is one.
+    fn of_a_writer(&self, n_rows: usize, n_windows: usize, fewest: usize) -> usize {
+        let writers = self.writers as usize;
+        if writers > 1 { (n_rows / (writers * n_windows)).max(fewest) } else { usize::MAX }
     }
 
     /// Whether columns that lie close together take 16 bits. Not of few lanes, whose elements of x are loaded one by one: halves would have to be

@@ -142,8 +142,8 @@ fn no_window_is_larger_than_writers_like() {
             .unwrap();
     let windows = |shape: Shape| {
         let slices = Slices::new(a.view(), shape).unwrap();
-        let rows = |n_lanes: fn(u32) -> bool| {
-            let of = |row: &u32| *row != NONE && n_lanes(len(*row));
+        let rows = |are_such: fn(u32) -> bool| {
+            let of = |row: &u32| *row != NONE && are_such(len(*row));
             slices.perm().iter().copied().filter(of).collect::<Vec<_>>()
         };
         // Rows of a window come before all those of the next; the long ones, which are all as long, in their order.
