@@ -15,9 +15,9 @@
 //!
 //! By default every algorithm that the heuristic takes on such a device, and that has a kernel of its own, runs as planned on the first
 //! variant in both types that sums have, a narrower one and a complex one, and others in two. Every other combination (a forced tiling, where
-//! sums are repaired, another variant) runs in one value type, a third of the algorithms on each variant after the first. Each runs on a twelfth
-//! of the groups, on variants after the first on a sixteenth, and trials take turns with types, groups, scalings and
-//! real matrices ([`Share`]). With values in a narrower type than vectors each algorithm with a kernel of its own runs in one
+//! sums are repaired, another variant) runs in one value type, a fifth of the algorithms on each variant after the first,
+//! half where it is for few groups. Each runs on a twelfth of the groups, on variants after the first on a sixteenth, and trials take turns
+//! with types, groups, scalings and real matrices ([`Share`]). With values in a narrower type than vectors each algorithm with a kernel of its own runs in one
 //! pair of types, on an eighth of the groups. With `SPMV_FULL=1` every trial takes all of them.
 // Not `forbid`: `probe.rs` passes unsafe verbs on.
 #![deny(unsafe_code)]
@@ -208,8 +208,8 @@ fn of_device<B: Backend, F>(
 ) {
     for (turn, &algorithm) in variant.algorithms.iter().enumerate() {
         let Some(facts) = algorithm.facts() else { continue };
-        // What takes longest is compiling kernels: a variant after the first tries a third of the algorithms, in turn.
-        if at > 0 && !is_full() && variant.only.is_empty() && !(turn + at).is_multiple_of(3) {
+        // What takes longest is compiling kernels.
+        if at > 0 && !is_full() && !(turn + at).is_multiple_of(one_of(variant)) {
             continue;
         }
         let can_be_refused = algorithm.has_own_layout() && device.caps().storage.contains(Dtype::F32);
@@ -323,6 +323,12 @@ fn laid_out_by_devices<B: Backend, F>(label: &str, device: &Device<B>, variant: 
         trial(format!("{label}/{algorithm}/f32/planned/laid_out_by_devices"), Box::new(each))
     };
     ALGORITHMS.iter().filter(|_| is_tried).filter(has_slices).map(of_algorithm).collect()
+}
+
+/// A variant after the first tries one of this many algorithms, in turn; of few groups more.
+fn one_of<F>(variant: &Variant<F>) -> usize {
+    let many = if variant.only.is_empty() { 5 } else { 2 };
+    many.min(variant.algorithms.len())
 }
 
 /// An algorithm runs in a type on one of this many groups, fewer on variants after the first; in types that follow each other on different ones.

@@ -2,7 +2,7 @@
 
 use libtest_mimic::Trial;
 use num_traits::Float as _;
-use spmv_backend::Backend;
+use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{Accum, Csr, Dtype, Value as _};
 pub(crate) use spmv_core::{c32, c64};
 use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Queue, Sums};
@@ -13,17 +13,15 @@ use crate::faults::{Faults, Verb};
 use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
-use crate::{can, speculative, trial};
+use crate::{can, is_full, speculative, trial};
 
 /// Lengths on either side of a lane, a group and a task, as many as buffers hold.
 const LENGTHS: [usize; 9] = [0, 1, 2, 31, 64, 65, 257, 5_000, 70_001];
 
-/// A trial of each check for each type of sums that the device has.
+/// A trial of each check for each type in [`types`].
 macro_rules! of_sums {
     ($label:expr, $device:expr, $backend:ident: $($name:ident)*) => {{
         let (label, device): (&str, &Device<$backend>) = ($label, $device);
-        let sums = Dtype::ALL.into_iter().filter(|dtype| dtype.accum() == *dtype);
-        let types = sums.filter(|dtype| device.caps().arithmetic.contains(*dtype));
         let of_type = |dtype| [$({
             let device = device.clone();
             let check: Box<dyn Fn() -> Check + Send> = match dtype {
@@ -34,11 +32,22 @@ macro_rules! of_sums {
             };
             trial(format!("{label}/vectors/{dtype}/{}", stringify!($name)), check)
         }),*];
-        types.flat_map(of_type).collect::<Vec<Trial>>()
+        $crate::vectors::types(device.caps()).flat_map(of_type).collect::<Vec<Trial>>()
     }};
 }
 
 pub(crate) use of_sums;
+
+/// Types of sums that the device has; by default the wider of the complex ones alone, whose kernels differ in nothing but their arithmetic.
+pub(crate) fn types(caps: &DeviceCaps) -> impl Iterator<Item = Dtype> {
+    let has = caps.arithmetic;
+    let is_tried = move |dtype: &Dtype| *dtype != Dtype::C32 || !has.contains(Dtype::C64) || is_full();
+    Dtype::ALL
+        .into_iter()
+        .filter(|dtype| dtype.accum() == *dtype)
+        .filter(move |dtype| has.contains(*dtype))
+        .filter(is_tried)
+}
 
 /// Trials of a variant, for each type of sums that the device has.
 pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>) -> Vec<Trial> {
