@@ -242,12 +242,8 @@ impl Backend for Cuda {
             return Ok(Stream::new(Owned::borrowed(*stream, shared), timed));
         }
         let _current = shared.enter()?;
-        /// `CU_STREAM_NON_BLOCKING`: the default stream's work is no concern of this one's.
-        const ALONE: u32 = 1;
         let mut stream = CUstream::NULL;
-        // SAFETY: writes a new stream of the thread's context to `stream`.
-        let answer = unsafe { sys::cuStreamCreate(&mut stream, ALONE) };
-        shared.check(During::Other("stream"), answer)?;
+        shared.check(During::Other("stream"), sys::new_stream().map(|new| stream = new))?;
         Ok(Stream::new(Owned::new(stream, sys::cuStreamDestroy_v2, shared), timed))
     }
 

@@ -47,7 +47,64 @@ macro_rules! handles {
     )*};
 }
 
-handles! { CUcontext CUstream CUevent CUmodule CUfunction CUgraph CUgraphExec }
+handles! { CUcontext CUstream CUevent CUmodule CUfunction CUgraph CUgraphExec CUmemoryPool }
+
+/// `CUmemLocation`.
+#[repr(C)]
+struct MemLocation {
+    kind: c_int,
+    id: c_int,
+}
+
+impl MemLocation {
+    fn of(device: CUdevice) -> Self {
+        /// `CU_MEM_LOCATION_TYPE_DEVICE`.
+        const DEVICE: c_int = 1;
+        Self { kind: DEVICE, id: device }
+    }
+}
+
+/// `CUmemPoolProps`, as large as in every version: what newer ones say, zeros leave to the driver.
+#[repr(C)]
+pub(crate) struct MemPoolProps {
+    alloc_type: c_int,
+    handle_types: c_int,
+    location: MemLocation,
+    security_attributes: *mut c_void,
+    _rest: [u64; 8],
+}
+
+impl MemPoolProps {
+    /// Of memory of a device that other processes do not open.
+    pub(crate) fn of(device: CUdevice) -> Self {
+        /// `CU_MEM_ALLOCATION_TYPE_PINNED`, the only type that pools of all versions have.
+        const PINNED: c_int = 1;
+        let location = MemLocation::of(device);
+        Self {
+            alloc_type: PINNED,
+            handle_types: 0,
+            location,
+            security_attributes: ptr::null_mut(),
+            _rest: [0; 8],
+        }
+    }
+}
+
+/// `CUmemAccessDesc`.
+#[repr(C)]
+pub(crate) struct MemAccess {
+    location: MemLocation,
+    flags: c_int,
+}
+
+impl MemAccess {
+    /// A device may read and write.
+    pub(crate) fn of(device: CUdevice) -> Self {
+        /// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+        const READ_AND_WRITE: c_int = 3;
+        Self { location: MemLocation::of(device), flags: READ_AND_WRITE }
+    }
+}
 
 /// `CUlaunchConfig`.
 #[repr(C)]
@@ -203,6 +260,16 @@ pub(crate) fn available() -> Result<(), NoDriver> {
     driver().map(drop).map_err(Clone::clone)
 }
 
+/// A new stream of the thread's context; the default stream's work is no concern of this one's.
+pub(crate) fn new_stream() -> Result<CUstream, Refusal> {
+    /// `CU_STREAM_NON_BLOCKING`.
+    const ALONE: c_uint = 1;
+    let mut stream = CUstream::NULL;
+    // SAFETY: writes a new stream to `stream`.
+    unsafe { cuStreamCreate(&mut stream, ALONE) }?;
+    Ok(stream)
+}
+
 struct Driver {
     functions: Functions,
     /// Never unloaded: `functions` point into it.
@@ -315,6 +382,12 @@ functions! {
     fn cuMemAlloc_v2(start: *mut CUdeviceptr, bytes: usize);
     fn cuMemAllocManaged(start: *mut CUdeviceptr, bytes: usize, flags: c_uint);
     fn cuMemFree_v2(start: CUdeviceptr);
+    fn cuMemPoolCreate(pool: *mut CUmemoryPool, props: *const MemPoolProps);
+    fn cuMemPoolDestroy(pool: CUmemoryPool);
+    fn cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: c_int, value: *mut c_void);
+    fn cuMemPoolSetAccess(pool: CUmemoryPool, access: *const MemAccess, n: usize);
+    fn cuMemAllocFromPoolAsync(start: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream);
+    fn cuMemFreeAsync(start: CUdeviceptr, stream: CUstream);
     fn cuMemHostAlloc(start: *mut Pinned, bytes: usize, flags: c_uint);
     fn cuMemFreeHost(start: Pinned);
     fn cuMemAdvise(start: CUdeviceptr, bytes: usize, advice: c_int, device: CUdevice);

@@ -10,8 +10,7 @@ use spmv_backend::{KernelId, MAX_PARAMS, ParamKind};
 use crate::device_driver::{
     self as sys, Answer, CUdeviceptr, CUfunction, CUstream, LaunchAttribute, LaunchConfig,
 };
-use crate::device_memory::Buffer;
-use crate::device_owned::Owned;
+use crate::device_memory::{Block, Buffer};
 use crate::error::During;
 
 /// Scalars of a kernel at most: of complex numbers of 64 bits each takes a second word.
@@ -133,7 +132,7 @@ impl Command {
 pub(crate) struct Held {
     pub(crate) commands: Vec<Command>,
     /// What the commands use, which is freed no earlier.
-    memory: Vec<Arc<Owned<CUdeviceptr>>>,
+    memory: Vec<Arc<Block>>,
 }
 
 impl Held {

@@ -21,13 +21,80 @@ const WRITERS: usize = 8;
 /// Bytes of each of them, at least.
 const OF_A_WRITER: usize = 2 * HALF;
 
+/// Who frees memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Home {
+    Pool,
+    Driver,
+    Caller,
+}
+
+/// Memory of a device, given back when it is dropped; that waits for the device's work.
+#[derive(Debug)]
+pub(crate) struct Block {
+    start: CUdeviceptr,
+    home: Home,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Block {
+    /// The context is the thread's.
+    pub(crate) fn alloc(shared: &Arc<Shared>, bytes: usize) -> Result<Self> {
+        let check = |answer| shared.check(During::Memory { bytes: bytes as u64 }, answer);
+        let of = |start, home| Self { start, home, shared: Arc::clone(shared) };
+        let mut start: CUdeviceptr = 0;
+        match (shared.memory, &shared.pool) {
+            (Memory::Device, Some(pool)) => {
+                let wait = || shared.wait_unless_captured();
+                check(pool.alloc(bytes, wait).map(|new| start = new))?;
+                return Ok(of(start, Home::Pool));
+            }
+            // SAFETY: writes the address of new memory of the thread's context to `start`.
+            (Memory::Device, None) => check(unsafe { sys::cuMemAlloc_v2(&mut start, bytes) })?,
+            (Memory::Managed, _) => {
+                /// `CU_MEM_ATTACH_GLOBAL`.
+                const ANY_STREAM: u32 = 1;
+                // SAFETY: as above; the device offers managed memory (`probe`).
+                check(unsafe { sys::cuMemAllocManaged(&mut start, bytes, ANY_STREAM) })?;
+            }
+        }
+        Ok(of(start, Home::Driver))
+    }
+
+    /// Memory that somebody else frees.
+    pub(crate) fn of_caller(shared: &Arc<Shared>, start: CUdeviceptr) -> Self {
+        Self { start, home: Home::Caller, shared: Arc::clone(shared) }
+    }
+
+    /// The address of its first byte.
+    pub(crate) fn start(&self) -> CUdeviceptr {
+        self.start
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if self.home == Home::Caller {
+            return;
+        }
+        let Ok(_current) = self.shared.enter() else { return };
+        if let (Home::Pool, Some(pool)) = (self.home, &self.shared.pool) {
+            // SAFETY: allocated by `alloc` from this pool; work that begins later has no buffer with it.
+            return unsafe { pool.free(Some(self.start), || self.shared.wait_unless_captured()) };
+        }
+        // Waits for the device's work (CUDA driver API, cuMemFree).
+        // SAFETY: allocated by `alloc` in this context, freed only here. Errors as in `Pool::free`.
+        let _ = unsafe { sys::cuMemFree_v2(self.start) };
+    }
+}
+
 /// Memory that kernels of a device reach.
 #[derive(Debug)]
 pub struct Buffer {
     /// Keeps memory that was not allocated here; dropped before `memory`, which keeps the context.
     owner: Option<Owner>,
     /// Shared with what a stream holds back, which keeps it until it is started.
-    memory: Arc<Owned<CUdeviceptr>>,
+    memory: Arc<Block>,
     pub(crate) bytes: u64,
     /// Whether a `zero` may be under way, on any stream.
     pub(crate) zeroed: bool,
@@ -43,33 +110,20 @@ impl Buffer {
         let _current = shared.enter()?;
         let full = || Error::OutOfMemory { device: shared.name.clone(), bytes };
         let size = usize::try_from(bytes.max(1)).map_err(|_| full())?;
-        let mut start: CUdeviceptr = 0;
-        let answer = match shared.memory {
-            // SAFETY: writes the address of new memory of the thread's context to `start`.
-            Memory::Device => unsafe { sys::cuMemAlloc_v2(&mut start, size) },
-            Memory::Managed => {
-                /// `CU_MEM_ATTACH_GLOBAL`.
-                const ANY_STREAM: u32 = 1;
-                // SAFETY: as above; the device offers managed memory (`probe`).
-                unsafe { sys::cuMemAllocManaged(&mut start, size, ANY_STREAM) }
-            }
-        };
-        shared.check(During::Memory { bytes }, answer)?;
-        // Freeing waits for the device's work (CUDA driver API, cuMemFree).
-        let memory = Arc::new(Owned::new(start, sys::cuMemFree_v2, shared));
+        let memory = Arc::new(Block::alloc(shared, size)?);
         if shared.memory == Memory::Managed && shared.concurrent_access {
             /// `CU_MEM_ADVISE_SET_PREFERRED_LOCATION`.
             const HOME: i32 = 3;
             // Advice: where it is not taken, pages move when they are touched.
             // SAFETY: the range was allocated above.
-            let _ = unsafe { sys::cuMemAdvise(start, size, HOME, shared.device) };
+            let _ = unsafe { sys::cuMemAdvise(memory.start(), size, HOME, shared.device) };
         }
         Ok(Self { memory, bytes, zeroed: false, owner: None, writers: vec![] })
     }
 
     /// Memory of the caller, which is not released here.
     pub(crate) fn of_caller(shared: &Arc<Shared>, start: CUdeviceptr, bytes: u64, owner: Owner) -> Self {
-        let memory = Arc::new(Owned::borrowed(start, shared));
+        let memory = Arc::new(Block::of_caller(shared, start));
         Self { memory, bytes, zeroed: false, owner: Some(owner), writers: vec![] }
     }
 
@@ -105,7 +159,7 @@ impl Buffer {
     }
 
     /// The memory, to be kept; only memory of the caller may be freed all the same.
-    pub(crate) fn memory(&self) -> Arc<Owned<CUdeviceptr>> {
+    pub(crate) fn memory(&self) -> Arc<Block> {
         Arc::clone(&self.memory)
     }
 
@@ -119,7 +173,7 @@ impl Buffer {
 
     /// Address of the first byte, for the device, and in managed memory for the host.
     pub(crate) fn start(&self) -> CUdeviceptr {
-        self.memory.get()
+        self.memory.start()
     }
 }
 

@@ -4,12 +4,13 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::thread::{self, ThreadId};
 
 use spmv_backend::Result;
 
 use crate::device_driver::{self as sys, Answer, CUcontext, CUdevice, CUevent, CUstream};
+use crate::device_pool::Pool;
 use crate::error::{self, During};
 use crate::options::Memory;
 
@@ -100,6 +101,8 @@ pub(crate) struct Shared {
     pub(crate) manners: Arc<Manners>,
     /// Events that nobody has, without and with time.
     idle: [Mutex<Vec<CUevent>>; 2],
+    /// Where device memory comes from.
+    pub(crate) pool: Option<Pool>,
     /// The stream that all work goes to, where the caller brought one. Fields are dropped in their order.
     pub(crate) callers: Option<CallersStream>,
     context: Primary,
@@ -155,16 +158,23 @@ impl Shared {
         // SAFETY: writes a context to `context`; the driver checks the device.
         unsafe { sys::cuDevicePrimaryCtxRetain(&mut context, device) }
             .map_err(|refusal| error::unavailable(format!("no context on {name}: {}", refusal.meaning())))?;
-        Ok(Arc::new(Self {
+        let mut shared = Self {
             name: name.to_owned(),
             device,
             memory,
             concurrent_access,
             manners,
             idle: Default::default(),
+            pool: None,
             callers,
             context: Primary { device, context },
-        }))
+        };
+        // Elsewhere nothing may be done on a stream while the host accesses managed memory.
+        if memory == Memory::Device && concurrent_access {
+            let pool = shared.enter().map(|_current| Pool::new(device))?;
+            shared.pool = pool;
+        }
+        Ok(Arc::new(shared))
     }
 
     pub(crate) fn context(&self) -> CUcontext {
@@ -207,6 +217,8 @@ impl Shared {
             // An error: it was opened before, for another stream or opening, or the driver goes through the host.
             // SAFETY: the context of the peer lives as long as `peer`.
             let _ = unsafe { sys::cuCtxEnablePeerAccess(peer.context(), 0) };
+            // Likewise.
+            let _ = peer.pool.as_ref().map(|pool| pool.open_to(self.device));
         }
         Ok(())
     }
@@ -216,6 +228,17 @@ impl Shared {
         let _nothing_captured = self.manners.capturing.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: waits, and changes nothing.
         self.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })
+    }
+
+    /// The same, or `None` while launches are captured, by this thread or another.
+    pub(crate) fn wait_unless_captured(&self) -> Option<Answer> {
+        let _nothing_captured = match self.manners.capturing.try_write() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        // SAFETY: waits, and changes nothing.
+        Some(unsafe { sys::cuCtxSynchronize() })
     }
 
     /// An event of earlier use, or a new one. The context is the thread's.
@@ -262,6 +285,10 @@ impl Drop for Shared {
         for event in events.into_iter().flat_map(|idle| idle.into_inner().unwrap_or_default()) {
             // SAFETY: made by `take_event` in this context, in nobody's hands, destroyed only here.
             let _ = unsafe { sys::cuEventDestroy_v2(event) };
+        }
+        if let Some(pool) = &self.pool {
+            // SAFETY: dropped with `self`, which all memory of it kept.
+            unsafe { pool.close(|| self.wait_unless_captured()) };
         }
     }
 }

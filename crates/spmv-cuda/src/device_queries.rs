@@ -20,6 +20,7 @@ pub(crate) enum Attribute {
     ManagedMemory = 83,
     ConcurrentManagedAccess = 89,
     MaxBlocksPerMultiprocessor = 106,
+    MemoryPoolsSupported = 115,
 }
 
 /// Starts the driver; again and again does no harm.

@@ -44,6 +44,8 @@ mod device_module;
 #[allow(unsafe_code)]
 mod device_owned;
 #[allow(unsafe_code)]
+mod device_pool;
+#[allow(unsafe_code)]
 mod device_queries;
 #[allow(unsafe_code)]
 mod device_stream;

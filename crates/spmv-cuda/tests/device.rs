@@ -43,6 +43,7 @@ fn main() {
         a_forgotten_run_overwrites_nothing_later
         a_panic_while_memory_is_mapped_harms_no_other
         a_panic_while_launches_are_captured_ends_the_capture
+        memory_dropped_while_launches_are_captured_comes_back
         work_of_any_opening_waits_until_the_host_has_left_managed_memory
         a_timed_workspace_reports_device_times
         runs_are_captured
@@ -306,6 +307,20 @@ fn a_panic_while_memory_is_mapped_harms_no_other() -> Outcome {
 
 fn a_panic_while_launches_are_captured_ends_the_capture() -> Outcome {
     shared::a_panic_while_launches_are_captured_ends_the_capture(&open(|_| ())?)
+}
+
+fn memory_dropped_while_launches_are_captured_comes_back() -> Outcome {
+    let device = in_memory(Memory::Device)?;
+    let backend = device.backend();
+    let (stream, most) = (backend.open_stream(false)?, device.caps().max_buffer_bytes / 5 * 3);
+    let (large, mut zeroed) = (backend.alloc(most)?, backend.alloc(64)?);
+    backend.capture(&stream, || {
+        drop(large);
+        backend.zero(&stream, &mut zeroed, 64)
+    })?;
+    drop(backend.alloc(most)?);
+    check(&device, Fixup::Auto)?;
+    Ok(())
 }
 
 /// Where a device at work must not meet the host in managed memory, it is no matter who gave it the work.
