@@ -2,9 +2,9 @@
 // kernel; the compiler is given VALUE_F16, VALUE_BF16, VALUE_F32, VALUE_F64, VALUE_C32 or VALUE_C64 for the matrix, and VECTOR_F16 and so on for x. T
 // and W of the tiling are the template parameters LANES and WIDTH; B is what the group's size makes it. The line `built:` of a
 // kernel names each T, and each W where the code depends on it; all are built for each type of values, and those that multiply values
-// by x for each pair with a wider x:
-// values: f16 bf16 f32 f64 c32 c64
-// mixed:  f16_f32 bf16_f32 f16_f64 bf16_f64 f32_f64
+// by x for each pair with a wider x. Texts are packed in this order, and unpacked with those of the kernel that stand before them:
+// values: f32 f64 c32 c64 f16 bf16
+// mixed:  f32_f64 f16_f32 bf16_f32 f16_f64 bf16_f64
 
 typedef unsigned int uint;
 typedef unsigned short ushort;
