@@ -16,7 +16,9 @@ use spmv_backend::env;
 pub enum Memory {
     /// One address for host and device; the driver moves pages where memory is not the same.
     Managed,
-    /// The device's own memory: the host copies.
+    /// The device's own memory: the host copies. It comes from a pool of the driver, where there are such (CUDA 11.2) and the host may access
+    /// managed memory while the device is at work. When buffers are dropped the pool keeps up to one part in 128 of the device's memory.
+    /// Other processes cannot open it (`cuIpcGetMemHandle`).
     Device,
 }
 
