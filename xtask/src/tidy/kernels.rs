@@ -219,6 +219,8 @@ fn table(w: &Workspace) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use spmv_backend::KernelId;
 
     use super::super::Tree;
@@ -284,7 +286,9 @@ mod tests {
         let cuda = LANGUAGES.iter().find(|language| language.backend == "cuda").unwrap();
         let prelude = spmv_kernels_cuda::SOURCES.iter().find(|(stem, _)| *stem == "prelude").unwrap().1;
         let w = with(&[("kernels-cuda/prelude.cu", prelude)]);
-        assert_eq!(cuda.values(&w), spmv_kernels_cuda::VALUES.join(" "));
+        // The prelude has them in the order in which they are packed.
+        let built = BTreeSet::from_iter(spmv_kernels_cuda::VALUES.iter().copied());
+        assert_eq!(BTreeSet::from_iter(cuda.values(&w).split(' ')), built);
     }
 
     #[test]
