@@ -243,7 +243,7 @@ impl Backend for Cuda {
         }
         let _current = shared.enter()?;
         let mut stream = CUstream::NULL;
-        shared.check(During::Other("stream"), sys::new_stream().map(|new| stream = new))?;
+        shared.check(During::Other("stream"), sys::new_stream(&mut stream))?;
         Ok(Stream::new(Owned::new(stream, sys::cuStreamDestroy_v2, shared), timed))
     }
 

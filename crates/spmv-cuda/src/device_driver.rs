@@ -260,14 +260,12 @@ pub(crate) fn available() -> Result<(), NoDriver> {
     driver().map(drop).map_err(Clone::clone)
 }
 
-/// A new stream of the thread's context; the default stream's work is no concern of this one's.
-pub(crate) fn new_stream() -> Result<CUstream, Refusal> {
+/// Writes a new stream of the thread's context; the default stream's work is no concern of this one's.
+pub(crate) fn new_stream(stream: &mut CUstream) -> Answer {
     /// `CU_STREAM_NON_BLOCKING`.
     const ALONE: c_uint = 1;
-    let mut stream = CUstream::NULL;
-    // SAFETY: writes a new stream to `stream`.
-    unsafe { cuStreamCreate(&mut stream, ALONE) }?;
-    Ok(stream)
+    // SAFETY: writes a handle to `stream`.
+    unsafe { cuStreamCreate(stream, ALONE) }
 }
 
 struct Driver {

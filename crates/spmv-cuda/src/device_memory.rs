@@ -21,49 +21,37 @@ const WRITERS: usize = 8;
 /// Bytes of each of them, at least.
 const OF_A_WRITER: usize = 2 * HALF;
 
-/// Who frees memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Home {
-    Pool,
-    Driver,
-    Caller,
-}
-
 /// Memory of a device, given back when it is dropped; that waits for the device's work.
 #[derive(Debug)]
 pub(crate) struct Block {
     start: CUdeviceptr,
-    home: Home,
+    /// Whether somebody else frees it.
+    is_callers: bool,
     pub(crate) shared: Arc<Shared>,
 }
 
 impl Block {
     /// The context is the thread's.
     pub(crate) fn alloc(shared: &Arc<Shared>, bytes: usize) -> Result<Self> {
-        let check = |answer| shared.check(During::Memory { bytes: bytes as u64 }, answer);
-        let of = |start, home| Self { start, home, shared: Arc::clone(shared) };
         let mut start: CUdeviceptr = 0;
-        match (shared.memory, &shared.pool) {
-            (Memory::Device, Some(pool)) => {
-                let wait = || shared.wait_unless_captured();
-                check(pool.alloc(bytes, wait).map(|new| start = new))?;
-                return Ok(of(start, Home::Pool));
-            }
+        let answer = match (&shared.pool, shared.memory) {
+            (Some(pool), _) => pool.alloc(&mut start, bytes, || shared.wait_unless_captured()),
             // SAFETY: writes the address of new memory of the thread's context to `start`.
-            (Memory::Device, None) => check(unsafe { sys::cuMemAlloc_v2(&mut start, bytes) })?,
-            (Memory::Managed, _) => {
+            (None, Memory::Device) => unsafe { sys::cuMemAlloc_v2(&mut start, bytes) },
+            (None, Memory::Managed) => {
                 /// `CU_MEM_ATTACH_GLOBAL`.
                 const ANY_STREAM: u32 = 1;
                 // SAFETY: as above; the device offers managed memory (`probe`).
-                check(unsafe { sys::cuMemAllocManaged(&mut start, bytes, ANY_STREAM) })?;
+                unsafe { sys::cuMemAllocManaged(&mut start, bytes, ANY_STREAM) }
             }
-        }
-        Ok(of(start, Home::Driver))
+        };
+        shared.check(During::Memory { bytes: bytes as u64 }, answer)?;
+        Ok(Self { start, is_callers: false, shared: Arc::clone(shared) })
     }
 
     /// Memory that somebody else frees.
     pub(crate) fn of_caller(shared: &Arc<Shared>, start: CUdeviceptr) -> Self {
-        Self { start, home: Home::Caller, shared: Arc::clone(shared) }
+        Self { start, is_callers: true, shared: Arc::clone(shared) }
     }
 
     /// The address of its first byte.
@@ -74,17 +62,19 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.home == Home::Caller {
+        if self.is_callers {
             return;
         }
         let Ok(_current) = self.shared.enter() else { return };
-        if let (Home::Pool, Some(pool)) = (self.home, &self.shared.pool) {
+        match &self.shared.pool {
             // SAFETY: allocated by `alloc` from this pool; work that begins later has no buffer with it.
-            return unsafe { pool.free(Some(self.start), || self.shared.wait_unless_captured()) };
+            Some(pool) => unsafe { pool.free(Some(self.start), || self.shared.wait_unless_captured()) },
+            // Waits for the device's work (CUDA driver API, cuMemFree).
+            None => {
+                // SAFETY: allocated by `alloc` in this context, freed only here. Errors as in `Pool::free`.
+                let _ = unsafe { sys::cuMemFree_v2(self.start) };
+            }
         }
-        // Waits for the device's work (CUDA driver API, cuMemFree).
-        // SAFETY: allocated by `alloc` in this context, freed only here. Errors as in `Pool::free`.
-        let _ = unsafe { sys::cuMemFree_v2(self.start) };
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) struct Shared {
     pub(crate) manners: Arc<Manners>,
     /// Events that nobody has, without and with time.
     idle: [Mutex<Vec<CUevent>>; 2],
-    /// Where device memory comes from.
+    /// Where memory comes from, in [`Memory::Device`] if the driver has pools.
     pub(crate) pool: Option<Pool>,
     /// The stream that all work goes to, where the caller brought one. Fields are dropped in their order.
     pub(crate) callers: Option<CallersStream>,
@@ -230,7 +230,7 @@ impl Shared {
         self.check(During::Kernel("device"), unsafe { sys::cuCtxSynchronize() })
     }
 
-    /// The same, or `None` while launches are captured, by this thread or another.
+    /// The same, or `None` while launches are captured, by this thread or another, or another thread waits.
     pub(crate) fn wait_unless_captured(&self) -> Option<Answer> {
         let _nothing_captured = match self.manners.capturing.try_write() {
             Ok(guard) => guard,

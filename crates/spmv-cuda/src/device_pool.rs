@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::device_driver::{
-    self as sys, Answer, CUdevice, CUdeviceptr, CUmemoryPool, CUstream, MemAccess, MemPoolProps, Refusal,
+    self as sys, Answer, CUdevice, CUdeviceptr, CUmemoryPool, CUstream, MemAccess, MemPoolProps,
 };
 use crate::device_queries::{self as queries, Attribute};
 
@@ -16,7 +16,7 @@ pub(crate) struct Pool {
     pool: CUmemoryPool,
     /// Memory comes and goes in its order. Nothing else is done on it.
     stream: CUstream,
-    /// What was dropped while launches were captured: nobody may wait for the device then.
+    /// What was dropped while launches were captured, when nobody may wait for the device, or while another thread waited for it.
     late: Mutex<Vec<CUdeviceptr>>,
 }
 
@@ -32,35 +32,36 @@ impl Pool {
         // A pool that keeps less is one all the same.
         // SAFETY: the pool lives; reads the 64 bits of `kept`.
         let _ = unsafe { sys::cuMemPoolSetAttribute(pool, RELEASE_THRESHOLD, (&raw mut kept).cast()) };
-        let Ok(stream) = sys::new_stream() else {
+        let mut stream = CUstream::NULL;
+        if sys::new_stream(&mut stream).is_err() {
             // SAFETY: made above.
             let _ = unsafe { sys::cuMemPoolDestroy(pool) };
             return None;
-        };
+        }
         Some(Self { pool, stream, late: Mutex::default() })
     }
 
-    /// Memory of so many bytes, more than none; where there is no more, of what could not be taken back earlier. The context is the thread's.
+    /// Writes the address of new memory of so many bytes, more than none; where there is no more, of what could not be taken back earlier. The
+    /// context is the thread's.
     pub(crate) fn alloc(
         &self,
+        start: &mut CUdeviceptr,
         bytes: usize,
         wait: impl FnOnce() -> Option<Answer>,
-    ) -> Result<CUdeviceptr, Refusal> {
-        self.take(bytes).or_else(|_| {
+    ) -> Answer {
+        self.take(start, bytes).or_else(|_| {
             // SAFETY: gives it no memory.
             unsafe { self.free(None, wait) };
-            self.take(bytes)
+            self.take(start, bytes)
         })
     }
 
-    fn take(&self, bytes: usize) -> Result<CUdeviceptr, Refusal> {
-        let mut start: CUdeviceptr = 0;
-        // SAFETY: pool and stream live; writes the address of new memory to `start`.
-        unsafe { sys::cuMemAllocFromPoolAsync(&mut start, bytes, self.pool, self.stream) }?;
+    fn take(&self, start: &mut CUdeviceptr, bytes: usize) -> Answer {
+        // SAFETY: pool and stream live; writes an address to `start`.
+        unsafe { sys::cuMemAllocFromPoolAsync(start, bytes, self.pool, self.stream) }?;
         // Then it is there for every stream.
         // SAFETY: the stream lives.
-        unsafe { sys::cuStreamSynchronize(self.stream) }?;
-        Ok(start)
+        unsafe { sys::cuStreamSynchronize(self.stream) }
     }
 
     /// Takes memory back, with what could not be taken back earlier, once `wait` has waited for all work of the device. If it may not, it gives
