@@ -15,9 +15,9 @@ const LONGEST: usize = Runs::LONGEST;
 #[inline(always)]
 fn prefetch<T>(runs: *const u32, vals: *const T) {
     const AHEAD_BYTES: usize = 4096;
-    // Of runs there are 16 a line; of values a step takes about four runs of four.
+    // Of the greatest length: lines left out of a stream, as of every other one, also keep the hardware from asking for them.
     prefetch_lines::<INTO_L1, _>(runs.wrapping_byte_add(AHEAD_BYTES), STEP * size_of::<u32>());
-    prefetch_lines::<INTO_L1, _>(vals.wrapping_byte_add(AHEAD_BYTES), STEP * 4 * size_of::<T>());
+    prefetch_lines::<INTO_L1, _>(vals.wrapping_byte_add(AHEAD_BYTES), STEP * LONGEST * size_of::<T>());
 }
 
 #[cold]
