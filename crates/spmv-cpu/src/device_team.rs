@@ -28,8 +28,6 @@ const AWAKE: Duration = Duration::from_micros(50);
 const POLLS: usize = 32;
 /// Shares of a launch, which are listed on the stack. More threads begin with one that others have too.
 const MOST_SHARES: usize = 32;
-/// Parts for each member at least: who comes last should find something still.
-const PARTS_OF_A_MEMBER: usize = 2;
 /// Threads that each thread wakes.
 const WAKES: usize = 2;
 
@@ -44,29 +42,40 @@ pub(crate) struct Team<'a> {
     pub(crate) mailboxes: &'a Arc<Calls>,
 }
 
+/// What a launch is cut into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    pub(crate) n: usize,
+    /// Threads that are to take part, of those that there are.
+    pub(crate) members: usize,
+    /// Whether they are about as much work each. Members then take several at once, and fewer the less is left (guided self-scheduling, Polychronopoulos
+    /// and Kuck 1987): there are few claims, and all end at about the same time.
+    pub(crate) are_equal: bool,
+}
+
 /// Where the threads of a pool wait for calls.
 pub(crate) type Calls = Mailboxes<Arc<Call>>;
 
 impl Team<'_> {
-    /// Does `work` with each of `n_parts` parts of `all`, and returns when all of it is done. `cut(what, part)` is what comes before a part,
-    /// and the rest. In a thread of a pool, that pool does it, unless the team has a pool of its own.
+    /// Does `work` with all parts of `all`, one or several at a time, and returns when all of it is done. `cut(what, part)` is what comes before a
+    /// part, and the rest. In a thread of a pool, that pool does it, unless the team has a pool of its own.
     ///
     /// # Panics
     /// If `work` or `cut` does, when all others have come to an end.
     pub(crate) fn share<P: Send>(
         &self,
         all: P,
-        n_parts: usize,
+        parts: Parts,
         cut: &(impl Fn(P, usize) -> (P, P) + Sync),
         work: &(impl Fn(P) + Sync),
     ) {
         // Each begins with a share of its own, the same one in every launch, of which its caches may hold something.
-        let members = self.threads.min(n_parts.div_ceil(PARTS_OF_A_MEMBER));
+        let members = self.threads.min(parts.members);
         let n_shares = members.min(MOST_SHARES);
         if n_shares <= 1 {
             return work(all);
         }
-        let first = |share: usize| share * n_parts / n_shares;
+        let first = |share: usize| share * parts.n / n_shares;
         let mut shares = ArrayVec::<_, MOST_SHARES>::new();
         let mut rest = all;
         for share in 1..n_shares {
@@ -74,13 +83,19 @@ impl Team<'_> {
             shares.push(Share::new(first(share - 1)..first(share), own));
             rest = others;
         }
-        shares.push(Share::new(first(n_shares - 1)..n_parts, rest));
+        shares.push(Share::new(first(n_shares - 1)..parts.n, rest));
         let turn = |member: usize| {
             let own = member % n_shares;
             for share in (own..n_shares).chain(0..own) {
                 // From others' shares, what they will come to last.
-                while let Some(part) = shares[share].claim(share == own, cut) {
-                    work(part);
+                let claim = match (share == own, parts.are_equal) {
+                    (is_own, false) => Claim { is_own, fraction: usize::MAX },
+                    (true, true) => Claim { is_own: true, fraction: 2 },
+                    // All others may want some of it.
+                    (false, true) => Claim { is_own: false, fraction: 2 * n_shares },
+                };
+                while let Some(some) = shares[share].claim(claim, cut) {
+                    work(some);
                 }
             }
         };
@@ -131,6 +146,13 @@ struct Share<P> {
     left: Mutex<Left<P>>,
 }
 
+/// How much of a share a member claims: at least one part.
+#[derive(Clone, Copy)]
+struct Claim {
+    is_own: bool,
+    fraction: usize,
+}
+
 struct Left<P> {
     parts: Range<usize>,
     what: Option<P>,
@@ -141,27 +163,28 @@ impl<P> Share<P> {
         Self { is_over: AtomicBool::new(false), left: Mutex::new(Left { parts, what: Some(what) }) }
     }
 
-    /// The first part, or the last.
-    fn claim(&self, is_own: bool, cut: &impl Fn(P, usize) -> (P, P)) -> Option<P> {
+    /// The first parts, or the last.
+    fn claim(&self, Claim { is_own, fraction }: Claim, cut: &impl Fn(P, usize) -> (P, P)) -> Option<P> {
         if self.is_over.load(Ordering::Relaxed) {
             return None;
         }
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let what = left.what.take()?;
-        if left.parts.len() == 1 {
+        let n = left.parts.len().div_ceil(fraction);
+        if left.parts.len() == n {
             self.is_over.store(true, Ordering::Relaxed);
             return Some(what);
         }
-        let (part, rest) = if is_own {
-            left.parts.start += 1;
+        let (some, rest) = if is_own {
+            left.parts.start += n;
             cut(what, left.parts.start)
         } else {
-            left.parts.end -= 1;
+            left.parts.end -= n;
             let (rest, last) = cut(what, left.parts.end);
             (last, rest)
         };
         left.what = Some(rest);
-        Some(part)
+        Some(some)
     }
 }
 
@@ -307,7 +330,10 @@ mod tests {
 
     fn each_once(team: Team<'_>, n: usize, work: &(impl Fn(usize) + Sync)) {
         let done: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
-        team.share(0..n, n, &|parts, at| (parts.start..at, at..parts.end), &|parts: Range<usize>| {
+        let cut = |parts: Range<usize>, at| (parts.start..at, at..parts.end);
+        // One at a time, and several.
+        let parts = Parts { n, members: n.div_ceil(2), are_equal: n % 2 == 0 };
+        team.share(0..n, parts, &cut, &|parts: Range<usize>| {
             for part in parts {
                 work(part);
                 done[part].fetch_add(1, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use spmv_backend::codes::EPILOGUE_CLAMP;
 use spmv_core::{Accum, Tiling};
 
 use crate::device_args::PermutedRows;
-use crate::device_team::Team;
+use crate::device_team::{Parts, Team};
 use crate::launch::Groups;
 use crate::numbers::Numbers;
 use crate::simd::{Columns, Isa, Operand, SimdValue};
@@ -93,11 +93,11 @@ pub(crate) fn operand<'a, T: Numbers>(
 
 /// Parts for each thread, if there are as many groups: enough that a thread which comes late leaves others something to do.
 const PARTS_OF_A_THREAD: usize = 8;
-/// Entries of a part at least, where they are known and there are more than [`FEW_PARTS`]: a part costs some 100 ns, and a thread that gets two
-/// some 200 more.
-const ENTRIES_OF_A_PART: usize = 1 << 13;
-/// Parts of two threads.
-const FEW_PARTS: usize = 4;
+/// The same where parts are equal, and several are taken at once.
+const EQUAL_PARTS_OF_A_THREAD: usize = 16;
+/// Entries for each thread at least, where they are known and more than two threads would take part: one begins some 200 ns after the one that calls
+/// it, and claims parts some five times, which take 100 ns each.
+const ENTRIES_OF_A_THREAD: usize = 1 << 14;
 
 /// The fraction of its share by which a part may begin early or late: to find where exactly would take longer, at every product.
 const MISSED: usize = 16;
@@ -115,7 +115,8 @@ pub(crate) fn for_groups<S: Send>(
     let n = u64::from(groups.n);
     let n_parts = groups.team.threads * PARTS_OF_A_THREAD;
     let equal = |part: usize, n_parts: usize| (part as u64 * n / n_parts as u64) as u32;
-    for_parts(groups, n_parts, &equal, state, split, &|mut state, groups| {
+    let parts = Parts { n: n_parts, members: groups.team.threads, are_equal: false };
+    for_parts(groups, parts, &equal, state, split, &|mut state, groups| {
         for group in groups.start + 1..groups.end {
             let (first, others) = split(state, group);
             leaf(first, group - 1);
@@ -135,24 +136,26 @@ pub(crate) fn for_groups_cut<S: Send>(
     split: &(impl Fn(S, u32) -> (S, S) + Sync),
     leaf: &(impl Fn(S, Range<u32>) + Sync),
 ) {
-    let most = groups.team.threads * PARTS_OF_A_THREAD;
-    let n_parts = (n_entries / ENTRIES_OF_A_PART).clamp(FEW_PARTS, most);
-    for_parts(groups, n_parts, first, state, split, leaf);
+    let members = (n_entries / ENTRIES_OF_A_THREAD).clamp(2, groups.team.threads.max(2));
+    let parts = Parts { n: members * EQUAL_PARTS_OF_A_THREAD, members, are_equal: true };
+    for_parts(groups, parts, first, state, split, leaf);
 }
 
 fn for_parts<S: Send>(
     groups: Groups<'_>,
-    n_parts: usize,
+    mut parts: Parts,
     first: &(impl Fn(usize, usize) -> u32 + Sync),
     state: S,
     split: &(impl Fn(S, u32) -> (S, S) + Sync),
     leaf: &(impl Fn(S, Range<u32>) + Sync),
 ) {
     let Groups { n, team } = groups;
-    let n_parts = n_parts.min(n as usize);
+    parts.n = parts.n.min(n as usize);
+    // Who comes last should find something still.
+    parts.members = parts.members.min(parts.n.div_ceil(2));
     // Groups of which a state is, if there are any.
     let cut = |(groups, state): (Range<u32>, Option<S>), part: usize| {
-        let at = first(part, n_parts).clamp(groups.start, groups.end);
+        let at = first(part, parts.n).clamp(groups.start, groups.end);
         let (own, others) = match state {
             Some(state) if at == groups.start => (None, Some(state)),
             Some(state) if at < groups.end => {
@@ -167,7 +170,7 @@ fn for_parts<S: Send>(
         state.into_iter().for_each(|state| leaf(state, groups.clone()))
     };
     if n > 0 {
-        team.share((0..n, Some(state)), n_parts, &cut, &work);
+        team.share((0..n, Some(state)), parts, &cut, &work);
     }
 }
 
