@@ -339,21 +339,21 @@ fn band(held: &[u32], rows: &RowStats) -> Band {
     band
 }
 
-/// Mean entries of runs of consecutive columns, if no run may have more than two, three or four, of up to 8 samples of 256 entries: how
-/// many entries share a column where a layout keeps that of a run alone. 1 without entries.
+/// Mean entries of runs of consecutive columns, if no run may have more than two, three, and so on to eight, of up to 8 samples of 256 entries:
+/// how many entries share a column where a layout keeps that of a run alone. 1 without entries.
 ///
 /// ```
 /// use spmv_core::Runs;
 /// let blocks: Vec<u32> = (0..300).flat_map(|node| (0..3).map(move |i| 30 * node + i)).collect();
 /// let runs = Runs::of(&blocks);
 /// assert_eq!(runs.mean(1), 1.0);
-/// assert!(runs.mean(3) > 2.9 && runs.mean(4) > 2.9 && runs.mean(2) < 1.6);
+/// assert!(runs.mean(3) > 2.9 && runs.mean(8) > 2.9 && runs.mean(2) < 1.6);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Runs([f64; Runs::MOST]);
+pub struct Runs([f64; Runs::LONGEST]);
 
 impl Runs {
-    /// Entries of the longest runs that are counted.
+    /// Entries of the longest runs of slices, all of which have a column of their own.
     pub const MOST: usize = 4;
     /// Bits of the word by which layouts keep a run that say how many entries it has less than [`LONGEST`](Self::LONGEST); the others number
     /// its first column.
@@ -363,34 +363,20 @@ impl Runs {
 
     /// Reads a few columns, in the order of the entries. O(1).
     pub fn of(cols: &[u32]) -> Self {
-        let (mut n_entries, mut n_runs) = (0, [0; Self::MOST]);
+        let (mut n_entries, mut n_runs) = (0, [0; Self::LONGEST]);
         for window in windows(cols) {
             n_entries += window.len();
-            for (most, n) in (1..).zip(&mut n_runs) {
-                *n += lengths(window, most);
+            for run in window.chunk_by(|col, next| col.checked_add(1) == Some(*next)) {
+                (1..).zip(&mut n_runs).for_each(|(most, n)| *n += run.len().div_ceil(most));
             }
         }
         Self(n_runs.map(|n| if n > 0 { n_entries as f64 / n as f64 } else { 1.0 }))
     }
 
-    /// Entries of a run, if none may have more than `most`; more than [`MOST`](Self::MOST) count as that many.
+    /// Entries of a run, if none may have more than `most`; more than [`LONGEST`](Self::LONGEST) count as that many.
     pub fn mean(&self, most: usize) -> f64 {
-        self.0[most.clamp(1, Self::MOST) - 1]
+        self.0[most.clamp(1, Self::LONGEST) - 1]
     }
-}
-
-/// Runs of at most `most` entries.
-fn lengths(cols: &[u32], most: usize) -> usize {
-    let (mut n_runs, mut len) = (0, most);
-    for (at, col) in cols.iter().enumerate() {
-        let follows = at > 0 && Some(*col) == cols[at - 1].checked_add(1);
-        if follows && len < most {
-            len += 1;
-        } else {
-            (n_runs, len) = (n_runs + 1, 1);
-        }
-    }
-    n_runs
 }
 
 /// Samples, evenly over the entries, the last one at their end.
@@ -515,10 +501,9 @@ mod tests {
 
     #[test]
     fn runs_are_cut_where_columns_do_not_follow_and_where_they_are_too_long() {
-        let counts = |cols: &[u32]| [1, 2, 3, 4].map(|most| lengths(cols, most));
-        assert_eq!(counts(&[4, 5, 6, 7, 8, 9]), [6, 3, 2, 2]);
-        assert_eq!(counts(&[4, 4, 5, 3, u32::MAX, 0]), [6, 5, 5, 5]);
-        assert_eq!(counts(&[]), [0; 4]);
+        let means = |cols: &[u32]| [1, 2, 3, 4, 8].map(|most| Runs::of(cols).mean(most));
+        assert_eq!(means(&[4, 5, 6, 7, 8, 9]), [1.0, 2.0, 3.0, 3.0, 6.0]);
+        assert_eq!(means(&[4, 4, 5, 3, u32::MAX, 0]), [1.0, 1.2, 1.2, 1.2, 1.2]);
         assert_eq!([1, 3, 9].map(|most| Runs::of(&[]).mean(most)), [1.0; 3]);
     }
 

@@ -17,37 +17,43 @@ const ENTRIES_OF_A_THREAD: usize = 1 << 13;
 const ENTRIES_OF_A_WRITER: usize = 2 * ENTRIES_OF_A_THREAD;
 const BY_GATHERS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path --precision f32,f64 --matrix FILES: docs/results/2026-11-28-xeon-cpu-cached.txt";
 
+/// Lanes of their slices.
+const LANES: usize = 8;
 /// Entries from which cores that load take it: less is soon done, whatever the order.
 const WORTH_LOADING: Bound<usize> = Bound { is: 1 << 12, by: BY_LOADS };
-/// Bytes of entries up to which they do: what comes from memory waits for that, in whatever order.
-const CACHED: Bound<usize> = Bound { is: 24 << 20, by: BY_LOADS };
-/// Mean entries of a row that has some from which they do: where all rows have about as many, and where not. Of shorter rows the sums are most of
-/// the work; rows without entries come last, and have no steps.
-const FEW_LOADS: Bound<[f64; 2]> = Bound { is: [3.5, 6.0], by: BY_LOADS };
+/// Bytes of entries up to which they do: of these the last cache holds a good part. What comes from memory waits for that, in whatever order.
+const CACHED: Bound<usize> = Bound { is: 96 << 20, by: BY_LOADS };
+/// Mean entries of a row that has some from which they do: where all rows have about as many, and where not, with x in numbers of up to four bytes
+/// and in wider ones. Of shorter rows the sums are most of the work; rows without entries come last, and have no steps.
+const FEW_LOADS: Bound<[f64; 3]> = Bound { is: [3.5, 4.25, 3.75], by: BY_LOADS };
+/// Slices that a thread should have of those that share the work: rows of a few slices differ in length, or are cut.
+const SLICES_OF_A_LOADER: Bound<usize> = Bound { is: 24, by: BY_LOADS };
 /// How much lengths of rows deviate that are about the same, over their mean.
 const ABOUT_THE_SAME: f64 = 0.1;
 /// The longest row over the mean one that has entries, from which some are far longer than the others.
-const UNEVEN: Bound<f64> = Bound { is: 32.0, by: BY_LOADS };
-const BY_LOADS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path,sell --precision f32,f64 --matrix FILES: docs/results/2026-11-28-cpu-epyc-cached.txt";
+const UNEVEN: Bound<f64> = Bound { is: 256.0, by: BY_LOADS };
+const BY_LOADS: &str = super::vbl::RUNS;
 
 /// Why, if they do.
 pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
     let RowStats { n_rows, nnz, mean, max, std_dev, empty, .. } = stats.rows;
+    let threads = (caps.compute_units as usize).min(nnz / ENTRIES_OF_A_THREAD + 1);
     if caps.gathers.contains_each(types) {
         let (least, least_mean) = WORTH_GATHERING.is;
-        let threads = (caps.compute_units as usize).min(nnz / ENTRIES_OF_A_THREAD + 1);
         let n_slices = n_rows.div_ceil(Tiling::MOST_SLICE_LANES as usize);
         let pays = nnz >= least && mean >= least_mean && n_slices >= threads * SLICES_OF_A_THREAD.is;
         return pays.then_some(
             "entries stand in the order in which vectors read them, and a vector of x is gathered at once",
         );
     }
-    let [of_same, of_others] = FEW_LOADS.is;
+    let [of_same, of_narrow, of_wide] = FEW_LOADS.is;
+    let of_others = if types.vector.bytes() <= size_of::<f32>() { of_narrow } else { of_wide };
     let least = if std_dev <= ABOUT_THE_SAME * mean { of_same } else { of_others };
     let is_cached = nnz.saturating_mul(types.value.bytes() + size_of::<u32>()) <= CACHED.is;
     let mean_held = nnz as f64 / (n_rows - empty).max(1) as f64;
     let is_uneven = max as f64 >= UNEVEN.is * mean_held;
-    let pays = nnz >= WORTH_LOADING.is && is_cached && mean_held >= least && !is_uneven;
+    let has_slices = n_rows.div_ceil(LANES) >= threads * SLICES_OF_A_LOADER.is;
+    let pays = nnz >= WORTH_LOADING.is && is_cached && mean_held >= least && !is_uneven && has_slices;
     // Without masked loads nothing was measured. Long runs share a column elsewhere.
     let is_known = caps.masked_loads.contains_each(types) && Vbl.suits(stats, types, caps).is_none();
     (pays && is_known)
@@ -107,7 +113,8 @@ mod tests {
     #[test]
     fn cores_that_load_take_it_for_matrices_in_caches_whose_rows_are_alike() {
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
-        (caps.tasks, caps.masked_loads) = (true, DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64));
+        (caps.tasks, caps.compute_units) = (true, 2);
+        caps.masked_loads = DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64);
         let taken_with = |nnz: usize, mean: f64, std_dev, max, empty| {
             let n_rows = (nnz as f64 / mean) as usize;
             let rows =
@@ -118,10 +125,14 @@ mod tests {
         assert!(
             taken(100_000, 13.0, 4.0, 30) && taken(100_000, 4.0, 0.2, 5) && taken(1 << 21, 13.0, 4.0, 30)
         );
-        assert!(!taken(100_000, 4.0, 1.0, 7), "short rows of different lengths");
+        assert!(
+            taken(100_000, 4.0, 1.0, 7) && !taken(100_000, 3.6, 1.0, 7),
+            "short rows of different lengths"
+        );
+        assert!(!taken(100_000, 350.0, 300.0, 2500), "few slices");
         assert!(taken_with(100_000, 4.0, 5.0, 40, 15_000), "of which most have none");
-        assert!(!taken(100_000, 13.0, 40.0, 900), "some long rows");
-        assert!(!taken(1 << 22, 13.0, 4.0, 30), "from memory");
+        assert!(taken(100_000, 13.0, 40.0, 900) && !taken(100_000, 13.0, 40.0, 9000), "some long rows");
+        assert!(!taken(1 << 24, 13.0, 4.0, 30), "from memory");
         assert!(!taken(1000, 13.0, 4.0, 30), "a small matrix");
     }
 }

@@ -74,7 +74,7 @@ impl Method for Sss {
     fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
         let value = kernel.types.value;
         let RowStats { n_rows, nnz, .. } = stats.rows;
-        let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::MOST));
+        let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::LONGEST));
         let bytes = nnz as u64 * value.bytes() as u64 + 8 * (n_rows as u64 + 1) + 4 * n_runs as u64;
         Storage::Own(Cost::of(n_rows, nnz, value, bytes, nnz as u64))
     }

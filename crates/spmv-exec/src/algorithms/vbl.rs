@@ -21,12 +21,12 @@ const MOST_COLS: usize = 1 << (u32::BITS - Runs::LEN_BITS);
 /// Entries of a thread that finds runs, at least.
 const OF_A_THREAD: usize = 1 << 18;
 
-/// The longest runs counted, entries of a mean one, and nonzeros, from which cores take it. Each run costs what two to three single entries do.
-/// So runs of three, whose mean of at most two is 1.5, pay only where caches do not hold the matrix: there fewer bytes count.
-const LONG_RUNS: Bound<[(usize, f64, usize); 2]> = Bound {
-    is: [(2, 1.9, 0), (Runs::MOST, 2.0, 3 << 20)],
-    by: "cargo xtask bench --matrix fem3-1e5 fem3-1e6 fem3-1e7 fem6-1e5 fem6-1e6 fem6-1e7 band-1e6 band-1e7 blocks-1e6 blocks-1e7 --backend cpu --algorithm merge_path,vbl --precision f32,f64: docs/results/2026-11-25-cpu-runs.txt",
-};
+/// Entries of a mean run from which cores take what caches hold: where x has numbers of up to four bytes, and where they are wider. A run costs
+/// what two to three single entries do, more where lengths of runs differ.
+const LONG_RUNS: Bound<[f64; 2]> = Bound { is: [4.2, 5.5], by: RUNS };
+/// Nonzeros, and entries of a mean run, from which they take what caches do not hold: there fewer bytes count.
+const FROM_MEMORY: Bound<(usize, f64)> = Bound { is: (3 << 20, 2.0), by: RUNS };
+pub(super) const RUNS: &str = "cargo xtask bench --backend cpu --algorithm merge_path,sell,vbl --precision f32,f64 --suite --matrix CLASSES FILES: docs/results/2026-11-30-cpu-epyc-choices.txt";
 /// Parts of the matrix, none of which a row may exceed: rows are not cut, so a longer one would keep the other threads waiting.
 const LEAST_ROWS: usize = 1000;
 
@@ -51,9 +51,10 @@ impl Method for Vbl {
     fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let RowStats { nnz, max, n_cols, .. } = stats.rows;
         let is_even = max.saturating_mul(LEAST_ROWS) <= nnz && n_cols <= MOST_COLS;
-        let has_runs = LONG_RUNS.is.iter().any(|(most, entries, nonzeros)| {
-            nnz >= *nonzeros && stats.runs.is_some_and(|runs| runs.mean(*most) >= *entries)
-        });
+        let run = stats.runs.map_or(1.0, |runs| runs.mean(Runs::LONGEST));
+        let ([of_narrow, of_wide], (many, least)) = (LONG_RUNS.is, FROM_MEMORY.is);
+        let long = if types.vector.bytes() <= size_of::<f32>() { of_narrow } else { of_wide };
+        let has_runs = run >= long || nnz >= many && run >= least;
         (caps.masked_loads.contains_each(types) && is_even && has_runs)
             .then_some("entries in consecutive columns share a column, and are read at once")
     }
@@ -62,7 +63,7 @@ impl Method for Vbl {
     fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
         let value = kernel.types.value;
         let RowStats { n_rows, nnz, .. } = stats.rows;
-        let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::MOST));
+        let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::LONGEST));
         let bytes = nnz as u64 * value.bytes() as u64 + 8 * (n_rows as u64 + 1) + 4 * n_runs as u64;
         Storage::Own(Cost::of(n_rows, nnz, value, bytes, nnz as u64))
     }
@@ -174,15 +175,17 @@ mod tests {
     #[test]
     fn cores_take_it_where_runs_are_long_and_no_row_is() {
         let mut caps = DeviceCaps::new("a CPU", DeviceKind::Cpu, MemoryModel::UnifiedCoherent);
-        caps.masked_loads = DtypeSet::NONE.with(Dtype::F64);
-        let suits = |caps: &DeviceCaps, of: u32, nnz: usize, max| {
+        caps.masked_loads = DtypeSet::NONE.with(Dtype::F32).with(Dtype::F64);
+        let suits_as = |value, caps: &DeviceCaps, of: u32, nnz: usize, max| {
             let cols: Vec<u32> = (0..400).flat_map(|i| (0..of).map(move |j| 10 * i + j)).collect();
             let rows = RowStats { n_rows: 10_000, n_cols: 10_000, nnz, mean: 50.0, max, ..RowStats::default() };
             let stats = MatrixStats { runs: Some(Runs::of(&cols)), ..MatrixStats::from(&rows) };
-            Vbl.suits(&stats, Types::of(Dtype::F64), caps).is_some()
+            Vbl.suits(&stats, Types::of(value), caps).is_some()
         };
+        let suits = |caps: &DeviceCaps, of, nnz, max| suits_as(Dtype::F64, caps, of, nnz, max);
         assert!(suits(&caps, 3, 4_000_000, 80) && suits(&caps, 6, 500_000, 80));
         assert!(!suits(&caps, 3, 500_000, 80), "short runs that caches hold");
+        assert_eq!([Dtype::F32, Dtype::F64].map(|value| suits_as(value, &caps, 5, 500_000, 80)), [true, false]);
         assert!(!suits(&caps, 1, 4_000_000, 80), "runs of one entry");
         assert!(!suits(&caps, 6, 500_000, 2000), "a long row");
         caps.masked_loads = DtypeSet::NONE;
