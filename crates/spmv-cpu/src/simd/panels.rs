@@ -9,10 +9,14 @@ use super::loops::{INTO_L1, INTO_L2, Sources, eight_mut, prefetch_lines, store};
 use super::operand::{LANES, PanelRows, SimdValue, stream};
 use crate::numbers::Numbers;
 
-/// Entries whose row of x is asked for ahead, where the rows that a call reads span more than `CACHE` bytes: neither L3 nor memory is waited for
-/// then.
-const AHEAD: usize = 16;
+/// Rows of x are asked for ahead that no cache of a core's own holds: where the rows that a call reads span more bytes than this,
 const CACHE: usize = 2 << 20;
+/// and where x has more bytes than this, and rows of the matrix so few entries that many of them are the first to read a row of x, as on grids.
+const LAST_CACHE: usize = 8 << 20;
+const FEW: usize = 16;
+/// So many entries ahead, whose rows of x have so many bytes: neither L3 nor memory is waited for then, and L1 has room for more.
+const MOST_AHEAD: usize = 128;
+const BYTES_AHEAD: usize = 16 << 10;
 /// Entries whose columns and values are asked for ahead, as in the loops over CSR: 4 KiB of columns.
 const FAR_AHEAD: usize = 1024;
 /// Rows whose entries are asked for together.
@@ -28,7 +32,8 @@ struct Shared {
     /// The first entry and the end, between which every column has a row of x.
     first: usize,
     end: usize,
-    prefetches: bool,
+    /// Entries whose rows of x are asked for ahead.
+    ahead: usize,
     /// Whether entries come from memory.
     streams: bool,
 }
@@ -51,13 +56,16 @@ impl Shared {
         if first < end && high as usize > most {
             beyond(high as usize, most);
         }
-        let spanned = high.saturating_sub(low) as usize;
+        let spanned = high.saturating_sub(low) as usize * a.x_stride;
+        let is_far = spanned.saturating_mul(size_of::<T::Vector>()) > CACHE;
+        let is_new = size_of_val(a.x) > LAST_CACHE && end - first < FEW * row_ptr.len();
+        let ahead = BYTES_AHEAD / (a.columns * size_of::<T::Vector>()).max(1);
         Self {
             n_last,
             first,
             end,
             streams: stream(a.cols, a.vals),
-            prefetches: spanned.saturating_mul(a.x_stride * size_of::<T::Vector>()) > CACHE,
+            ahead: if is_far || is_new { ahead.min(MOST_AHEAD) } else { 0 },
         }
     }
 
@@ -79,8 +87,9 @@ fn beyond(col: usize, most: usize) -> ! {
 /// Asks for `bytes` of the rows of x that come some entries later.
 #[inline(always)]
 fn prefetch_x<T: Numbers>(a: &PanelRows<'_, T>, shared: Shared, entries: Range<usize>, bytes: usize) {
-    if shared.prefetches && entries.end + AHEAD <= a.cols.len() {
-        for col in &a.cols[entries.start + AHEAD..entries.end + AHEAD] {
+    let ahead = shared.ahead;
+    if ahead > 0 && entries.end + ahead <= a.cols.len() {
+        for col in &a.cols[entries.start + ahead..entries.end + ahead] {
             // It may be of the rows that come next, or of none.
             let row = (*col as usize).wrapping_mul(a.x_stride);
             prefetch_lines::<INTO_L1, _>(a.x.as_ptr().wrapping_add(row), bytes);
