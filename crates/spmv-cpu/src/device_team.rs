@@ -332,7 +332,7 @@ mod tests {
         let done: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
         let cut = |parts: Range<usize>, at| (parts.start..at, at..parts.end);
         // One at a time, and several.
-        let parts = Parts { n, members: n.div_ceil(2), are_equal: n % 2 == 0 };
+        let parts = Parts { n, members: n.div_ceil(2), are_equal: n.is_multiple_of(2) };
         team.share(0..n, parts, &cut, &|parts: Range<usize>| {
             for part in parts {
                 work(part);

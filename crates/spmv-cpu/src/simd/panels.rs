@@ -9,12 +9,13 @@ use super::loops::{INTO_L1, INTO_L2, Sources, eight_mut, prefetch_lines, store};
 use super::operand::{LANES, PanelRows, SimdValue, stream};
 use crate::numbers::Numbers;
 
-/// Rows of x are asked for ahead that no cache of a core's own holds: where the rows that a call reads span more bytes than this,
+/// Rows of x are asked for ahead where those that a call reads span more bytes than this: a core's own cache does not hold them.
 const CACHE: usize = 2 << 20;
-/// and where x has more bytes than this, and rows of the matrix so few entries that many of them are the first to read a row of x, as on grids.
+/// They are too where x has more bytes than this, which the last cache does not hold, and rows of the matrix have fewer entries than `FEW`: on
+/// grids many of these are the first to read a row of x.
 const LAST_CACHE: usize = 8 << 20;
 const FEW: usize = 16;
-/// So many entries ahead, whose rows of x have so many bytes: neither L3 nor memory is waited for then, and L1 has room for more.
+/// How many entries ahead at most, and bytes of their rows of x: neither L3 nor memory is waited for then, and L1 holds more.
 const MOST_AHEAD: usize = 128;
 const BYTES_AHEAD: usize = 16 << 10;
 /// Entries whose columns and values are asked for ahead, as in the loops over CSR: 4 KiB of columns.
