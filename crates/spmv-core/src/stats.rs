@@ -353,7 +353,7 @@ fn band(held: &[u32], rows: &RowStats) -> Band {
 pub struct Runs([f64; Runs::LONGEST]);
 
 impl Runs {
-    /// Entries of the longest runs of slices, all of which have a column of their own.
+    /// Entries of the longest run for which slices keep a column.
     pub const MOST: usize = 4;
     /// Bits of the word by which layouts keep a run that say how many entries it has less than [`LONGEST`](Self::LONGEST); the others number
     /// its first column.

@@ -88,13 +88,15 @@ impl Team<'_> {
             let own = member % n_shares;
             for share in (own..n_shares).chain(0..own) {
                 // From others' shares, what they will come to last.
-                let claim = match (share == own, parts.are_equal) {
-                    (is_own, false) => Claim { is_own, fraction: usize::MAX },
-                    (true, true) => Claim { is_own: true, fraction: 2 },
+                let is_own = share == own;
+                let fraction = match (is_own, parts.are_equal) {
+                    // One part.
+                    (_, false) => usize::MAX,
+                    (true, true) => 2,
                     // All others may want some of it.
-                    (false, true) => Claim { is_own: false, fraction: 2 * n_shares },
+                    (false, true) => 2 * n_shares,
                 };
-                while let Some(some) = shares[share].claim(claim, cut) {
+                while let Some(some) = shares[share].claim(is_own, fraction, cut) {
                     work(some);
                 }
             }
@@ -146,13 +148,6 @@ struct Share<P> {
     left: Mutex<Left<P>>,
 }
 
-/// How much of a share a member claims: at least one part.
-#[derive(Clone, Copy)]
-struct Claim {
-    is_own: bool,
-    fraction: usize,
-}
-
 struct Left<P> {
     parts: Range<usize>,
     what: Option<P>,
@@ -163,8 +158,8 @@ impl<P> Share<P> {
         Self { is_over: AtomicBool::new(false), left: Mutex::new(Left { parts, what: Some(what) }) }
     }
 
-    /// The first parts, or the last.
-    fn claim(&self, Claim { is_own, fraction }: Claim, cut: &impl Fn(P, usize) -> (P, P)) -> Option<P> {
+    /// The first parts, or the last: of those that are left one in `fraction`, at least one.
+    fn claim(&self, is_own: bool, fraction: usize, cut: &impl Fn(P, usize) -> (P, P)) -> Option<P> {
         if self.is_over.load(Ordering::Relaxed) {
             return None;
         }

@@ -3,7 +3,7 @@
 use spmv_backend::{DeviceCaps, Types};
 use spmv_core::{MatrixStats, RowStats, Tiling};
 
-use super::vbl::Vbl;
+use super::vbl::{RUNS, Vbl, by_width};
 use crate::measured::Bound;
 use crate::method::Method;
 
@@ -25,14 +25,14 @@ const WORTH_LOADING: Bound<usize> = Bound { is: 1 << 12, by: BY_LOADS };
 const CACHED: Bound<usize> = Bound { is: 96 << 20, by: BY_LOADS };
 /// Mean entries of a row that has some from which they do: where all rows have about as many, and where not, with x in numbers of up to four bytes
 /// and in wider ones. Of shorter rows the sums are most of the work; rows without entries come last, and have no steps.
-const FEW_LOADS: Bound<[f64; 3]> = Bound { is: [3.5, 4.25, 3.75], by: BY_LOADS };
+const FEW_LOADS: Bound<(f64, [f64; 2])> = Bound { is: (3.5, [4.25, 3.75]), by: BY_LOADS };
 /// Slices that a thread should have of those that share the work: rows of a few slices differ in length, or are cut.
 const SLICES_OF_A_LOADER: Bound<usize> = Bound { is: 24, by: BY_LOADS };
 /// How much lengths of rows deviate that are about the same, over their mean.
 const ABOUT_THE_SAME: f64 = 0.1;
 /// The longest row over the mean one that has entries, from which some are far longer than the others.
 const UNEVEN: Bound<f64> = Bound { is: 256.0, by: BY_LOADS };
-const BY_LOADS: &str = super::vbl::RUNS;
+const BY_LOADS: &str = RUNS;
 
 /// Why, if they do.
 pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
@@ -46,9 +46,8 @@ pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Opt
             "entries stand in the order in which vectors read them, and a vector of x is gathered at once",
         );
     }
-    let [of_same, of_narrow, of_wide] = FEW_LOADS.is;
-    let of_others = if types.vector.bytes() <= size_of::<f32>() { of_narrow } else { of_wide };
-    let least = if std_dev <= ABOUT_THE_SAME * mean { of_same } else { of_others };
+    let (of_same, of_others) = FEW_LOADS.is;
+    let least = if std_dev <= ABOUT_THE_SAME * mean { of_same } else { by_width(types, of_others) };
     let is_cached = nnz.saturating_mul(types.value.bytes() + size_of::<u32>()) <= CACHED.is;
     let mean_held = nnz as f64 / (n_rows - empty).max(1) as f64;
     let is_uneven = max as f64 >= UNEVEN.is * mean_held;

@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use bytemuck::cast_slice;
 use spmv_backend::arguments::{Sss as Arguments, SssSums};
 use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, KernelSpec, Memory, Types};
-use spmv_core::format::Cost;
-use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value};
+use spmv_core::{CsrView, MatrixStats, RowStats, Tiling, Value};
 
+use super::vbl::storage_of_runs;
 use crate::device::Device;
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
@@ -70,13 +70,9 @@ impl Method for Sss {
         vec![KernelSpec { id: KernelId::SssSums, ..*kernel }]
     }
 
-    /// Capacity for all entries, so that any values may be set: a word for each run, two for each row.
+    /// Capacity for all entries, so that any values may be set.
     fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
-        let value = kernel.types.value;
-        let RowStats { n_rows, nnz, .. } = stats.rows;
-        let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::LONGEST));
-        let bytes = nnz as u64 * value.bytes() as u64 + 8 * (n_rows as u64 + 1) + 4 * n_runs as u64;
-        Storage::Own(Cost::of(n_rows, nnz, value, bytes, nnz as u64))
+        storage_of_runs(stats, kernel.types.value)
     }
 
     /// As many sums of rows before ranges as rows, at most.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use spmv_backend::arguments::Vbl as Arguments;
 use spmv_backend::{Backend, DeviceCaps, Error as DeviceError, KernelId, KernelSpec, Memory, Types};
 use spmv_core::format::Cost;
-use spmv_core::{CsrView, MatrixStats, RowStats, Runs, Tiling, Value, parts};
+use spmv_core::{CsrView, Dtype, MatrixStats, RowStats, Runs, Tiling, Value, parts};
 
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
@@ -30,6 +30,23 @@ pub(super) const RUNS: &str = "cargo xtask bench --backend cpu --algorithm merge
 /// Parts of the matrix, none of which a row may exceed: rows are not cut, so a longer one would keep the other threads waiting.
 const LEAST_ROWS: usize = 1000;
 
+/// A word for each run, two for each row, and all values.
+pub(super) fn storage_of_runs(stats: &MatrixStats, value: Dtype) -> Storage {
+    let RowStats { n_rows, nnz, .. } = stats.rows;
+    let n_runs = nnz as f64 / mean_run(stats);
+    let bytes = nnz as u64 * value.bytes() as u64 + 8 * (n_rows as u64 + 1) + 4 * n_runs as u64;
+    Storage::Own(Cost::of(n_rows, nnz, value, bytes, nnz as u64))
+}
+
+fn mean_run(stats: &MatrixStats) -> f64 {
+    stats.runs.map_or(1.0, |runs| runs.mean(Runs::LONGEST))
+}
+
+/// The first where x has numbers of up to four bytes, the other where they are wider.
+pub(super) fn by_width(types: Types, [narrow, wide]: [f64; 2]) -> f64 {
+    if types.vector.bytes() <= size_of::<f32>() { narrow } else { wide }
+}
+
 pub(crate) struct Vbl;
 
 impl Method for Vbl {
@@ -51,21 +68,14 @@ impl Method for Vbl {
     fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
         let RowStats { nnz, max, n_cols, .. } = stats.rows;
         let is_even = max.saturating_mul(LEAST_ROWS) <= nnz && n_cols <= MOST_COLS;
-        let run = stats.runs.map_or(1.0, |runs| runs.mean(Runs::LONGEST));
-        let ([of_narrow, of_wide], (many, least)) = (LONG_RUNS.is, FROM_MEMORY.is);
-        let long = if types.vector.bytes() <= size_of::<f32>() { of_narrow } else { of_wide };
-        let has_runs = run >= long || nnz >= many && run >= least;
+        let (run, (many, least)) = (mean_run(stats), FROM_MEMORY.is);
+        let has_runs = run >= by_width(types, LONG_RUNS.is) || nnz >= many && run >= least;
         (caps.masked_loads.contains_each(types) && is_even && has_runs)
             .then_some("entries in consecutive columns share a column, and are read at once")
     }
 
-    /// A word for each run, and two for each row.
     fn storage(&self, stats: &MatrixStats, kernel: &KernelSpec, _: &DeviceCaps) -> Storage {
-        let value = kernel.types.value;
-        let RowStats { n_rows, nnz, .. } = stats.rows;
-        let n_runs = nnz as f64 / stats.runs.map_or(1.0, |runs| runs.mean(Runs::LONGEST));
-        let bytes = nnz as u64 * value.bytes() as u64 + 8 * (n_rows as u64 + 1) + 4 * n_runs as u64;
-        Storage::Own(Cost::of(n_rows, nnz, value, bytes, nnz as u64))
+        storage_of_runs(stats, kernel.types.value)
     }
 
     /// Each entry may be a run of its own, which takes an iteration besides.
