@@ -247,7 +247,7 @@ impl<'a, A: Copy> Rows<'a, A> {
 
 impl<A: Accum> Rows<'_, A> {
     /// Brings what `beta` scales to where the sums go, before the first of them: a part of `y` that a group writes stays in a cache.
-    fn bring_z(&mut self) {
+    pub(crate) fn bring_z(&mut self) {
         if let Some(z) = self.z {
             self.rows.copy_from_slice(z);
         }
