@@ -191,6 +191,9 @@ pub struct DeviceCaps {
     /// Value types of which a core loads the first few elements of a vector by one instruction. Planning asks where groups are
     /// [tasks](Self::tasks).
     pub masked_loads: DtypeSet,
+    /// Branches of which a core remembers from one launch to the next how each went, if they are those of loops over rows of all lengths; 0 where
+    /// that was not measured. Planning asks where groups are [tasks](Self::tasks).
+    pub remembered_branches: u32,
     /// Iterations of loops that a lane may take in a launch: some drivers end longer loops without a word.
     pub max_loop_steps: Option<u32>,
     /// Processors: cores of a CPU, multiprocessors of a GPU.
@@ -320,6 +323,7 @@ impl DeviceCaps {
             tasks: kind == DeviceKind::Cpu,
             gathers: DtypeSet::NONE,
             masked_loads: DtypeSet::NONE,
+            remembered_branches: 0,
             max_loop_steps: None,
             compute_units: 1,
             max_group: 1024,

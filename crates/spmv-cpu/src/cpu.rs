@@ -140,6 +140,7 @@ fn caps(name: String, n_threads: usize, isa: Isa, mask: Mask) -> DeviceCaps {
     let wide = DtypeSet::NONE.with(spmv_core::Dtype::F32).with(spmv_core::Dtype::F64);
     caps.gathers = if isa.gathers_fast() { wide } else { DtypeSet::NONE };
     caps.masked_loads = if isa.has_masked_loads() { wide } else { DtypeSet::NONE };
+    caps.remembered_branches = isa.remembered_branches();
     caps.cache_bytes = last_cache_bytes();
     // A lane is an iteration: a group may have any number.
     caps.max_group = u32::MAX;

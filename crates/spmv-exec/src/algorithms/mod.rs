@@ -142,6 +142,8 @@ algorithms! {
     /// As [`Sell`](Algorithm::Sell), of blocks of columns, one launch after another, so that the last cache holds the part of `x` that is read
     /// (Nishtala et al. 2007). For scattered entries and an `x` larger than that cache.
     column_blocks ColumnBlocks;
+    /// One lane a row (Bell & Garland 2009).
+    csr_scalar CsrScalar;
     /// Slices of rows in the order in which lanes read them, with one column for a run of entries (Kreutzer et al. 2014; Anzt, Tomov &
     /// Dongarra 2014); refuses what pads too much.
     sell Sell;
@@ -155,8 +157,6 @@ algorithms! {
     ipcsr Ipcsr;
     /// Liu & Vinter 2015: the device speculates, the CPU repairs.
     spec_segsum SpeculativeSegmentedSum;
-    /// One lane a row (Bell & Garland 2009).
-    csr_scalar CsrScalar;
     /// Products of all entries in the device's memory, then sums by row (Gao et al.).
     pcsr Pcsr;
     /// [`Ipcsr`](Algorithm::Ipcsr) as Gao et al. published it, to compare with; `Auto` never takes it.

@@ -29,7 +29,7 @@ const FEW_LOADS: Bound<(f64, [f64; 2])> = Bound { is: (3.5, [4.25, 3.75]), by: B
 /// Slices that a thread should have of those that share the work: rows of a few slices differ in length, or are cut.
 const SLICES_OF_A_LOADER: Bound<usize> = Bound { is: 24, by: BY_LOADS };
 /// How much lengths of rows deviate that are about the same, over their mean.
-const ABOUT_THE_SAME: f64 = 0.1;
+pub(super) const ABOUT_THE_SAME: f64 = 0.1;
 /// The longest row over the mean one that has entries, from which some are far longer than the others.
 const UNEVEN: Bound<f64> = Bound { is: 256.0, by: BY_LOADS };
 const BY_LOADS: &str = RUNS;
@@ -37,7 +37,7 @@ const BY_LOADS: &str = RUNS;
 /// Why, if they do.
 pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
     let RowStats { n_rows, nnz, mean, max, std_dev, empty, .. } = stats.rows;
-    let threads = (caps.compute_units as usize).min(nnz / ENTRIES_OF_A_THREAD + 1);
+    let threads = threads(caps, nnz);
     if caps.gathers.contains_each(types) {
         let (least, least_mean) = WORTH_GATHERING.is;
         let n_slices = n_rows.div_ceil(Tiling::MOST_SLICE_LANES as usize);
@@ -57,6 +57,11 @@ pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Opt
     let is_known = caps.masked_loads.contains_each(types) && Vbl.suits(stats, types, caps).is_none();
     (pays && is_known)
         .then_some("entries stand in the order in which vectors read them, eight rows at a time")
+}
+
+/// Threads that share so many entries.
+pub(super) fn threads(caps: &DeviceCaps, nnz: usize) -> usize {
+    (nnz / ENTRIES_OF_A_THREAD + 1).min(caps.compute_units as usize)
 }
 
 /// Cores that write to `y` at the same time; one on other devices, where nobody waits for lines of a cache.
