@@ -31,7 +31,7 @@ const SLICES_OF_A_LOADER: Bound<usize> = Bound { is: 24, by: BY_LOADS };
 /// How much lengths of rows deviate that are about the same, over their mean.
 pub(super) const ABOUT_THE_SAME: f64 = 0.1;
 /// The longest row over the mean one that has entries, from which some are far longer than the others.
-const UNEVEN: Bound<f64> = Bound { is: 256.0, by: BY_LOADS };
+const UNEVEN: Bound<f64> = Bound { is: 2048.0, by: BY_LOADS };
 const BY_LOADS: &str = RUNS;
 
 /// Why, if they do.
@@ -135,7 +135,7 @@ mod tests {
         );
         assert!(!taken(100_000, 350.0, 300.0, 2500), "few slices");
         assert!(taken_with(100_000, 4.0, 5.0, 40, 15_000), "of which most have none");
-        assert!(taken(100_000, 13.0, 40.0, 900) && !taken(100_000, 13.0, 40.0, 9000), "some long rows");
+        assert!(taken(100_000, 13.0, 40.0, 9000) && !taken(100_000, 13.0, 40.0, 30_000), "some long rows");
         assert!(!taken(1 << 24, 13.0, 4.0, 30), "from memory");
         assert!(!taken(1000, 13.0, 4.0, 30), "a small matrix");
     }
