@@ -204,7 +204,7 @@ impl fmt::Display for Algorithm {
 /// ```
 /// use spmv_exec::Algorithm;
 /// let e = "fast".parse::<Algorithm>().unwrap_err();
-/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto dia sss stripes column_blocks sell vbl merge_path csr_vector "));
+/// assert!(e.to_string().starts_with("unknown algorithm 'fast'; known: auto dia sss stripes column_blocks csr_scalar sell vbl merge_path "));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{0}'; known: {known}", known = names())]
