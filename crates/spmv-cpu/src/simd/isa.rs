@@ -57,7 +57,8 @@ impl Isa {
     ///
     /// AMD's cores with AVX-512 alone: a Zen 5 remembers the 41,000 of `rmat-1e5` and forgets the 60,000 of `circuit-1e5`
     /// (docs/results/2026-11-30-cpu-epyc-threads.txt). On a Zen 4, where `csr_scalar` was not measured, MKL's loops remember theirs
-    /// (docs/results/2026-11-28-cpu-epyc-cached.txt). Intel's Emerald Rapids remembers less, and gathers fast.
+    /// (docs/results/2026-11-28-cpu-epyc-cached.txt). Intel's Emerald Rapids remembers less, and gathers fast
+    /// (docs/results/2026-11-30-xeon-cpu-one-by-one.txt).
     pub(crate) fn remembered_branches(self) -> u32 {
         match self {
             // Intel has no SSE4a.
