@@ -36,7 +36,7 @@ pub struct Candidate {
     pub seconds: f64,
 }
 
-/// Every algorithm that the profile knows for values of the type of `x` and that takes the matrix, the fastest first. `kernel` says what an algorithm
+/// Every algorithm that the profile knows for values of the type of `x`, whose time it foretells, and that takes the matrix, the fastest first. `kernel` says what an algorithm
 /// would run, if the device can.
 pub(crate) fn candidates(
     stats: &MatrixStats,
@@ -49,7 +49,7 @@ pub(crate) fn candidates(
     let candidate = |known: Known| {
         let kernel = kernel(known)?;
         let algorithm = Algorithm::from(known);
-        let takes = takes(known, &kernel, stats, caps, options);
+        let takes = takes(known, &kernel, stats, caps, options) && known.method().is_foretold(stats, caps);
         let rates = profile.rates(known.method().facts().rates, types.vector).filter(|_| takes)?;
         Some(Candidate { algorithm, kernel, seconds: rates.seconds(&work(known, &kernel, stats, caps)) })
     };

@@ -173,6 +173,11 @@ pub(crate) trait Method: Sync {
         None
     }
 
+    /// Whether rates say how long it takes for such rows on such a device: not where that hangs on more than is counted.
+    fn is_foretold(&self, _: &MatrixStats, _: &DeviceCaps) -> bool {
+        true
+    }
+
     /// Refuses tilings that its kernel cannot have, beyond what holds for every kernel.
     fn check(&self, _: &KernelSpec, _: &DeviceCaps) -> Result<()> {
         Ok(())

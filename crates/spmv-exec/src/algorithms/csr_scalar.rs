@@ -21,6 +21,8 @@ const REMEMBERED: Bound<f64> = Bound { is: 0.8, by: ONE_BY_ONE };
 const WORTH_A_RULE: usize = 1 << 10;
 /// Mean entries of a row that has some up to which cores take it: of longer rows several are better summed side by side.
 const SHORT: Bound<f64> = Bound { is: 21.0, by: ONE_BY_ONE };
+/// Parts of a thread's entries, none of which a row may exceed: rows are not cut.
+const LEAST_ROWS: usize = 4;
 const ONE_BY_ONE: &str = "cargo xtask bench --backend cpu --algorithm csr_scalar,merge_path,sell --precision f32,f64 --suite classes --max-nnz 1e6 --matrix FILES: docs/results/2026-11-30-cpu-epyc-one-by-one.txt";
 
 pub(crate) struct CsrScalar;
@@ -42,18 +44,33 @@ impl Method for CsrScalar {
 
     /// Takes matrices with so few branches that a core remembers all of them. Where all rows are about as long these need no memory, and `sell` none.
     fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
-        let RowStats { n_rows, nnz, mean, std_dev, empty, .. } = stats.rows;
-        let held = n_rows - empty;
-        // Of a step each, and of what is left of a row: whether there is any, and how much.
-        let n_branches = (nnz / STEP + n_rows + held) / threads(caps, nnz);
-        let are_remembered = n_branches as f64 <= REMEMBERED.is * f64::from(caps.remembered_branches);
-        let are_short = nnz as f64 <= SHORT.is * held as f64;
-        let is_worth_it = nnz >= WORTH_A_RULE && std_dev > ABOUT_THE_SAME * mean;
+        let RowStats { n_rows, nnz, max, empty, .. } = stats.rows;
+        let are_short = nnz as f64 <= SHORT.is * (n_rows - empty) as f64;
+        let is_even = max * LEAST_ROWS * threads(caps, nnz) <= nnz;
+        let is_worth_it = nnz >= WORTH_A_RULE && !are_alike(&stats.rows);
         // Numbers of these types are added as they are. Long runs share a column elsewhere.
         let is_known = caps.masked_loads.contains_each(types) && Vbl.suits(stats, types, caps).is_none();
-        (caps.tasks && are_remembered && are_short && is_worth_it && is_known)
+        (caps.tasks && are_remembered(&stats.rows, caps) && are_short && is_even && is_worth_it && is_known)
             .then_some("rows are short, and a core remembers from product to product how long each is")
     }
+
+    /// On cores it takes several times as long where rows of different lengths are forgotten, which no rate says.
+    fn is_foretold(&self, stats: &MatrixStats, caps: &DeviceCaps) -> bool {
+        !caps.tasks || are_alike(&stats.rows) || are_remembered(&stats.rows, caps)
+    }
+}
+
+/// Whether rows are about as long.
+fn are_alike(rows: &RowStats) -> bool {
+    rows.std_dev <= ABOUT_THE_SAME * rows.mean
+}
+
+/// Whether a core remembers the branches of a thread's rows.
+fn are_remembered(rows: &RowStats, caps: &DeviceCaps) -> bool {
+    let RowStats { n_rows, nnz, empty, .. } = *rows;
+    // Of a step each, and of what is left of a row: whether there is any, and how much.
+    let n_branches = (nnz / STEP + n_rows + n_rows - empty) / threads(caps, nnz);
+    n_branches as f64 <= REMEMBERED.is * f64::from(caps.remembered_branches)
 }
 
 #[derive(Debug)]
@@ -119,8 +136,18 @@ mod tests {
         assert!(!taken(200_000, 4.0, 1.5, Dtype::F32), "more rows than are remembered");
         assert!(!taken(100_000, 4.0, 0.2, Dtype::F32), "rows of one length need no memory");
         assert!(!taken(100_000, 25.0, 30.0, Dtype::F64), "long rows");
+        let with_row = |max| {
+            let rows = RowStats { n_rows: 7000, nnz: 21_000, mean: 3.0, std_dev: 90.0, max, ..RowStats::default() };
+            CsrScalar.suits(&MatrixStats::from(&rows), Types::of(Dtype::F32), &caps).is_some()
+        };
+        assert!(with_row(2600) && !with_row(2700), "a row that keeps a thread waiting");
         assert!(!taken(500, 4.0, 1.5, Dtype::F32), "a small matrix");
         assert!(!taken(100_000, 4.0, 1.5, Dtype::F16), "converted one by one");
+        let is_foretold = |nnz: usize, std_dev| {
+            let rows = RowStats { n_rows: nnz / 4, nnz, mean: 4.0, std_dev, ..RowStats::default() };
+            CsrScalar.is_foretold(&MatrixStats::from(&rows), &caps)
+        };
+        assert!(is_foretold(100_000, 1.5) && is_foretold(1_000_000, 0.2) && !is_foretold(1_000_000, 1.5));
         caps.compute_units = 1;
         assert!(!suits(&caps, 100_000, 4.0, 1.5, Dtype::F32), "one thread has all rows");
         caps.remembered_branches = 0;

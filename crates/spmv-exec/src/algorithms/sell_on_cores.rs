@@ -61,7 +61,7 @@ pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Opt
 
 /// Threads that share so many entries.
 pub(super) fn threads(caps: &DeviceCaps, nnz: usize) -> usize {
-    (nnz / ENTRIES_OF_A_THREAD + 1).min(caps.compute_units as usize)
+    (nnz / ENTRIES_OF_A_THREAD + 1).min(caps.compute_units.max(1) as usize)
 }
 
 /// Cores that write to `y` at the same time; one on other devices, where nobody waits for lines of a cache.
