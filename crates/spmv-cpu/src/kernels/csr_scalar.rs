@@ -4,9 +4,9 @@
 
 use num_traits::Zero;
 
-use super::prelude::{Rows, equal_shares, for_groups_cut, operand, output, store};
+use super::prelude::{for_equal_sums, operand, output, store};
 use crate::device_args::view::CsrScalar;
-use crate::launch::{Groups, Launch};
+use crate::launch::Launch;
 use crate::simd::{SimdValue, one_by_one};
 
 /// Entries that take as long as to begin and end a row.
@@ -16,25 +16,15 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: CsrScalar<'_, T>) {
     let CsrScalar { n_rows, alpha, beta, row_ptr, cols, vals, x, .. } = args;
     let (row_ptr, y) = (&row_ptr[..=n_rows as usize], output!(args));
     let a = operand::<T>(row_ptr, cols, vals, x);
-    // STEP 1: of several groups threads take equal shares, wherever groups begin.
-    let rows = Groups { n: if launch.groups.n > 1 { n_rows } else { launch.groups.n }, ..launch.groups };
+    // STEP 1
     let work = |row: u32| row_ptr[row as usize] as usize + ROW_ENTRIES * row as usize;
-    for_groups_cut(
-        rows,
-        work(n_rows),
-        &equal_shares(rows.n, work),
-        y,
-        &|y: Rows<'_, T::Accum>, row| y.split_before(row as usize),
-        &|mut out, _| {
-            out.bring_z();
-            let row_ptr = &row_ptr[out.base..=out.base + out.rows.len()];
-            // STEP 2, STEP 3
-            if beta.is_zero() && !alpha.is_zero() {
-                one_by_one(&a, row_ptr, out.rows, move |sum, _| alpha * sum);
-            } else {
-                one_by_one(&a, row_ptr, out.rows, move |sum, y| store(alpha, sum, beta, y));
-            }
-            out.clamp(out.base..out.base + out.rows.len());
-        },
-    );
+    for_equal_sums(launch.groups, n_rows, y, &work, &|out| {
+        let row_ptr = &row_ptr[out.base..=out.base + out.rows.len()];
+        // STEP 2, STEP 3
+        if beta.is_zero() && !alpha.is_zero() {
+            one_by_one(&a, row_ptr, out.rows, move |sum, _| alpha * sum);
+        } else {
+            one_by_one(&a, row_ptr, out.rows, move |sum, y| store(alpha, sum, beta, y));
+        }
+    });
 }

@@ -247,10 +247,17 @@ impl<'a, A: Copy> Rows<'a, A> {
 
 impl<A: Accum> Rows<'_, A> {
     /// Brings what `beta` scales to where the sums go, before the first of them: a part of `y` that a group writes stays in a cache.
-    pub(crate) fn bring_z(&mut self) {
+    fn bring_z(&mut self) {
         if let Some(z) = self.z {
             self.rows.copy_from_slice(z);
         }
+    }
+
+    /// Has `leaf` store sums, between what comes before and after them.
+    fn finish(mut self, leaf: &impl Fn(Rows<'_, A>)) {
+        self.bring_z();
+        leaf(Rows { base: self.base, ..Rows::from(&mut *self.rows) });
+        self.clamp(self.base..self.base + self.rows.len());
     }
 
     /// Clamps the rows from kernel row `first` on, up to `end`, when nothing will be added to them.
@@ -280,11 +287,21 @@ pub(crate) fn for_sums<A: Accum>(
     first_row: &(impl Fn(u32) -> usize + Sync),
     leaf: &(impl Fn(Rows<'_, A>) + Sync),
 ) {
-    for_groups(groups, y, &|rows, group| rows.split_before(first_row(group)), &|mut out, _| {
-        out.bring_z();
-        leaf(Rows { base: out.base, ..Rows::from(&mut *out.rows) });
-        out.clamp(out.base..out.base + out.rows.len());
-    });
+    for_groups(groups, y, &|rows, group| rows.split_before(first_row(group)), &|out, _| out.finish(leaf));
+}
+
+/// As [`for_sums`], of `n_rows` rows that threads take equal shares of, wherever groups begin; with one group, one thread takes all. `work(row)` is that of all
+/// rows before one, in entries.
+pub(crate) fn for_equal_sums<'a, A: Accum>(
+    groups: Groups<'_>,
+    n_rows: u32,
+    y: Rows<'a, A>,
+    work: &(impl Fn(u32) -> usize + Sync),
+    leaf: &(impl Fn(Rows<'_, A>) + Sync),
+) {
+    let rows = Groups { n: if groups.n > 1 { n_rows } else { groups.n }, ..groups };
+    let split = |out: Rows<'a, A>, row: u32| out.split_before(row as usize);
+    for_groups_cut(rows, work(n_rows), &equal_shares(rows.n, work), y, &split, &|out, _| out.finish(leaf));
 }
 
 /// As [`for_rows`], for the rows of two outputs.
@@ -363,7 +380,7 @@ pub(crate) fn for_chunks<A: Copy + Send + Sync>(
 /// Rows summed side by side by kernels whose entries lie so: their sums stay in L1.
 pub(crate) const SIDE_BY_SIDE: usize = 1024;
 
-/// Stores alpha times sums plus beta times `y` for all rows, in parallel over groups that take rows as `csr_scalar` does.
+/// Stores alpha times sums plus beta times `y` for all rows, in parallel over groups whose lanes take S whole rows.
 /// `add(first, sums)` adds to the sums of the rows from `first` on.
 pub(crate) fn for_sums_side_by_side<A: Accum>(
     groups: Groups<'_>,

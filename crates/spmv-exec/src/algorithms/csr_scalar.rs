@@ -4,7 +4,7 @@ use spmv_backend::arguments::CsrScalar as Arguments;
 use spmv_backend::{Backend, DeviceCaps, KernelId, Memory, Types};
 use spmv_core::{CsrView, MatrixStats, RowStats, Value};
 
-use super::sell_on_cores::{ABOUT_THE_SAME, threads};
+use super::sell_on_cores::{are_alike, mean_held, threads};
 use super::vbl::Vbl;
 use crate::error::Result;
 use crate::launch::{Compiled, Run};
@@ -44,9 +44,9 @@ impl Method for CsrScalar {
 
     /// Takes matrices with so few branches that a core remembers all of them. Where all rows are about as long these need no memory, and `sell` none.
     fn suits(&self, stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
-        let RowStats { n_rows, nnz, max, empty, .. } = stats.rows;
-        let are_short = nnz as f64 <= SHORT.is * (n_rows - empty) as f64;
-        let is_even = max * LEAST_ROWS * threads(caps, nnz) <= nnz;
+        let RowStats { nnz, max, .. } = stats.rows;
+        let are_short = mean_held(&stats.rows) <= SHORT.is;
+        let is_even = max.saturating_mul(LEAST_ROWS * threads(caps, nnz)) <= nnz;
         let is_worth_it = nnz >= WORTH_A_RULE && !are_alike(&stats.rows);
         // Numbers of these types are added as they are. Long runs share a column elsewhere.
         let is_known = caps.masked_loads.contains_each(types) && Vbl.suits(stats, types, caps).is_none();
@@ -58,11 +58,6 @@ impl Method for CsrScalar {
     fn is_foretold(&self, stats: &MatrixStats, caps: &DeviceCaps) -> bool {
         !caps.tasks || are_alike(&stats.rows) || are_remembered(&stats.rows, caps)
     }
-}
-
-/// Whether rows are about as long.
-fn are_alike(rows: &RowStats) -> bool {
-    rows.std_dev <= ABOUT_THE_SAME * rows.mean
 }
 
 /// Whether a core remembers the branches of a thread's rows.

@@ -142,7 +142,7 @@ algorithms! {
     /// As [`Sell`](Algorithm::Sell), of blocks of columns, one launch after another, so that the last cache holds the part of `x` that is read
     /// (Nishtala et al. 2007). For scattered entries and an `x` larger than that cache.
     column_blocks ColumnBlocks;
-    /// One lane a row (Bell & Garland 2009).
+    /// One lane a row (Bell & Garland 2009). For small matrices with short rows on cores that remember how long each is.
     csr_scalar CsrScalar;
     /// Slices of rows in the order in which lanes read them, with one column for a run of entries (Kreutzer et al. 2014; Anzt, Tomov &
     /// Dongarra 2014); refuses what pads too much.

@@ -29,14 +29,14 @@ const FEW_LOADS: Bound<(f64, [f64; 2])> = Bound { is: (3.5, [4.25, 3.75]), by: B
 /// Slices that a thread should have of those that share the work: rows of a few slices differ in length, or are cut.
 const SLICES_OF_A_LOADER: Bound<usize> = Bound { is: 24, by: BY_LOADS };
 /// How much lengths of rows deviate that are about the same, over their mean.
-pub(super) const ABOUT_THE_SAME: f64 = 0.1;
+const ABOUT_THE_SAME: f64 = 0.1;
 /// The longest row over the mean one that has entries, from which some are far longer than the others.
 const UNEVEN: Bound<f64> = Bound { is: 2048.0, by: BY_LOADS };
 const BY_LOADS: &str = RUNS;
 
 /// Why, if they do.
 pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Option<&'static str> {
-    let RowStats { n_rows, nnz, mean, max, std_dev, empty, .. } = stats.rows;
+    let RowStats { n_rows, nnz, mean, max, .. } = stats.rows;
     let threads = threads(caps, nnz);
     if caps.gathers.contains_each(types) {
         let (least, least_mean) = WORTH_GATHERING.is;
@@ -47,9 +47,9 @@ pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Opt
         );
     }
     let (of_same, of_others) = FEW_LOADS.is;
-    let least = if std_dev <= ABOUT_THE_SAME * mean { of_same } else { by_width(types, of_others) };
+    let least = if are_alike(&stats.rows) { of_same } else { by_width(types, of_others) };
     let is_cached = nnz.saturating_mul(types.value.bytes() + size_of::<u32>()) <= CACHED.is;
-    let mean_held = nnz as f64 / (n_rows - empty).max(1) as f64;
+    let mean_held = mean_held(&stats.rows);
     let is_uneven = max as f64 >= UNEVEN.is * mean_held;
     let has_slices = n_rows.div_ceil(LANES) >= threads * SLICES_OF_A_LOADER.is;
     let pays = nnz >= WORTH_LOADING.is && is_cached && mean_held >= least && !is_uneven && has_slices;
@@ -57,6 +57,16 @@ pub(super) fn suits(stats: &MatrixStats, types: Types, caps: &DeviceCaps) -> Opt
     let is_known = caps.masked_loads.contains_each(types) && Vbl.suits(stats, types, caps).is_none();
     (pays && is_known)
         .then_some("entries stand in the order in which vectors read them, eight rows at a time")
+}
+
+/// Whether rows are about as long.
+pub(super) fn are_alike(rows: &RowStats) -> bool {
+    rows.std_dev <= ABOUT_THE_SAME * rows.mean
+}
+
+/// Mean entries of a row that has some.
+pub(super) fn mean_held(rows: &RowStats) -> f64 {
+    rows.nnz as f64 / (rows.n_rows - rows.empty).max(1) as f64
 }
 
 /// Threads that share so many entries.
