@@ -55,7 +55,7 @@ impl Isa {
 
     /// Branches of which a core remembers how each went from one product to the next: 0 where that was not measured.
     ///
-    /// AMD's cores with AVX-512 alone: a Zen 5 remembers the 41,000 of `rmat-1e5` and forgets the 60,000 of `circuit-1e5`
+    /// AMD's cores with AVX-512 alone: with one thread a Zen 5 remembers those of `rmat-1e5` and forgets those of `circuit-1e5`
     /// (docs/results/2026-11-30-cpu-epyc-threads.txt). On a Zen 4, where `csr_scalar` was not measured, MKL's loops remember theirs
     /// (docs/results/2026-11-28-cpu-epyc-cached.txt). Intel's Emerald Rapids remembers less, and gathers fast
     /// (docs/results/2026-11-30-xeon-cpu-one-by-one.txt).
