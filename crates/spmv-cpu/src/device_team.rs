@@ -87,16 +87,15 @@ impl Team<'_> {
         let turn = |member: usize| {
             let own = member % n_shares;
             for share in (own..n_shares).chain(0..own) {
-                // From others' shares, what they will come to last.
                 let is_own = share == own;
-                let fraction = match (is_own, parts.are_equal) {
-                    // One part.
-                    (_, false) => usize::MAX,
-                    (true, true) => 2,
-                    // All others may want some of it.
-                    (false, true) => 2 * n_shares,
+                let most = |left: usize| match (is_own, parts.are_equal) {
+                    (_, false) => 1,
+                    // The same in every launch, unless it comes too late: lines that another core wrote, or keeps, take longer than any other's.
+                    (true, true) => left - left / 4,
+                    // What they will come to last, and all others may want some of it.
+                    (false, true) => left.div_ceil(2 * n_shares),
                 };
-                while let Some(some) = shares[share].claim(is_own, fraction, cut) {
+                while let Some(some) = shares[share].claim(is_own, most, cut) {
                     work(some);
                 }
             }
@@ -158,14 +157,19 @@ impl<P> Share<P> {
         Self { is_over: AtomicBool::new(false), left: Mutex::new(Left { parts, what: Some(what) }) }
     }
 
-    /// The first parts, or the last: of those that are left one in `fraction`, at least one.
-    fn claim(&self, is_own: bool, fraction: usize, cut: &impl Fn(P, usize) -> (P, P)) -> Option<P> {
+    /// The first parts, or the last: `most` of so many that are left.
+    fn claim(
+        &self,
+        is_own: bool,
+        most: impl Fn(usize) -> usize,
+        cut: &impl Fn(P, usize) -> (P, P),
+    ) -> Option<P> {
         if self.is_over.load(Ordering::Relaxed) {
             return None;
         }
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let what = left.what.take()?;
-        let n = left.parts.len().div_ceil(fraction);
+        let n = most(left.parts.len());
         if left.parts.len() == n {
             self.is_over.store(true, Ordering::Relaxed);
             return Some(what);
