@@ -12,13 +12,12 @@ use crate::numbers::Numbers;
 use crate::simd::{DIAGONALS, Isa, Piece, SimdValue};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
-    let Dia { n_cols, n_diags, tiles, alpha, beta, diags, vals, x, .. } = args;
-    let tiling = launch.tiling.with_tiles(tiles);
+    let Dia { n_cols, n_diags, alpha, beta, diags, vals, x, .. } = args;
     let (diags, _) = diags[..2 * n_diags as usize].as_chunks();
     let (x, table) = (&x[..n_cols as usize], diags.iter().map(|[col, slot]| (*col, *slot)));
     let y = output!(args);
     // STEP 1, STEP 3
-    for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
+    for_sums_side_by_side(launch.groups, n_diags, (alpha, beta), y, &|first, sums| {
         // STEP 2
         add::<T>(launch.isa, table.clone(), vals, x, first, sums);
     });

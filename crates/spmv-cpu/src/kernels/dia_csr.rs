@@ -11,15 +11,14 @@ use crate::launch::Launch;
 use crate::simd::SimdValue;
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: DiaCsr<'_, T>) {
-    let DiaCsr { n_rows, n_cols, n_diags, tiles, alpha, beta, offsets, slot_vals, .. } = args;
+    let DiaCsr { n_rows, n_cols, n_diags, alpha, beta, offsets, slot_vals, .. } = args;
     let DiaCsr { row_ptr, cols, vals, x, .. } = args;
-    let tiling = launch.tiling.with_tiles(tiles);
     let row_ptr = &row_ptr[..=n_rows as usize];
     let rest = operand::<T>(row_ptr, cols, vals, x);
     let (offsets, x) = (&offsets[..n_diags as usize], &x[..n_cols as usize]);
     let table = (0..n_diags).map(|d| (offsets[d as usize], d * n_rows));
     // STEP 1, STEP 4
-    for_sums_side_by_side(launch.groups, tiling, (alpha, beta), output!(args), &|first, sums| {
+    for_sums_side_by_side(launch.groups, n_diags, (alpha, beta), output!(args), &|first, sums| {
         // STEP 2
         add::<T>(launch.isa, table.clone(), slot_vals, x, first, sums);
         // STEP 3, STEP 5: the vector unit takes long rows too.

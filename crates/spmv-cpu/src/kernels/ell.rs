@@ -9,13 +9,12 @@ use crate::launch::Launch;
 use crate::simd::{SimdValue, Slots};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ell<'_, T>) {
-    let Ell { n_rows, width, tiles, alpha, beta, cols, vals, x, .. } = args;
-    let tiling = launch.tiling.with_tiles(tiles);
+    let Ell { n_rows, width, alpha, beta, cols, vals, x, .. } = args;
     let n_slots = width as usize * n_rows as usize;
     let a = Slots::<T>::new(cols.first(n_slots), &vals[..n_slots], x);
     let (y, n_rows) = (output!(args), n_rows as usize);
     // STEP 1, STEP 3
-    for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
+    for_sums_side_by_side(launch.groups, width, (alpha, beta), y, &|first, sums| {
         // STEP 2
         T::slots(launch.isa, &a, first, n_rows, width as usize, sums);
     });

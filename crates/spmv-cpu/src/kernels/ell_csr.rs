@@ -10,16 +10,15 @@ use crate::launch::Launch;
 use crate::simd::{SimdValue, Slots};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: EllCsr<'_, T>) {
-    let EllCsr { n_rows, width, tiles, alpha, beta, slot_cols, slot_vals, .. } = args;
+    let EllCsr { n_rows, width, alpha, beta, slot_cols, slot_vals, .. } = args;
     let EllCsr { row_ptr, cols, vals, x, .. } = args;
-    let tiling = launch.tiling.with_tiles(tiles);
     let n_slots = width as usize * n_rows as usize;
     let a = Slots::<T>::new(slot_cols.first(n_slots), &slot_vals[..n_slots], x);
     let row_ptr = &row_ptr[..=n_rows as usize];
     let rest = operand::<T>(row_ptr, cols, vals, x);
     let (y, n_rows) = (output!(args), n_rows as usize);
     // STEP 1, STEP 4
-    for_sums_side_by_side(launch.groups, tiling, (alpha, beta), y, &|first, sums| {
+    for_sums_side_by_side(launch.groups, width, (alpha, beta), y, &|first, sums| {
         // STEP 2
         T::slots(launch.isa, &a, first, n_rows, width as usize, sums);
         // STEP 3, STEP 5: the vector unit takes long rows too.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use spmv_backend::codes::EPILOGUE_CLAMP;
-use spmv_core::{Accum, Tiling};
+use spmv_core::Accum;
 
 use crate::device_args::PermutedRows;
 use crate::device_team::{Parts, Team};
@@ -380,23 +380,31 @@ pub(crate) fn for_chunks<A: Copy + Send + Sync>(
 /// Rows summed side by side by kernels whose entries lie so: their sums stay in L1.
 pub(crate) const SIDE_BY_SIDE: usize = 1024;
 
-/// Stores alpha times sums plus beta times `y` for all rows, in parallel over groups whose lanes take S whole rows.
+/// Stores alpha times sums plus beta times `y` for all rows, in parallel; each has `n_slots` slots, or about as many.
 /// `add(first, sums)` adds to the sums of the rows from `first` on.
 pub(crate) fn for_sums_side_by_side<A: Accum>(
     groups: Groups<'_>,
-    tiling: Tiling,
+    n_slots: u32,
     (alpha, beta): (A, A),
     y: Rows<'_, A>,
     add: &(impl Fn(usize, &mut [A]) + Sync),
 ) {
-    let n_rows = y.rows.len() as u32;
-    for_sums(groups, y, &|group| tiling.scalar_rows(group, n_rows).start as usize, &|out| {
+    let (n_rows, slots_of_row) = (y.rows.len() as u32, n_slots.max(1) as usize);
+    for_equal_sums(groups, n_rows, y, &|row| row as usize * slots_of_row, &|out| {
         for (chunk, y) in out.rows.chunks_mut(SIDE_BY_SIDE).enumerate() {
-            let mut sums = [A::zero(); SIDE_BY_SIDE];
-            let sums = &mut sums[..y.len()];
-            add(out.base + chunk * SIDE_BY_SIDE, sums);
-            for (y, sum) in y.iter_mut().zip(sums) {
-                *y = store(alpha, *sum, beta, *y);
+            let first = out.base + chunk * SIDE_BY_SIDE;
+            if beta.is_zero() {
+                // Sums where they will stay.
+                y.fill(A::zero());
+                add(first, y);
+                if !alpha.is_one() {
+                    y.iter_mut().for_each(|y| *y = scaled(alpha, *y));
+                }
+            } else {
+                let mut sums = [A::zero(); SIDE_BY_SIDE];
+                let sums = &mut sums[..y.len()];
+                add(first, sums);
+                y.iter_mut().zip(sums).for_each(|(y, sum)| *y = store(alpha, *sum, beta, *y));
             }
         }
     });

@@ -7,12 +7,14 @@ use crate::device_args::view::SssSums;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
+/// Sums of a row, or few more: ranges reach over rows before them.
+const SUMS: u32 = 2;
+
 pub(crate) fn run<T: Numbers>(launch: Launch, args: SssSums<'_, T>) {
-    let SssSums { n_ranges, tiles, alpha, beta, ranges, sums, .. } = args;
+    let SssSums { n_ranges, alpha, beta, ranges, sums, .. } = args;
     let numbers = &ranges.as_chunks::<3>().0[..=n_ranges as usize];
-    let tiling = launch.tiling.with_tiles(tiles);
     // STEP 1, STEP 3
-    for_sums_side_by_side(launch.groups, tiling, (alpha, beta), output!(args), &|first, of_rows| {
+    for_sums_side_by_side(launch.groups, SUMS, (alpha, beta), output!(args), &|first, of_rows| {
         let end = first + of_rows.len();
         // STEP 2
         for range in numbers.windows(2) {
