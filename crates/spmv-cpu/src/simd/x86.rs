@@ -462,6 +462,10 @@ impl Lanes<f32> for Avx512 {
     methods! {
         fn read_first(from: *const f32, n: usize) -> __m256 { _mm256_maskz_loadu_ps(_bzhi_u32(0xff, n as u32) as u8, from) }
         fn write_first(to: *mut f32, n: usize, v: __m256) -> () { _mm256_mask_storeu_ps(to, first_lanes(n), v) }
+        fn mul_add_nonzero(a: __m256, b: __m256, c: __m256) -> __m256 {
+            let is_entry = _mm256_cmp_ps_mask::<_CMP_NEQ_UQ>(a, _mm256_setzero_ps());
+            _mm256_mask3_fmadd_ps(a, b, c, is_entry)
+        }
     }
 
     as_avx2! {
@@ -471,7 +475,6 @@ impl Lanes<f32> for Avx512 {
         fn add(a: __m256, b: __m256) -> __m256;
         fn mul(a: __m256, b: __m256) -> __m256;
         fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256;
-        fn mul_add_nonzero(a: __m256, b: __m256, c: __m256) -> __m256;
         fn last(v: __m256, n: usize) -> __m256;
         fn sum(v: __m256) -> f32;
         fn sum_each(v: [__m256; 8]) -> __m256;
