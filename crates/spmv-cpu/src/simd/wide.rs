@@ -3,6 +3,8 @@
 // Loops over vectors index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
+use spmv_core::Runs;
+
 use super::loops::{INTO_L1, prefetch_lines};
 use super::operand::{Header, LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice};
 use super::slices::{WIDE, scalar};
@@ -40,6 +42,13 @@ pub(super) trait Gather<T: SimdValue> {
     unsafe fn gather_pairs(mask: Self::Mask, x: *const T::Vector, cols: Self::Words) -> [Self::Sums; 2] {
         // SAFETY: by contract.
         unsafe { [Self::gather(mask, x, cols), Self::gather(mask, x.add(1), cols)] }
+    }
+    /// How many elements of x [`load_runs`](Self::load_runs) reads of a run, by its entries, where that takes less time than gathers.
+    const REACH: [Option<usize>; Runs::MOST + 1] = [None; Runs::MOST + 1];
+    /// The elements of x that follow each other from eight addresses on: vector `j` has those that are `j` after.
+    #[inline(always)]
+    unsafe fn load_runs(_: [*const T::Vector; 8]) -> [Self::Sums; Runs::MOST] {
+        unreachable!("runs that are gathered")
     }
     /// Adds products of values with elements of x, in the lanes of a mask.
     unsafe fn mul_add(mask: Self::Mask, vals: *const T::Val, x: Self::Sums, sums: Self::Sums) -> Self::Sums;
@@ -156,7 +165,8 @@ struct Steps<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool> {
     halves: usize,
     none: G::Words,
     base: G::Words,
-    /// Whether x has the columns of a run of full length, and the greatest with which one may begin.
+    first_col: usize,
+    /// Whether x has the columns that are read of a run of full length, and the greatest with which one may begin.
     has_full: bool,
     last_full: G::Words,
 }
@@ -168,6 +178,7 @@ impl<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool> Steps<T, G,
     #[inline(always)]
     unsafe fn new(a: &Slice<'_, T>, lengths: &[u32]) -> Self {
         let Header { is_narrow, base, .. } = a.header;
+        let reach = G::REACH[W].unwrap_or(W);
         // SAFETY: features by contract.
         unsafe {
             Self {
@@ -178,8 +189,9 @@ impl<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool> Steps<T, G,
                 halves: usize::from(is_narrow),
                 none: G::splat_word(if is_narrow { NARROW_NONE } else { NONE }),
                 base: G::splat_word(base),
-                has_full: a.x.len() >= W,
-                last_full: G::splat_word(a.x.len().saturating_sub(W) as u32),
+                first_col: base as usize,
+                has_full: a.x.len() >= reach,
+                last_full: G::splat_word(a.x.len().saturating_sub(reach) as u32),
             }
         }
     }
@@ -241,6 +253,16 @@ impl<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool> Steps<T, G,
                     masks[j] = G::at_most(is_run, G::splat_word(j as u32), last);
                 }
             }
+            if let Some(reach) = G::REACH[W]
+                && self.has_full
+                && (reach == W && !RAGGED || self.are_in_x(is_run, cols))
+            {
+                let x = G::load_runs(self.first_of_runs::<FULL>(step, v, half));
+                for j in 0..W {
+                    sums = G::mul_add(masks[j], vals.add(j * WIDE), x[j], sums);
+                }
+                return sums;
+            }
             let mut j = 0;
             // What follows the last entry of a shorter run is read too, if it is in x.
             if G::PAIRS && W > 1 && (!RAGGED || self.are_in_x(is_run, cols)) {
@@ -260,7 +282,38 @@ impl<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool> Steps<T, G,
         }
     }
 
-    /// Whether x has the columns of as many entries as a run has at most, from each column of a run on.
+    /// Where the runs of a vector's eight lanes begin in x, and the beginning of x for lanes without one.
+    #[inline(always)]
+    unsafe fn first_of_runs<const FULL: bool>(
+        &self,
+        step: usize,
+        v: usize,
+        half: usize,
+    ) -> [*const T::Vector; 8] {
+        let mut at = [self.x; 8];
+        // Read one by one: out of a vector they would come by the port that shuffles what they name.
+        // SAFETY: by contract there are words of all lanes.
+        unsafe {
+            let words = self.words(step, v);
+            if self.halves == 1 {
+                let codes = words.cast::<u16>().add(half);
+                for lane in 0..8 {
+                    let code = *codes.add(lane * NARROW_COLS);
+                    let from = self.x.wrapping_add(self.first_col + code as usize);
+                    at[lane] = if FULL || code != u16::MAX { from } else { self.x };
+                }
+            } else {
+                for lane in 0..8 {
+                    let code = *words.add(lane);
+                    let from = self.x.wrapping_add(code as usize);
+                    at[lane] = if FULL || code != NONE { from } else { self.x };
+                }
+            }
+        }
+        at
+    }
+
+    /// Whether x has the columns that are read of a run of full length, from each column of a run on.
     #[inline(always)]
     unsafe fn are_in_x(&self, is_run: G::Mask, cols: G::Words) -> bool {
         // SAFETY: by contract.

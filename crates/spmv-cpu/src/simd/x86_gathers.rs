@@ -3,6 +3,8 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
+use spmv_core::Runs;
+
 use super::loops::Source;
 use super::operand::{SimdValue, Slices};
 use super::slices::WIDE;
@@ -82,6 +84,13 @@ macro_rules! masks_of_bits {
             a == b
         }
     };
+}
+
+methods! {
+    /* four elements from each of two addresses on */
+    fn two_fours(a: *const f64, b: *const f64) -> __m512d {
+        _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(_mm256_loadu_pd(a)), _mm256_loadu_pd(b))
+    }
 }
 
 impl Gather<f32> for Avx512 {
@@ -189,6 +198,7 @@ macro_rules! gathers_of_f64 {
     ($($numbers:ty, $val:ty;)*) => {$(
         impl Gather<$numbers> for Avx512 {
             const N: usize = 8;
+            const REACH: [Option<usize>; Runs::MOST + 1] = [None, None, None, Some(4), Some(4)];
             type Sums = __m512d;
             type Words = __m256i;
             type Mask = __mmask8;
@@ -196,6 +206,23 @@ macro_rules! gathers_of_f64 {
             masks_of_bits! {}
 
             eight_words! {}
+
+            #[inline(always)]
+            unsafe fn load_runs(at: [*const f64; 8]) -> [__m512d; Runs::MOST] {
+                // SAFETY: as many elements are there, and the CPU has the features, by contract.
+                unsafe {
+                    let (a, b) = (two_fours(at[0], at[2]), two_fours(at[1], at[3]));
+                    let (c, d) = (two_fours(at[4], at[6]), two_fours(at[5], at[7]));
+                    let (low_ab, low_cd) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
+                    let (high_ab, high_cd) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
+                    [
+                        _mm512_shuffle_f64x2::<0x88>(low_ab, low_cd),
+                        _mm512_shuffle_f64x2::<0x88>(high_ab, high_cd),
+                        _mm512_shuffle_f64x2::<0xdd>(low_ab, low_cd),
+                        _mm512_shuffle_f64x2::<0xdd>(high_ab, high_cd),
+                    ]
+                }
+            }
 
             methods! {
                 fn zero() -> __m512d { _mm512_setzero_pd() }
