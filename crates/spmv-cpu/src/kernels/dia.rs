@@ -5,11 +5,13 @@
 
 use std::ops::Range;
 
+use num_traits::Zero;
+
 use super::prelude::{for_sums_side_by_side, output};
 use crate::device_args::view::Dia;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
-use crate::simd::{DIAGONALS, Isa, Piece, SimdValue};
+use crate::simd::{DIAGONALS, Isa, Onto, Piece, SimdValue};
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
     let Dia { n_cols, n_diags, alpha, beta, diags, vals, x, .. } = args;
@@ -19,16 +21,16 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, n_diags, (alpha, beta), y, &|first, sums| {
         // STEP 2
-        add::<T>(launch.isa, table.clone(), vals, x, first, sums);
+        sum::<T>(launch.isa, table.clone(), vals, x, first, sums);
     });
 }
 
 /// Diagonals of which the rows that all have are found together, and read side by side.
 const AT_ONCE: usize = DIAGONALS;
 
-/// Adds to the sums of the rows from `first` on, in the order of the diagonals. `table` has of each what makes a row its column and its
+/// Writes the sums of the rows from `first` on, which are added in the order of the diagonals. `table` has of each what makes a row its column and its
 /// slot, in 32 bits.
-pub(super) fn add<T: SimdValue>(
+pub(super) fn sum<T: SimdValue>(
     isa: Isa,
     table: impl Iterator<Item = (u32, u32)>,
     vals: &[T::Val],
@@ -37,7 +39,7 @@ pub(super) fn add<T: SimdValue>(
     sums: &mut [T::Accum],
 ) {
     let mut parts = [Part::<T> { start: 0, vals: &[], x: &[] }; AT_ONCE];
-    let mut n = 0;
+    let (mut n, mut onto) = (0, Onto::Zero);
     for (to_col, to_slot) in table {
         let Inside { rows, cols } = inside((first as u32).wrapping_add(to_col), x.len(), sums.len());
         if rows.is_empty() {
@@ -47,11 +49,13 @@ pub(super) fn add<T: SimdValue>(
         parts[n] = Part { start: rows.start, vals: &vals[slot..slot + rows.len()], x: &x[cols] };
         n += 1;
         if n == AT_ONCE {
-            add_some(isa, &parts, sums);
-            n = 0;
+            add_some(isa, &parts, sums, onto);
+            (n, onto) = (0, Onto::Sums);
         }
     }
-    add_some(isa, &parts[..n], sums);
+    if n > 0 || onto == Onto::Zero {
+        add_some(isa, &parts[..n], sums, onto);
+    }
 }
 
 /// The part of a diagonal that is inside of the matrix, of the rows from `start` on.
@@ -74,15 +78,18 @@ impl<'a, T: Numbers> Part<'a, T> {
     }
 }
 
-fn add_some<T: SimdValue>(isa: Isa, parts: &[Part<'_, T>], sums: &mut [T::Accum]) {
+fn add_some<T: SimdValue>(isa: Isa, parts: &[Part<'_, T>], sums: &mut [T::Accum], onto: Onto) {
     // Rows that all have: they are near no border of the matrix.
     let start = parts.iter().fold(0, |start, part| start.max(part.start));
     let end = parts.iter().fold(sums.len(), |end, part| end.min(part.end())).max(start);
     let borders = [0..start, end..sums.len()];
+    if onto == Onto::Zero {
+        borders.iter().for_each(|rows| sums[rows.clone()].fill(T::Accum::zero()));
+    }
     for (part, rows) in parts.iter().flat_map(|part| borders.iter().map(move |rows| (part, rows))) {
         let rows = rows.start.max(part.start)..rows.end.min(part.end());
         if !rows.is_empty() {
-            T::diagonals(isa, &[part.piece(&rows)], &mut sums[rows]);
+            T::diagonals(isa, &[part.piece(&rows)], &mut sums[rows], Onto::Sums);
         }
     }
     if start == end {
@@ -90,7 +97,7 @@ fn add_some<T: SimdValue>(isa: Isa, parts: &[Part<'_, T>], sums: &mut [T::Accum]
     }
     let mut pieces = [(&[][..], &[][..]); AT_ONCE];
     pieces.iter_mut().zip(parts).for_each(|(piece, part)| *piece = part.piece(&(start..end)));
-    T::diagonals(isa, &pieces[..parts.len()], &mut sums[start..end]);
+    T::diagonals(isa, &pieces[..parts.len()], &mut sums[start..end], onto);
 }
 
 /// The part of some rows where a diagonal is inside of the matrix.

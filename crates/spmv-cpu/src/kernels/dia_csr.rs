@@ -4,7 +4,7 @@
 //         those of the rest of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch,
 //         whose lanes take the rest together
 
-use super::dia::add;
+use super::dia::sum;
 use super::prelude::{add_rest, for_sums_side_by_side, operand, output};
 use crate::device_args::view::DiaCsr;
 use crate::launch::Launch;
@@ -20,7 +20,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: DiaCsr<'_, T>) {
     // STEP 1, STEP 4
     for_sums_side_by_side(launch.groups, n_diags, (alpha, beta), output!(args), &|first, sums| {
         // STEP 2
-        add::<T>(launch.isa, table.clone(), slot_vals, x, first, sums);
+        sum::<T>(launch.isa, table.clone(), slot_vals, x, first, sums);
         // STEP 3, STEP 5: the vector unit takes long rows too.
         add_rest(launch.isa, &rest, row_ptr, first, sums);
     });

@@ -3,6 +3,8 @@
 // steps:  1 a lane takes S whole rows; 2 sum the products of the row's slots, but for padding;
 //         3 store alpha*sum + beta*y
 
+use num_traits::Zero;
+
 use super::prelude::{for_sums_side_by_side, output};
 use crate::device_args::view::Ell;
 use crate::launch::Launch;
@@ -16,6 +18,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ell<'_, T>) {
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, width, (alpha, beta), y, &|first, sums| {
         // STEP 2
+        sums.fill(T::Accum::zero());
         T::slots(launch.isa, &a, first, n_rows, width as usize, sums);
     });
 }

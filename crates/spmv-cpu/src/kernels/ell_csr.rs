@@ -4,6 +4,8 @@
 //         of the row, if that is short; 4 store alpha*sum + beta*y; 5 else leave the row to a bunch, whose lanes take
 //         the rest together
 
+use num_traits::Zero;
+
 use super::prelude::{add_rest, for_sums_side_by_side, operand, output};
 use crate::device_args::view::EllCsr;
 use crate::launch::Launch;
@@ -20,6 +22,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: EllCsr<'_, T>) {
     // STEP 1, STEP 4
     for_sums_side_by_side(launch.groups, width, (alpha, beta), y, &|first, sums| {
         // STEP 2
+        sums.fill(T::Accum::zero());
         T::slots(launch.isa, &a, first, n_rows, width as usize, sums);
         // STEP 3, STEP 5: the vector unit takes long rows too.
         add_rest(launch.isa, &rest, row_ptr, first, sums);

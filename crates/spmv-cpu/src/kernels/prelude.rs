@@ -379,35 +379,42 @@ pub(crate) fn for_chunks<A: Copy + Send + Sync>(
 
 /// Rows summed side by side by kernels whose entries lie so: their sums stay in L1.
 pub(crate) const SIDE_BY_SIDE: usize = 1024;
+/// Rows that stay together where threads share rows summed side by side.
+const UNIT: usize = 32;
 
 /// Stores alpha times sums plus beta times `y` for all rows, in parallel; each has `n_slots` slots, or about as many.
-/// `add(first, sums)` adds to the sums of the rows from `first` on.
-pub(crate) fn for_sums_side_by_side<A: Accum>(
+/// `sum(first, sums)` writes the sums of the rows from `first` on.
+pub(crate) fn for_sums_side_by_side<'a, A: Accum>(
     groups: Groups<'_>,
     n_slots: u32,
     (alpha, beta): (A, A),
-    y: Rows<'_, A>,
-    add: &(impl Fn(usize, &mut [A]) + Sync),
+    y: Rows<'a, A>,
+    sum: &(impl Fn(usize, &mut [A]) + Sync),
 ) {
-    let (n_rows, slots_of_row) = (y.rows.len() as u32, n_slots.max(1) as usize);
-    for_equal_sums(groups, n_rows, y, &|row| row as usize * slots_of_row, &|out| {
+    let (n_rows, slots) = (y.rows.len(), n_slots.max(1) as usize);
+    // Parts of whole vectors: rows before and behind them are read one by one.
+    let row_of = |unit: u32| (unit as usize * UNIT).min(n_rows);
+    let units = Groups { n: if groups.n > 1 { n_rows.div_ceil(UNIT) as u32 } else { groups.n }, ..groups };
+    let split = |out: Rows<'a, A>, unit: u32| out.split_before(row_of(unit));
+    let first = equal_shares(units.n, |unit| unit as usize);
+    let sums = |out: Rows<'_, A>| {
         for (chunk, y) in out.rows.chunks_mut(SIDE_BY_SIDE).enumerate() {
             let first = out.base + chunk * SIDE_BY_SIDE;
             if beta.is_zero() {
-                // Sums where they will stay.
-                y.fill(A::zero());
-                add(first, y);
+                // Where they will stay.
+                sum(first, y);
                 if !alpha.is_one() {
                     y.iter_mut().for_each(|y| *y = scaled(alpha, *y));
                 }
             } else {
                 let mut sums = [A::zero(); SIDE_BY_SIDE];
                 let sums = &mut sums[..y.len()];
-                add(first, sums);
+                sum(first, sums);
                 y.iter_mut().zip(sums).for_each(|(y, sum)| *y = store(alpha, *sum, beta, *y));
             }
         }
-    });
+    };
+    for_groups_cut(units, n_rows * slots, &first, y, &split, &|out, _| out.finish(&sums));
 }
 
 /// Adds what a regular part of the rows from `first` on leaves of them, in CSR form, to their sums.

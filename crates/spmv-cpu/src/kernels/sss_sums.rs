@@ -2,6 +2,8 @@
 // params: n_rows row_base n_ranges tiles epilogue alpha beta lo hi ranges sums z y
 // steps:  1 a lane takes S whole rows; 2 add the sums that ranges have of the row; 3 store alpha*sum + beta*y
 
+use num_traits::Zero;
+
 use super::prelude::{for_sums_side_by_side, output};
 use crate::device_args::view::SssSums;
 use crate::launch::Launch;
@@ -16,6 +18,7 @@ pub(crate) fn run<T: Numbers>(launch: Launch, args: SssSums<'_, T>) {
     // STEP 1, STEP 3
     for_sums_side_by_side(launch.groups, SUMS, (alpha, beta), output!(args), &|first, of_rows| {
         let end = first + of_rows.len();
+        of_rows.fill(T::Accum::zero());
         // STEP 2
         for range in numbers.windows(2) {
             let [[_, reached, first_sum], [end_row, ..]] =

@@ -1,7 +1,7 @@
 //! Sums of rows that lie on diagonals: no column is read, and eight rows are next to each other in every array.
 
 use super::loops::{INTO_L1, Sources, prefetch_lines};
-use super::operand::{LANES, Piece, SimdValue};
+use super::operand::{LANES, Onto, Piece, SimdValue};
 
 /// Diagonals whose addresses fit the registers of a core.
 pub(crate) const AT_ONCE: usize = 5;
@@ -14,31 +14,72 @@ const AHEAD_BYTES: usize = 512;
 ///
 /// The CPU has the features of `L`.
 #[inline(always)]
-pub(super) unsafe fn diagonals<T: SimdValue, L: Sources<T>>(pieces: &[Piece<'_, T>], sums: &mut [T::Accum]) {
+pub(super) unsafe fn diagonals<T: SimdValue, L: Sources<T>>(
+    pieces: &[Piece<'_, T>],
+    sums: &mut [T::Accum],
+    onto: Onto,
+) {
     let n = sums.len();
     assert!(pieces.iter().all(|(vals, x)| vals.len() == n && x.len() == n), "pieces of {n} rows");
-    let (some, rest) = pieces.as_chunks::<AT_ONCE>();
     // SAFETY: every piece has the rows, as was just checked; features by contract.
     unsafe {
-        some.iter().for_each(|pieces| add::<T, L, AT_ONCE>(pieces, sums));
-        match *rest {
-            [] => {}
-            [a] => add::<T, L, 1>(&[a], sums),
-            [a, b] => add::<T, L, 2>(&[a, b], sums),
-            [a, b, c] => add::<T, L, 3>(&[a, b, c], sums),
-            [a, b, c, d] => add::<T, L, 4>(&[a, b, c, d], sums),
+        match onto {
+            Onto::Zero => {
+                let (some, rest) = pieces.split_at(pieces.len().min(AT_ONCE));
+                add_some::<T, L, true>(some, sums);
+                each::<T, L>(rest, sums);
+            }
+            Onto::Sums => each::<T, L>(pieces, sums),
+        }
+    }
+}
+
+/// Adds the products of diagonals, [`AT_ONCE`] of them at a time.
+///
+/// # Safety
+///
+/// As for [`add`].
+#[inline(always)]
+unsafe fn each<T: SimdValue, L: Sources<T>>(pieces: &[Piece<'_, T>], sums: &mut [T::Accum]) {
+    // SAFETY: by contract.
+    unsafe {
+        for some in pieces.chunks(AT_ONCE) {
+            add_some::<T, L, false>(some, sums);
+        }
+    }
+}
+
+/// As [`add`], of at most [`AT_ONCE`] diagonals.
+///
+/// # Safety
+///
+/// As for [`add`].
+#[inline(always)]
+unsafe fn add_some<T: SimdValue, L: Sources<T>, const FROM_ZERO: bool>(
+    pieces: &[Piece<'_, T>],
+    sums: &mut [T::Accum],
+) {
+    // SAFETY: by contract.
+    unsafe {
+        match *pieces {
+            [] => add::<T, L, 0, FROM_ZERO>(&[], sums),
+            [a] => add::<T, L, 1, FROM_ZERO>(&[a], sums),
+            [a, b] => add::<T, L, 2, FROM_ZERO>(&[a, b], sums),
+            [a, b, c] => add::<T, L, 3, FROM_ZERO>(&[a, b, c], sums),
+            [a, b, c, d] => add::<T, L, 4, FROM_ZERO>(&[a, b, c, d], sums),
+            [a, b, c, d, e] => add::<T, L, 5, FROM_ZERO>(&[a, b, c, d, e], sums),
             _ => unreachable!("at most {AT_ONCE}"),
         }
     }
 }
 
-/// Adds the products of some diagonals.
+/// Adds the products of some diagonals to the sums, or to zero.
 ///
 /// # Safety
 ///
 /// As for [`diagonals`], and pieces have as many rows as there are sums.
 #[inline(always)]
-unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize>(
+unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize, const FROM_ZERO: bool>(
     pieces: &[Piece<'_, T>; N],
     sums: &mut [T::Accum],
 ) {
@@ -53,7 +94,7 @@ unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize>(
                 let ahead = vals.wrapping_add(i * LANES).wrapping_byte_add(AHEAD_BYTES);
                 prefetch_lines::<INTO_L1, _>(ahead, LANES * size_of::<T::Val>());
             }
-            let mut sum = L::read(eight.as_ptr());
+            let mut sum = if FROM_ZERO { L::splat(T::Accum::default()) } else { L::read(eight.as_ptr()) };
             for (vals, x) in of_vals.iter().zip(&of_x) {
                 sum = L::mul_add_nonzero(L::load(vals.add(i * LANES)), L::load(x.add(i * LANES)), sum);
             }
@@ -61,6 +102,9 @@ unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize>(
         }
     }
     for (at, sum) in (after..).zip(rest) {
+        if FROM_ZERO {
+            *sum = T::Accum::default();
+        }
         let products = pieces.iter().filter(|(vals, _)| vals[at] != <T::Val as Default>::default());
         products.for_each(|(vals, x)| *sum += T::of_val(vals[at]) * T::of_x(x[at]));
     }

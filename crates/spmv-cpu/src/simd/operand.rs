@@ -346,6 +346,14 @@ impl<T: Numbers> PanelRows<'_, T> {
     pub(super) const MOST_COLUMNS: usize = 32;
 }
 
+/// What products are added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Onto {
+    /// Nothing, and the sums that are there are not read.
+    Zero,
+    Sums,
+}
+
 /// Types of numbers with their loops.
 pub(crate) trait SimdValue: Numbers {
     /// Sum of products over entries `range`: one row or a piece of one.
@@ -373,10 +381,10 @@ pub(crate) trait SimdValue: Numbers {
     /// Panics unless all lie within the slots. An `isa` this CPU lacks counts as `Scalar`.
     fn slots(isa: Isa, a: &Slots<'_, Self>, first: usize, stride: usize, n: usize, sums: &mut [Self::Accum]);
 
-    /// Adds to the sums of some rows the products of their slots on diagonals, one after another; of a slot that is zero none.
+    /// Adds to the sums of some rows, or to zero, the products of their slots on diagonals, one after another; of a slot that is zero none.
     ///
     /// Panics unless the pieces have as many slots as there are sums. An `isa` this CPU lacks counts as `Scalar`.
-    fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [Self::Accum]);
+    fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [Self::Accum], onto: Onto);
 
     /// Sums of the lanes of slices of eight, all of one [`Way`]. An `isa` this CPU lacks counts as `Scalar`.
     ///

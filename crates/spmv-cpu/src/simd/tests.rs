@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use spmv_core::Value;
 
-use super::{Columns, Isa, Operand, PaddedColumns, SimdValue, Slots};
+use super::{Columns, Isa, Onto, Operand, PaddedColumns, SimdValue, Slots};
 use crate::numbers::{Numbers, for_all_numbers};
 
 /// Numbers of each type, and back.
@@ -244,18 +244,26 @@ fn on_diagonals<T: Test>() {
         // No entry, whatever x is there; and an entry that is none of the numbers.
         (vals[2], x[2], vals[70]) = (T::val(0.0), T::vector(f64::INFINITY), T::val(f64::NAN));
         let pieces = [0, 64, 128].map(|at| (&vals[at..at + n], &x[at..at + n]));
-        let mut sums = vec![T::accum(0.5); n];
-        T::diagonals(isa, &pieces, &mut sums);
+        let mut sums = vec![T::accum(f64::NAN); n];
+        T::diagonals(isa, &[], &mut sums, Onto::Zero);
+        assert!(sums.iter().all(|sum| T::back(*sum) == 0.0), "{}", isa.name());
+        T::diagonals(isa, &pieces[..1], &mut sums, Onto::Zero);
+        T::diagonals(isa, &pieces[1..], &mut sums, Onto::Sums);
+        let mut at_once = vec![T::accum(f64::NAN); n];
+        T::diagonals(isa, &pieces, &mut at_once, Onto::Zero);
+        let bits = |sums: &[T::Accum]| sums.iter().map(|sum| T::back(*sum).to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&sums), bits(&at_once), "{}", isa.name());
         for (row, sum) in sums.iter().enumerate() {
             let entries = [row, row + 64, row + 128].into_iter().filter(|at| *at != 2);
-            let want = entries.map(|at| T::product(vals[at], x[at])).sum::<f64>() + 0.5;
+            let want = entries.map(|at| T::product(vals[at], x[at])).sum::<f64>();
             match row {
                 6 => assert!(T::back(*sum).is_nan()),
                 _ => close::<T>(T::back(*sum), want, 20.0, &format!("{} row {row}", isa.name())),
             }
         }
-        let fewer =
-            std::panic::AssertUnwindSafe(|| T::diagonals(isa, &pieces, &mut vec![T::accum(0.0); n + 1]));
+        let fewer = std::panic::AssertUnwindSafe(|| {
+            T::diagonals(isa, &pieces, &mut vec![T::accum(0.0); n + 1], Onto::Sums)
+        });
         assert!(std::panic::catch_unwind(fewer).is_err(), "{}", isa.name());
     }
 }

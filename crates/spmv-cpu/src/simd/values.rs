@@ -10,7 +10,7 @@ use super::isa::Isa;
 use super::loops::{dot, rows, slots};
 use super::mirrored::mirrored;
 use super::operand::{
-    Entries, LANES, Operand, PanelRows, Piece, RowRange, RunRows, SimdValue, Slices, Slots, Way,
+    Entries, LANES, Onto, Operand, PanelRows, Piece, RowRange, RunRows, SimdValue, Slices, Slots, Way,
 };
 use super::panels::panel;
 use super::runs::runs;
@@ -53,8 +53,8 @@ macro_rules! values {
                 dispatch!(isa, $t, $wide, slots, a, first, stride, n, sums)
             }
 
-            fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [$accum]) {
-                dispatch!(isa, $t, $wide, diagonals, pieces, sums)
+            fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [$accum], onto: Onto) {
+                dispatch!(isa, $t, $wide, diagonals, pieces, sums, onto)
             }
 
             fn runs(isa: Isa, a: &RunRows<'_, Self>, alpha: $accum, beta: $accum, y: &mut [$accum]) {

@@ -15,7 +15,8 @@ macro_rules! compiled {
 
             use super::super::loops::Sources;
             use super::super::operand::{
-                Entries, LANES, Operand, PanelRows, Piece, RowRange, RunRows, SimdValue, Slices, Slots, Way,
+                Entries, LANES, Onto, Operand, PanelRows, Piece, RowRange, RunRows, SimdValue, Slices, Slots,
+                Way,
             };
 
             /// Body of [`SimdValue::dot`].
@@ -82,11 +83,12 @@ macro_rules! compiled {
             pub(in super::super) unsafe fn diagonals<T: SimdValue>(
                 pieces: &[Piece<'_, T>],
                 sums: &mut [T::Accum],
+                onto: Onto,
             ) where
                 super::$lanes: Sources<T>,
             {
                 // SAFETY: the features are this function's.
-                unsafe { super::super::diagonals::diagonals::<T, super::$lanes>(pieces, sums) }
+                unsafe { super::super::diagonals::diagonals::<T, super::$lanes>(pieces, sums, onto) }
             }
 
             /// Body of [`SimdValue::runs`].
@@ -462,10 +464,7 @@ impl Lanes<f32> for Avx512 {
     methods! {
         fn read_first(from: *const f32, n: usize) -> __m256 { _mm256_maskz_loadu_ps(_bzhi_u32(0xff, n as u32) as u8, from) }
         fn write_first(to: *mut f32, n: usize, v: __m256) -> () { _mm256_mask_storeu_ps(to, first_lanes(n), v) }
-        fn mul_add_nonzero(a: __m256, b: __m256, c: __m256) -> __m256 {
-            let is_entry = _mm256_cmp_ps_mask::<_CMP_NEQ_UQ>(a, _mm256_setzero_ps());
-            _mm256_mask3_fmadd_ps(a, b, c, is_entry)
-        }
+        fn mul_add_nonzero(a: __m256, b: __m256, c: __m256) -> __m256 { _mm256_mask3_fmadd_ps(a, b, c, _mm256_cmp_ps_mask::<_CMP_NEQ_UQ>(a, _mm256_setzero_ps())) }
     }
 
     as_avx2! {
