@@ -19,10 +19,17 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
     let (x, table) = (&x[..n_cols as usize], diags.iter().map(|[col, slot]| (*col, *slot)));
     let y = output!(args);
     // STEP 1, STEP 3
-    for_sums_side_by_side(launch.groups, n_diags, (alpha, beta), y, &|first, sums| {
+    for_sums_side_by_side(launch.groups, entries(y.rows.len(), n_diags), (alpha, beta), y, &|first, sums| {
         // STEP 2
         sum::<T>(launch.isa, table.clone(), vals, x, first, sums);
     });
+}
+
+/// Entries whose columns are read that take as long as all slots. Four slots take as long as one; of few slots each counts, so that most threads have some.
+pub(super) fn entries(n_rows: usize, n_diags: u32) -> usize {
+    const FEW: usize = 1 << 17;
+    let slots = n_rows * n_diags as usize;
+    slots.min(FEW).max(slots / 4)
 }
 
 /// Diagonals of which the rows that all have are found together, and read side by side.

@@ -16,7 +16,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Ell<'_, T>) {
     let a = Slots::<T>::new(cols.first(n_slots), &vals[..n_slots], x);
     let (y, n_rows) = (output!(args), n_rows as usize);
     // STEP 1, STEP 3
-    for_sums_side_by_side(launch.groups, width, (alpha, beta), y, &|first, sums| {
+    for_sums_side_by_side(launch.groups, n_slots, (alpha, beta), y, &|first, sums| {
         // STEP 2
         sums.fill(T::Accum::zero());
         T::slots(launch.isa, &a, first, n_rows, width as usize, sums);

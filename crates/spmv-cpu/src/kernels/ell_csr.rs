@@ -20,7 +20,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: EllCsr<'_, T>) {
     let rest = operand::<T>(row_ptr, cols, vals, x);
     let (y, n_rows) = (output!(args), n_rows as usize);
     // STEP 1, STEP 4
-    for_sums_side_by_side(launch.groups, width, (alpha, beta), y, &|first, sums| {
+    for_sums_side_by_side(launch.groups, n_slots, (alpha, beta), y, &|first, sums| {
         // STEP 2
         sums.fill(T::Accum::zero());
         T::slots(launch.isa, &a, first, n_rows, width as usize, sums);

@@ -382,16 +382,16 @@ pub(crate) const SIDE_BY_SIDE: usize = 1024;
 /// Rows that stay together where threads share rows summed side by side.
 const UNIT: usize = 32;
 
-/// Stores alpha times sums plus beta times `y` for all rows, in parallel; each has `n_slots` slots, or about as many.
-/// `sum(first, sums)` writes the sums of the rows from `first` on.
+/// Stores alpha times sums plus beta times `y` for all rows, in parallel, as much work as `n_entries` entries whose columns are
+/// read. `sum(first, sums)` writes the sums of the rows from `first` on.
 pub(crate) fn for_sums_side_by_side<'a, A: Accum>(
     groups: Groups<'_>,
-    n_slots: u32,
+    n_entries: usize,
     (alpha, beta): (A, A),
     y: Rows<'a, A>,
     sum: &(impl Fn(usize, &mut [A]) + Sync),
 ) {
-    let (n_rows, slots) = (y.rows.len(), n_slots.max(1) as usize);
+    let n_rows = y.rows.len();
     // Parts of whole vectors: rows before and behind them are read one by one.
     let row_of = |unit: u32| (unit as usize * UNIT).min(n_rows);
     let units = Groups { n: if groups.n > 1 { n_rows.div_ceil(UNIT) as u32 } else { groups.n }, ..groups };
@@ -414,7 +414,7 @@ pub(crate) fn for_sums_side_by_side<'a, A: Accum>(
             }
         }
     };
-    for_groups_cut(units, n_rows * slots, &first, y, &split, &|out, _| out.finish(&sums));
+    for_groups_cut(units, n_entries, &first, y, &split, &|out, _| out.finish(&sums));
 }
 
 /// Adds what a regular part of the rows from `first` on leaves of them, in CSR form, to their sums.

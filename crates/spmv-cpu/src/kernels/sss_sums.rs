@@ -9,14 +9,16 @@ use crate::device_args::view::SssSums;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
-/// Sums of a row, or few more: ranges reach over rows before them.
-const SUMS: u32 = 2;
+/// Entries that take as long as a row, which is read from memory as a rule, and is sums of one range or of few.
+const ENTRIES_OF_A_ROW: usize = 4;
 
 pub(crate) fn run<T: Numbers>(launch: Launch, args: SssSums<'_, T>) {
     let SssSums { n_ranges, alpha, beta, ranges, sums, .. } = args;
     let numbers = &ranges.as_chunks::<3>().0[..=n_ranges as usize];
+    let y = output!(args);
+    let n_entries = ENTRIES_OF_A_ROW * y.rows.len();
     // STEP 1, STEP 3
-    for_sums_side_by_side(launch.groups, SUMS, (alpha, beta), output!(args), &|first, of_rows| {
+    for_sums_side_by_side(launch.groups, n_entries, (alpha, beta), y, &|first, of_rows| {
         let end = first + of_rows.len();
         of_rows.fill(T::Accum::zero());
         // STEP 2
