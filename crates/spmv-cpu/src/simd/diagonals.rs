@@ -24,27 +24,8 @@ pub(super) unsafe fn diagonals<T: SimdValue, L: Sources<T>>(
     // SAFETY: every piece has the rows, as was just checked; features by contract.
     unsafe {
         match onto {
-            Onto::Zero => {
-                let (some, rest) = pieces.split_at(pieces.len().min(AT_ONCE));
-                add_some::<T, L, true>(some, sums);
-                each::<T, L>(rest, sums);
-            }
-            Onto::Sums => each::<T, L>(pieces, sums),
-        }
-    }
-}
-
-/// Adds the products of diagonals, [`AT_ONCE`] of them at a time.
-///
-/// # Safety
-///
-/// As for [`add`].
-#[inline(always)]
-unsafe fn each<T: SimdValue, L: Sources<T>>(pieces: &[Piece<'_, T>], sums: &mut [T::Accum]) {
-    // SAFETY: by contract.
-    unsafe {
-        for some in pieces.chunks(AT_ONCE) {
-            add_some::<T, L, false>(some, sums);
+            Onto::Zero => add_some::<T, L, true>(pieces, sums),
+            Onto::Sums => add_some::<T, L, false>(pieces, sums),
         }
     }
 }
@@ -68,7 +49,7 @@ unsafe fn add_some<T: SimdValue, L: Sources<T>, const FROM_ZERO: bool>(
             [a, b, c] => add::<T, L, 3, FROM_ZERO>(&[a, b, c], sums),
             [a, b, c, d] => add::<T, L, 4, FROM_ZERO>(&[a, b, c, d], sums),
             [a, b, c, d, e] => add::<T, L, 5, FROM_ZERO>(&[a, b, c, d, e], sums),
-            _ => unreachable!("at most {AT_ONCE}"),
+            _ => panic!("{} diagonals, of at most {AT_ONCE}", pieces.len()),
         }
     }
 }

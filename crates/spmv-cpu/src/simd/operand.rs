@@ -383,7 +383,8 @@ pub(crate) trait SimdValue: Numbers {
 
     /// Adds to the sums of some rows, or to zero, the products of their slots on diagonals, one after another; of a slot that is zero none.
     ///
-    /// Panics unless the pieces have as many slots as there are sums. An `isa` this CPU lacks counts as `Scalar`.
+    /// Panics unless the pieces have as many slots as there are sums, and are at most [`DIAGONALS`](super::DIAGONALS). An `isa` this CPU lacks
+    /// counts as `Scalar`.
     fn diagonals(isa: Isa, pieces: &[Piece<'_, Self>], sums: &mut [Self::Accum], onto: Onto);
 
     /// Sums of the lanes of slices of eight, all of one [`Way`]. An `isa` this CPU lacks counts as `Scalar`.
