@@ -90,7 +90,7 @@ impl Team<'_> {
                 let is_own = share == own;
                 let most = |left: usize| match (is_own, parts.are_equal) {
                     (_, false) => 1,
-                    // The same in every launch, unless it comes too late: lines that another core wrote, or keeps, take longer than any other's.
+                    // Most of it stays with one core from launch to launch: lines of another core's cache take longest to read.
                     (true, true) => left - left / 4,
                     // What they will come to last, and all others may want some of it.
                     (false, true) => left.div_ceil(2 * n_shares),

@@ -5,7 +5,7 @@
 //! - as it stands, where each lane's column is one more than that of the lane before.
 //! - element by element, where runs have one entry and there are eight lanes. Steps in which all lanes have an entry need no masks; others
 //!   come last.
-//! - by gathers, where there are 32 lanes and they are not stepped (`wide.rs`).
+//! - by gathers or loads of runs, where there are 32 lanes and they are not stepped (`wide.rs`).
 
 // Loops over vectors index several arrays at once.
 #![allow(clippy::needless_range_loop)]

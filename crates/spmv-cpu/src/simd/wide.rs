@@ -1,4 +1,4 @@
-//! Sums of slices of 32 lanes, whose elements of x are gathered, or loaded where slices are stepped.
+//! Sums of slices of 32 lanes, whose elements of x are gathered, or loaded where slices are stepped and where runs are long enough.
 
 // Loops over vectors index several arrays at once.
 #![allow(clippy::needless_range_loop)]
@@ -254,8 +254,7 @@ impl<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool> Steps<T, G,
                 }
             }
             if let Some(reach) = G::REACH[W]
-                && self.has_full
-                && (reach == W && !RAGGED || self.are_in_x(is_run, cols))
+                && (reach == W && !RAGGED && self.has_full || self.are_in_x(is_run, cols))
             {
                 let x = G::load_runs(self.first_of_runs::<FULL>(step, v, half));
                 for j in 0..W {
