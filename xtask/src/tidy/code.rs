@@ -20,7 +20,8 @@ fn fill(text: &str, in_string: char) -> String {
     let mut rest = text;
     let mut in_word = false;
     while let Some(c) = rest.chars().next() {
-        let skip = if in_word && is_word(c) { 0 } else { blank_len(rest) };
+        let may_begin = matches!(c, '/' | '\'' | '"' | 'b' | 'c' | 'r') && !(in_word && is_word(c));
+        let skip = if may_begin { blank_len(rest) } else { 0 };
         let (taken, left) = rest.split_at(if skip > 0 { skip } else { c.len_utf8() });
         if skip > 0 {
             let with = if c == '/' { ' ' } else { in_string };
@@ -98,7 +99,7 @@ fn item_len(text: &str) -> usize {
 }
 
 fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+    c == '_' || c.is_alphanumeric()
 }
 
 /// Bytes of the comment, string or character that the text begins with; 0 if with none.

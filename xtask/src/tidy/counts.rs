@@ -60,8 +60,8 @@ pub(crate) fn table(w: &Workspace) -> String {
 }
 
 /// Whether a file is an algorithm's own: the host's, or the CPU's version of a kernel that the host's names.
-fn owns(algorithm: &Algorithm, path: &str, host: &str) -> bool {
-    let is_named = |name: &str| path_tokens(host).any(|found| found == ("KernelId", name));
+fn owns(algorithm: &Algorithm, path: &str, of_host: &[(&str, &str)]) -> bool {
+    let is_named = |name: &str| of_host.contains(&("KernelId", name));
     let mut kernels = KernelId::ALL.iter();
     path == host_file(algorithm)
         || kernels.any(|id| {
@@ -74,26 +74,35 @@ fn host_file(algorithm: &Algorithm) -> String {
     format!("crates/spmv-exec/src/algorithms/{}.rs", algorithm.stem)
 }
 
+/// A file of code with what [`path_tokens`] finds in it.
+struct Source<'p, 'c> {
+    path: &'p str,
+    code: &'c str,
+    tokens: Vec<(&'c str, &'c str)>,
+}
+
 /// Whether the code of a file names an algorithm.
-fn is_in(Algorithm { stem, name, kernel }: &Algorithm, path: &str, code: &str) -> bool {
+fn is_in(
+    Algorithm { stem, name, kernel }: &Algorithm,
+    Source { path, code, tokens }: &Source<'_, '_>,
+) -> bool {
     let kernel_name = format!("{kernel:?}");
     let stems = [*stem, kernel.stem()];
-    let is_path = path_tokens(code).any(|(owner, found)| match owner {
-        "KernelId" => found == kernel_name,
+    let is_path = tokens.iter().any(|(owner, found)| match *owner {
+        "KernelId" => *found == kernel_name,
         _ => found == name,
     });
     let is_string =
         !path.starts_with(FORMATS) && stems.iter().any(|stem| code.contains(&format!("\"{stem}\"")));
     let words = || stems.into_iter().chain([name.as_str(), &kernel_name]);
-    is_path || is_string || LISTS.contains(&path) && words().any(|word| has_word(code, word))
+    is_path || is_string || LISTS.contains(path) && words().any(|word| has_word(code, word))
 }
 
 /// What stands on either side of `::`, after one of [`OWNERS`].
-fn path_tokens(code: &str) -> impl Iterator<Item = (&str, &str)> {
+fn path_tokens(code: &str) -> Vec<(&str, &str)> {
     let all: Vec<&str> = tokens(code).map(|(_, token)| token).collect();
     let named = |four: &[&'_ str]| matches!(four, [owner, ":", ":", _] if OWNERS.contains(owner));
-    let found: Vec<_> = all.windows(4).filter(|four| named(four)).map(|four| (four[0], four[3])).collect();
-    found.into_iter()
+    all.windows(4).filter(|four| named(four)).map(|four| (four[0], four[3])).collect()
 }
 
 /// For each algorithm the files outside of its own that name it.
@@ -107,13 +116,15 @@ fn files(w: &Workspace) -> Vec<(&'static str, Vec<&str>)> {
             None => false,
         }
     };
-    let sources: Vec<(&str, String)> =
+    let texts: Vec<(&str, String)> =
         sources(&w.tree).filter(|(path, _)| is_source(path) && path.ends_with(".rs")).collect();
+    let source = |(path, code)| Source { path, code, tokens: path_tokens(code) };
+    let sources: Vec<Source<'_, '_>> = texts.iter().map(|(path, code)| source((*path, &**code))).collect();
     let of = |algorithm: &Algorithm| {
-        let host =
-            sources.iter().find(|(path, _)| *path == host_file(algorithm)).map_or("", |(_, code)| code);
-        let others = sources.iter().filter(|(path, _)| !owns(algorithm, path, host));
-        let naming = others.filter(|(path, code)| is_in(algorithm, path, code)).map(|(path, _)| *path);
+        let host = sources.iter().find(|of| of.path == host_file(algorithm));
+        let of_host = host.map_or(&[][..], |host| &host.tokens);
+        let others = sources.iter().filter(|of| !owns(algorithm, of.path, of_host));
+        let naming = others.filter(|of| is_in(algorithm, of)).map(|of| of.path);
         (algorithm.stem, naming.collect())
     };
     w.algorithms.iter().map(of).collect()
