@@ -85,13 +85,18 @@ pub(crate) fn package(
     if target.exists() {
         std::fs::remove_dir_all(&target).with_context(|| target.display().to_string())?;
     }
-    let mut cargo = Command::new(cargo());
+    let mut command = Command::new(cargo());
     // Uncommitted work is packaged too, so that this runs before a commit as well as after.
-    cargo.args(["package", "--quiet", "--allow-dirty", "--target-dir"]).arg(&target);
-    cargo.args((!build).then_some("--no-verify")).current_dir(root);
+    command.args(["package", "--quiet", "--allow-dirty", "--target-dir"]).arg(&target);
+    if !build {
+        // Offline, or Cargo asks the registry about every crate again, one after another.
+        succeed(Command::new(cargo()).args(["fetch", "--quiet", "--locked"]).current_dir(root))?;
+        command.args(["--no-verify", "--offline"]);
+    }
+    command.current_dir(root);
     let published = workspace.published();
-    cargo.args(published.flat_map(|p| ["--package", &p.name]));
-    succeed(&mut cargo)?;
+    command.args(published.flat_map(|p| ["--package", &p.name]));
+    succeed(&mut command)?;
     Ok(target.join("package"))
 }
 
