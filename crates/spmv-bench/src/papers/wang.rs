@@ -192,7 +192,7 @@ fn study(scene: &Scene<'_>) -> anyhow::Result<Rc<Vec<Study>>> {
 
 fn effort(scene: &Scene<'_>) -> Effort {
     /// Bytes of a preview's largest matrix.
-    const FEW: u64 = 32_000_000;
+    const FEW: u64 = 8_000_000;
     match scene.quick {
         true => Effort { extent: Extent::Quick, csr_bytes: Some(FEW), limit: None },
         false => Effort { extent: Extent::Lines, csr_bytes: None, limit: None },
