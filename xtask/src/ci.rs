@@ -32,11 +32,10 @@ const BUDGET: Duration = Duration::from_secs(15 * 60);
 
 /// Features that are off by default, of the bench and of the facade: both use the same libraries. Tests with the facade's build
 /// them for minutes, so they run every night.
-const FEATURES: &str = "spmv-bench/peers,spmv-bench/train,spmv/faer,spmv/fit,spmv/io,spmv/nalgebra-sparse,spmv/sprs,\
-    spmv-solvers/io";
+const FEATURES: &str = "spmv-bench/train,spmv/fit,spmv/io,spmv/sprs,spmv-solvers/io";
 
-/// METIS is C, which is compiled for some lines of ours: every night.
-const METIS: &str = "spmv-bench/metis,spmv-partition/metis";
+/// Those of libraries that take minutes to check, or are C, for some lines of ours: every night.
+const LARGE: &str = "spmv-bench/metis,spmv-bench/peers,spmv-partition/metis,spmv/faer,spmv/nalgebra-sparse";
 
 /// Seconds of fuzzing.
 const FUZZ_S: u64 = 300;
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     // Before clippy, which checks what needs it.
     let mpi = test::mpi_feature()?;
-    let features_of_libraries = [Some(FEATURES), mpi, args.full.then_some(METIS)];
+    let features_of_libraries = [Some(FEATURES), mpi, args.full.then_some(LARGE)];
     let all_features = features_of_libraries.into_iter().flatten().collect::<Vec<_>>().join(",");
     let mut sections = Sections::default();
     sections.run("fmt", || succeed(cargo_in_root()?.args(["fmt", "--all", "--check"])))?;
@@ -83,7 +82,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     sections.run("reproduce", || reproduce(args.full))?;
     if args.full {
         sections.run("facade", || {
-            let of_facade = FEATURES.split(',').filter(|feature| feature.starts_with("spmv/"));
+            let all = FEATURES.split(',').chain(LARGE.split(','));
+            let of_facade = all.filter(|feature| feature.starts_with("spmv/"));
             let features = of_facade.collect::<Vec<_>>().join(",");
             let test = ["test", "-p", "spmv", "--no-default-features", "--features", &features];
             succeed(cargo_in_root()?.args(test))
