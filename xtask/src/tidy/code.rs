@@ -20,6 +20,7 @@ fn fill(text: &str, in_string: char) -> String {
     let mut rest = text;
     let mut in_word = false;
     while let Some(c) = rest.chars().next() {
+        // What `blank_len` knows begins so; most characters do not.
         let may_begin = matches!(c, '/' | '\'' | '"' | 'b' | 'c' | 'r') && !(in_word && is_word(c));
         let skip = if may_begin { blank_len(rest) } else { 0 };
         let (taken, left) = rest.split_at(if skip > 0 { skip } else { c.len_utf8() });
