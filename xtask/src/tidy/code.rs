@@ -20,9 +20,7 @@ fn fill(text: &str, in_string: char) -> String {
     let mut rest = text;
     let mut in_word = false;
     while let Some(c) = rest.chars().next() {
-        // What `blank_len` knows begins so; most characters do not.
-        let may_begin = matches!(c, '/' | '\'' | '"' | 'b' | 'c' | 'r') && !(in_word && is_word(c));
-        let skip = if may_begin { blank_len(rest) } else { 0 };
+        let skip = if in_word && is_word(c) { 0 } else { blank_len(rest) };
         let (taken, left) = rest.split_at(if skip > 0 { skip } else { c.len_utf8() });
         if skip > 0 {
             let with = if c == '/' { ' ' } else { in_string };
@@ -100,11 +98,15 @@ fn item_len(text: &str) -> usize {
 }
 
 fn is_word(c: char) -> bool {
-    c == '_' || c.is_alphanumeric()
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Bytes of the comment, string or character that the text begins with; 0 if with none.
 fn blank_len(text: &str) -> usize {
+    // Most characters begin none of them.
+    if !text.starts_with(['/', '\'', '"', 'b', 'c', 'r']) {
+        return 0;
+    }
     if text.starts_with("//") {
         return text.find('\n').unwrap_or(text.len());
     }
