@@ -151,8 +151,8 @@ fn of(contexts: &[Context], n_parts: usize) -> spmv::Result<Context> {
     Context::devices(&contexts.iter().cycle().take(n_parts).cloned().collect::<Vec<_>>())
 }
 
-/// All groups of the corpus, each in one type of values, another one for each position `at`; in all with `SPMV_FULL=1`.
-fn of_contexts(label: &str, at: usize, contexts: Vec<Context>, trials: &mut Vec<Trial>) {
+/// All groups of the corpus, each in one type of values, another one on more contexts; in all with `SPMV_FULL=1`.
+fn of_contexts(label: &str, contexts: Vec<Context>, trials: &mut Vec<Trial>) {
     let contexts: Arc<[Context]> = contexts.into();
     let can = |dtype: Dtype| {
         let caps = contexts.iter().map(Context::caps);
@@ -167,7 +167,7 @@ fn of_contexts(label: &str, at: usize, contexts: Vec<Context>, trials: &mut Vec<
             continue;
         }
         for (turn, (group, matrices)) in corpus::groups().into_iter().enumerate() {
-            if !is_full() && !(turn + dtype as usize + 3 * at).is_multiple_of(Dtype::ALL.len()) {
+            if !is_full() && !(turn + dtype as usize + contexts.len()).is_multiple_of(Dtype::ALL.len()) {
                 continue;
             }
             let contexts = Arc::clone(&contexts);
@@ -409,7 +409,7 @@ fn main() {
                 all.push(context.clone());
                 // All together cover them, too.
                 if is_full() || kind == BackendKind::Cpu {
-                    of_contexts(kind.name(), kind as usize, vec![context], &mut trials);
+                    of_contexts(kind.name(), vec![context], &mut trials);
                 }
             }
             Err(e) => trials.push(absent(&format!("parts-{}", kind.name()), kind.name(), &e.to_string())),
@@ -437,7 +437,7 @@ fn main() {
         what_is_of_other_parts_is_refused_and_changes_nothing(&first, &last)
     }));
     if all.len() > 1 {
-        of_contexts("all", 0, all, &mut trials);
+        of_contexts("all", all, &mut trials);
     }
     trials.push(Trial::test("parts/refusals", move || refusals(&one)));
     spmv_conformance::run(trials, None)
