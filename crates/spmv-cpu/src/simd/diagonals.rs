@@ -21,12 +21,14 @@ pub(super) unsafe fn diagonals<T: SimdValue, L: Sources<T>>(
 ) {
     let n = sums.len();
     assert!(pieces.iter().all(|(vals, x)| vals.len() == n && x.len() == n), "pieces of {n} rows");
+    let (eights, rest) = sums.as_chunks_mut();
     // SAFETY: every piece has the rows, as was just checked; features by contract.
     unsafe {
         match onto {
-            Onto::Zero => add_some::<T, L, true>(pieces, sums),
-            Onto::Sums => add_some::<T, L, false>(pieces, sums),
+            Onto::Zero => add_some::<T, L, true>(pieces, eights),
+            Onto::Sums => add_some::<T, L, false>(pieces, eights),
         }
+        add_rest::<T, L>(pieces, n - rest.len(), rest, onto);
     }
 }
 
@@ -38,7 +40,7 @@ pub(super) unsafe fn diagonals<T: SimdValue, L: Sources<T>>(
 #[inline(always)]
 unsafe fn add_some<T: SimdValue, L: Sources<T>, const FROM_ZERO: bool>(
     pieces: &[Piece<'_, T>],
-    sums: &mut [T::Accum],
+    sums: &mut [[T::Accum; LANES]],
 ) {
     // SAFETY: by contract.
     unsafe {
@@ -62,13 +64,11 @@ unsafe fn add_some<T: SimdValue, L: Sources<T>, const FROM_ZERO: bool>(
 #[inline(always)]
 unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize, const FROM_ZERO: bool>(
     pieces: &[Piece<'_, T>; N],
-    sums: &mut [T::Accum],
+    sums: &mut [[T::Accum; LANES]],
 ) {
-    let after = sums.len() / LANES * LANES;
     let of_vals = pieces.map(|(vals, _)| vals.as_ptr());
     let of_x = pieces.map(|(_, x)| x.as_ptr());
-    let (eights, rest) = sums.as_chunks_mut::<LANES>();
-    for (i, eight) in eights.iter_mut().enumerate() {
+    for (i, eight) in sums.iter_mut().enumerate() {
         // SAFETY: every piece has the eight rows; features by contract.
         unsafe {
             for vals in &of_vals {
@@ -82,11 +82,31 @@ unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize, const FROM_ZERO: bool
             L::write(eight.as_mut_ptr(), sum);
         }
     }
-    for (at, sum) in (after..).zip(rest) {
-        if FROM_ZERO {
-            *sum = T::Accum::default();
+}
+
+/// The same of fewer rows than a vector has, by the same operations: a row's sum is the same wherever threads cut rows.
+///
+/// # Safety
+///
+/// The CPU has the features of `L`.
+#[inline(always)]
+unsafe fn add_rest<T: SimdValue, L: Sources<T>>(
+    pieces: &[Piece<'_, T>],
+    at: usize,
+    sums: &mut [T::Accum],
+    onto: Onto,
+) {
+    for (row, to) in (at..).zip(sums) {
+        let mut eight = [if onto == Onto::Zero { T::Accum::default() } else { *to }; LANES];
+        // SAFETY: features by contract.
+        unsafe {
+            let mut sum = L::read(eight.as_ptr());
+            for (vals, x) in pieces {
+                let (val, x) = (L::splat(T::of_val(vals[row])), L::splat(T::of_x(x[row])));
+                sum = L::mul_add_nonzero(val, x, sum);
+            }
+            L::write(eight.as_mut_ptr(), sum);
         }
-        let products = pieces.iter().filter(|(vals, _)| vals[at] != <T::Val as Default>::default());
-        products.for_each(|(vals, x)| *sum += T::of_val(vals[at]) * T::of_x(x[at]));
+        *to = eight[0];
     }
 }

@@ -272,3 +272,28 @@ fn on_diagonals<T: Test>() {
 fn rows_on_diagonals_match_a_plain_loop() {
     for_all_numbers!(on_diagonals);
 }
+
+fn cut_anywhere<T: Test>() {
+    const N: usize = 19;
+    // Sums that are rounded.
+    let vals: Vec<T::Val> = (0..3 * N).map(|i| T::val(1.0 / (3 + i) as f64)).collect();
+    let x: Vec<T::Vector> = (0..3 * N).map(|i| T::vector(1.0 / (7 + i) as f64)).collect();
+    let pieces = [0, N, 2 * N].map(|at| (&vals[at..at + N], &x[at..at + N]));
+    for isa in Isa::available() {
+        let sums = |cut: usize| {
+            let mut sums = vec![T::accum(0.0); N];
+            for rows in [0..cut, cut..N] {
+                let of_rows = pieces.map(|(vals, x)| (&vals[rows.clone()], &x[rows.clone()]));
+                T::diagonals(isa, &of_rows, &mut sums[rows], Onto::Zero);
+            }
+            sums.into_iter().map(|sum| T::back(sum).to_bits()).collect::<Vec<_>>()
+        };
+        let whole = sums(0);
+        (1..N).for_each(|cut| assert_eq!(sums(cut), whole, "{} cut at {cut}", isa.name()));
+    }
+}
+
+#[test]
+fn sums_on_diagonals_are_the_same_wherever_rows_are_cut() {
+    for_all_numbers!(cut_anywhere);
+}
