@@ -2,6 +2,7 @@
 
 use std::env::consts::EXE_SUFFIX;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -66,8 +67,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     sections.run("tidy", || tidy::run(&tidy::Args::default()))?;
     sections.run("deny", deny)?;
     let mut skipped = None;
-    // The compiler of kernels takes one core.
-    sections.run("doc, kernels", || {
+    // The compiler of kernels takes one core, and so does the installer of Python's packages.
+    sections.run("doc, kernels, packages", || {
+        let packages = thread::spawn(python::install_packages);
         // With the features of clippy, whose checks of dependencies serve here too.
         let doc = ["doc", "--workspace", "--no-deps", "--features", &all_features];
         let mut doc = cargo_in_root()?.args(doc).env("RUSTDOCFLAGS", "-D warnings").spawn()?;
@@ -75,7 +77,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ensure!(doc.wait()?.success(), "cargo doc fails");
         skipped = of_kernels?;
         skipped.iter().for_each(|reason| println!("{reason}"));
-        Ok(())
+        packages.join().expect("no panic")
     })?;
     sections.run("test", || test::run(&test::Args::of(args.full)))?;
     sections.run("python", || python::test_or_skip(args.full))?;

@@ -70,8 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// # Errors
 /// As [`run`].
 pub(crate) fn test_or_skip(full: bool) -> anyhow::Result<()> {
-    let is_there = Command::new(interpreter()).args(["-c", "import venv, ensurepip"]).output();
-    if !is_there.is_ok_and(|output| output.status.success()) && !env::lists("SPMV_REQUIRE", "python") {
+    if !has_venv() && !env::lists("SPMV_REQUIRE", "python") {
         println!("skipped: no {} with venv; on Debian, install python3-venv", interpreter());
         return Ok(());
     }
@@ -87,6 +86,19 @@ pub(crate) fn test_or_skip(full: bool) -> anyhow::Result<()> {
         true => cargo(&["clippy", "--", "-D", "warnings"]),
         false => Ok(()),
     }
+}
+
+/// Installs what tests need, which takes one core for some time; nothing without Python, as [`test_or_skip`] says.
+///
+/// # Errors
+/// If that fails.
+pub(crate) fn install_packages() -> anyhow::Result<()> {
+    if has_venv() { Workshop::open()?.make(&PACKAGES) } else { Ok(()) }
+}
+
+fn has_venv() -> bool {
+    let output = Command::new(interpreter()).args(["-c", "import venv, ensurepip"]).output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 fn interpreter() -> String {
@@ -116,7 +128,8 @@ impl Workshop {
             succeed(Command::new(interpreter()).args(["-m", "venv"]).arg(&self.venv))?;
         }
         let mut pip = Command::new(self.python());
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        // Most modules are never imported here.
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]);
         // How a source package is built.
         pip.env("MATURIN_PEP517_ARGS", "--profile dev --no-default-features --features abi3");
         succeed(pip.args(packages))
