@@ -53,6 +53,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mpi = test::mpi_feature()?;
     let features_of_libraries = [Some(FEATURES), mpi, args.full.then_some(LARGE)];
     let all_features = features_of_libraries.into_iter().flatten().collect::<Vec<_>>().join(",");
+    // While cores check code.
+    let downloads = thread::spawn(|| {
+        kernels::install_compilers();
+        python::install_packages()
+    });
     let mut sections = Sections::default();
     sections.run("fmt", || succeed(cargo_in_root()?.args(["fmt", "--all", "--check"])))?;
     sections.run("clippy", || {
@@ -67,9 +72,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     sections.run("tidy", || tidy::run(&tidy::Args::default()))?;
     sections.run("deny", deny)?;
     let mut skipped = None;
-    // The compiler of kernels takes one core, and so does the installer of Python's packages.
-    sections.run("doc, kernels, packages", || {
-        let packages = thread::spawn(python::install_packages);
+    // The compiler of kernels takes one core.
+    sections.run("doc, kernels", || {
+        downloads.join().expect("no panic")?;
         // With the features of clippy, whose checks of dependencies serve here too.
         let doc = ["doc", "--workspace", "--no-deps", "--features", &all_features];
         let mut doc = cargo_in_root()?.args(doc).env("RUSTDOCFLAGS", "-D warnings").spawn()?;
@@ -77,7 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ensure!(doc.wait()?.success(), "cargo doc fails");
         skipped = of_kernels?;
         skipped.iter().for_each(|reason| println!("{reason}"));
-        packages.join().expect("no panic")
+        Ok(())
     })?;
     sections.run("test", || test::run(&test::Args::of(args.full)))?;
     sections.run("python", || python::test_or_skip(args.full))?;

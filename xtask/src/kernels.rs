@@ -164,6 +164,12 @@ pub(crate) fn check_or_skip(all: bool) -> anyhow::Result<Option<String>> {
     Ok(skipped)
 }
 
+/// Installs the compilers that [`check_or_skip`] needs, which says why there are none.
+pub(crate) fn install_compilers() {
+    let metadata = MetadataCommand::new().no_deps().exec();
+    let _ = metadata.map(|metadata| Tools::installed(&wheels_folder(&metadata)));
+}
+
 /// Hash of the commit; `None` outside git.
 fn commit() -> anyhow::Result<Option<String>> {
     let output = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output();
