@@ -85,8 +85,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         Ok(())
     })?;
     sections.run("test", || test::run(&test::Args::of(args.full)))?;
-    sections.run("python", || python::test_or_skip(args.full))?;
-    sections.run("reproduce", || reproduce(args.full))?;
+    let full = args.full;
+    // Python's tests take one core.
+    sections.run("python, reproduce", || {
+        let previews = thread::spawn(move || reproduce(full));
+        python::test_or_skip(full)?;
+        previews.join().expect("no panic")
+    })?;
     if args.full {
         sections.run("facade", || {
             let all = FEATURES.split(',').chain(LARGE.split(','));
