@@ -97,10 +97,10 @@ unsafe fn add_rest<T: SimdValue, L: Sources<T>>(
     onto: Onto,
 ) {
     for (row, to) in (at..).zip(sums) {
-        let mut eight = [if onto == Onto::Zero { T::Accum::default() } else { *to }; LANES];
+        let mut eight = [T::Accum::default(); LANES];
         // SAFETY: features by contract.
         unsafe {
-            let mut sum = L::read(eight.as_ptr());
+            let mut sum = L::splat(if onto == Onto::Zero { T::Accum::default() } else { *to });
             for (vals, x) in pieces {
                 let (val, x) = (L::splat(T::of_val(vals[row])), L::splat(T::of_x(x[row])));
                 sum = L::mul_add_nonzero(val, x, sum);
