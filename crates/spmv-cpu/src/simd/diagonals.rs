@@ -68,7 +68,9 @@ unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize, const FROM_ZERO: bool
 ) {
     let of_vals = pieces.map(|(vals, _)| vals.as_ptr());
     let of_x = pieces.map(|(_, x)| x.as_ptr());
-    for (i, eight) in sums.iter_mut().enumerate() {
+    // SAFETY: every piece has the rows; features by contract.
+    let n_done = unsafe { L::add_wide::<N, FROM_ZERO, AHEAD_BYTES>(&of_vals, &of_x, sums) };
+    for (i, eight) in sums.iter_mut().enumerate().skip(n_done) {
         // SAFETY: every piece has the eight rows; features by contract.
         unsafe {
             for vals in &of_vals {

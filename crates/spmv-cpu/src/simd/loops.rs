@@ -126,6 +126,17 @@ pub(super) trait Sources<T: Numbers>:
         unsafe { Self::mul_add(Self::load_first(vals, n), Self::load_first(x, n), sums) }
     }
 
+    /// Sums of rows on `N` diagonals, or to be added to these, in vectors of more than eight lanes where there are such: of how many vectors of
+    /// eight, from the first on. Values that are zero are no entries; those so many bytes ahead are asked for.
+    #[inline(always)]
+    unsafe fn add_wide<const N: usize, const FROM_ZERO: bool, const AHEAD_BYTES: usize>(
+        _vals: &[*const T::Val; N],
+        _x: &[*const T::Vector; N],
+        _sums: &mut [[T::Accum; LANES]],
+    ) -> usize {
+        0
+    }
+
     /// Adds the products of eight values with the elements of `x` that columns name, but for lanes whose column is the greatest number:
     /// those read none. Columns have a sign.
     #[inline(always)]

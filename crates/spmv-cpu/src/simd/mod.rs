@@ -29,6 +29,8 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 mod x86_complex;
 #[cfg(target_arch = "x86_64")]
+mod x86_f32;
+#[cfg(target_arch = "x86_64")]
 mod x86_gathers;
 #[cfg(target_arch = "x86_64")]
 mod x86_panels;

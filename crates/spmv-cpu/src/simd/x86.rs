@@ -447,7 +447,7 @@ impl Avx512 {
 
 /// A mask of the first `n` of eight lanes.
 #[inline(always)]
-fn first_lanes(n: usize) -> u8 {
+pub(super) fn first_lanes(n: usize) -> u8 {
     (0xff_u32 >> (8 - n)) as u8
 }
 
@@ -488,21 +488,6 @@ impl Source<f32, f32> for Avx512 {
         fn load_halves(low: *const f32, high: *const f32) -> __m256 { <Avx2 as Source<f32, f32>>::load_halves(low, high) }
         fn gather(x: *const f32, cols: *const u32) -> __m256 { <Avx2 as Source<f32, f32>>::gather(x, cols) }
         fn load_first(from: *const f32, n: usize) -> __m256 { _mm256_maskz_loadu_ps(first_lanes(n), from) }
-    }
-}
-
-impl Sources<f32> for Avx512 {
-    methods! {
-        fn add_first(vals: *const f32, x: *const f32, n: usize, sums: __m256) -> __m256 {
-            let mask = first_lanes(n);
-            _mm256_mask3_fmadd_ps(_mm256_loadu_ps(vals), _mm256_maskz_loadu_ps(mask, x), sums, mask)
-        }
-        fn add_some(vals: *const f32, x: *const f32, cols: &[u32; 8], sums: __m256) -> __m256 {
-            let cols = _mm256_loadu_si256(cols.as_ptr().cast());
-            let mask = _mm256_cmpneq_epi32_mask(cols, _mm256_set1_epi32(-1));
-            let x = _mm256_mmask_i32gather_ps::<4>(_mm256_setzero_ps(), mask, cols, x);
-            _mm256_mask3_fmadd_ps(_mm256_loadu_ps(vals), x, sums, mask)
-        }
     }
 }
 
