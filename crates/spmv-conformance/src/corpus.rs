@@ -287,10 +287,10 @@ fn rounding(tiling: &Tiling) -> Group {
     };
     let of_row = |row: i64| {
         let cols = [-96, -30, -1, 0, 1, 30, 96].map(|offset| row + offset).into_iter();
-        let inside = cols.filter(|col| (0..500).contains(col));
+        let inside = cols.filter(|col| (0..1101).contains(col));
         inside.map(move |col| (col as u32, value(row, col)))
     };
-    let diagonals = Csr::from_rows(500, (0..500).map(of_row)).expect("columns inside");
+    let diagonals = Csr::from_rows(1101, (0..1101).map(of_row)).expect("columns inside");
     clean(vec![Case::new("thirds", matrix, false), Case::new("mirrored diagonals", diagonals, false)])
 }
 

@@ -23,6 +23,8 @@ const N_ROWS: usize = 61;
 /// Enough for a part in slots besides one in coordinates, and bytes of a buffer that holds them.
 const N_ROWS_OF_BOTH: usize = 8301;
 const BYTES_OF_BOTH: u64 = 1 << 20;
+/// Enough for slots of diagonals that no row has.
+const N_ROWS_IN_LINES: usize = 1101;
 pub(crate) const N_COLS: usize = 67;
 
 /// Trials of a variant: for two types, in turn, of algorithms with a layout of their own, and for one of others; or for all.
@@ -95,10 +97,15 @@ pub(crate) fn is_repeated<B: Backend, T: Value>(prepared: &Prepared<B, T>, asked
     asked.regular_width.is_some() && prepared.plan().regular_width.is_none()
 }
 
-/// Enough for each part of a layout that is multiplied by another algorithm's kernel, if the device can hold so many.
+/// Enough for each part of a layout that is multiplied by another algorithm's kernel, and for diagonals that begin with cache lines, if the
+/// device can hold so many.
 pub(crate) fn rows_for(algorithm: Algorithm, caps: &DeviceCaps) -> usize {
-    let borrows = algorithm.facts().is_some_and(|facts| facts.rates != facts.kernel.stem());
-    if borrows && caps.max_buffer_bytes >= BYTES_OF_BOTH { N_ROWS_OF_BOTH } else { N_ROWS }
+    match algorithm.facts() {
+        _ if caps.max_buffer_bytes < BYTES_OF_BOTH => N_ROWS,
+        Some(facts) if facts.rates != facts.kernel.stem() => N_ROWS_OF_BOTH,
+        Some(facts) if facts.stores_one_nonzero_a_cell => N_ROWS_IN_LINES,
+        _ => N_ROWS,
+    }
 }
 
 /// Empty rows, short ones and a long one; or diagonals that mirror each other until values are set.

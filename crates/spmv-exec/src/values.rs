@@ -57,8 +57,8 @@ pub(crate) enum Rows {
     Jagged(BySlot),
     /// As lanes read them.
     Slices(Slices),
-    /// On diagonals of as many slots as there are rows.
-    Diagonals { of_entries: Arc<Pages<u16>>, n_diags: usize },
+    /// On diagonals of so many slots, those of the rows first.
+    Diagonals { of_entries: Arc<Pages<u16>>, n_diags: usize, stride: usize },
     /// What diagonals leave, in order.
     OffDiagonals { of_entries: Arc<Pages<u16>> },
 }
@@ -101,16 +101,17 @@ impl Order {
         Dia::diagonals_of_entries(a, offsets, &mut of_entries);
         let of_entries = Arc::new(of_entries);
         let rest = Rows::OffDiagonals { of_entries: Arc::clone(&of_entries) };
-        Self::pair(a, [Rows::Diagonals { of_entries, n_diags: offsets.len() }, rest])
+        let (n_diags, stride) = (offsets.len(), a.n_rows());
+        Self::pair(a, [Rows::Diagonals { of_entries, n_diags, stride }, rest])
     }
 
     /// By diagonals that hold all entries, each of which says which it is on.
     pub(crate) fn on_diagonals<T: Value>(
         a: CsrView<'_, T, u32>,
         of_entries: Option<Pages<u16>>,
-        n_diags: usize,
+        (n_diags, stride): (usize, usize),
     ) -> Result<Self> {
-        let rows = |of_entries| Rows::Diagonals { of_entries: Arc::new(of_entries), n_diags };
+        let rows = |of_entries| Rows::Diagonals { of_entries: Arc::new(of_entries), n_diags, stride };
         of_entries.map_or(Ok(Self::Unknown), |of_entries| Self::rows(a, rows(of_entries)))
     }
 
@@ -228,13 +229,15 @@ impl Rows {
                 })
             }
             Self::Slices(slices) => slices.entries_of_slots(row_ptr, first, PADDING),
-            Self::Diagonals { of_entries, n_diags } => in_lines(&vec![n_rows; *n_diags], |rows, lines| {
-                for (at, row) in rows.enumerate() {
-                    let of_row = &of_entries[row_ptr[row] as usize..][..len(row)];
-                    let held = of_row.iter().zip(first(row)..).filter(|(diagonal, _)| **diagonal != NONE);
-                    held.for_each(|(diagonal, entry)| lines[usize::from(*diagonal)][at] = entry);
-                }
-            }),
+            Self::Diagonals { of_entries, n_diags, stride } => {
+                in_lines(&vec![*stride; *n_diags], |slots, lines| {
+                    for (at, row) in slots.enumerate().take_while(|(_, row)| *row < n_rows) {
+                        let of_row = &of_entries[row_ptr[row] as usize..][..len(row)];
+                        let held = of_row.iter().zip(first(row)..).filter(|(diagonal, _)| **diagonal != NONE);
+                        held.for_each(|(diagonal, entry)| lines[usize::from(*diagonal)][at] = entry);
+                    }
+                })
+            }
             Self::OffDiagonals { of_entries } => {
                 let entries = |row: usize| (row_ptr[row] as usize..).zip(first(row)..).take(len(row));
                 let left = (0..n_rows).flat_map(entries).filter(|(at, _)| of_entries[*at] == NONE);

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!        0  1  2  3          offsets = -2       0        1            (column minus row, ascending)
-//!   0  [ a  b  .  . ]        vals    = 0 0 e 0  a c 0 h  b d 0 0      (n_diags x n_rows, by row)
+//!   0  [ a  b  .  . ]        vals    = 0 0 e 0  a c 0 h  b d 0 0      (n_diags x stride, by row; here stride = n_rows)
 //!   1  [ .  c  d  . ]                  row 0 1 2 3
 //!   2  [ e  .  .  . ]
 //!   3  [ .  .  .  h ]        h stands at row 3 of diagonal 0; slots outside of the matrix hold zero
 //! ```
 //!
-//! Columns need no memory. A zero means that there is no entry, so a matrix with stored zeros is refused: zero times an
+//! Columns need no memory. Of many rows each diagonal begins with a cache line of its own, and is followed by slots without a row. A zero means that there is no entry, so a matrix with stored zeros is refused: zero times an
 //! infinity of `x` would be lost. Bell & Garland 2009, section 3.1.
 
 use std::ops::Range;
@@ -40,10 +40,46 @@ pub struct Dia<T> {
     n_rows: usize,
     n_cols: usize,
     offsets: Vec<i64>,
+    stride: usize,
     vals: Vec<T>,
 }
 
+/// Rows from which on a diagonal begins with a cache line.
+const IN_LINES: usize = 1 << 10;
+/// Slots of a whole number of lines, in every type of values.
+const LINE: usize = 32;
+/// So many of them are whole pages, or halves.
+const PAGE: usize = 16;
+
 impl<T: Value> Dia<T> {
+    /// Slots from one diagonal to the next: one for each row, and for 1024 rows or more so many others that every diagonal begins where a
+    /// cache line does, and not all where a page does.
+    ///
+    /// ```
+    /// use spmv_core::format::Dia;
+    /// assert_eq!([7, 1023, 1025, 4096].map(Dia::<f32>::stride), [7, 1023, 1056, 4128]);
+    /// ```
+    pub fn stride(n_rows: usize) -> usize {
+        let lines = n_rows.div_ceil(LINE);
+        if n_rows < IN_LINES {
+            n_rows
+        } else {
+            (lines + usize::from(lines.is_multiple_of(PAGE))).saturating_mul(LINE)
+        }
+    }
+
+    /// The most rows of which a diagonal takes no more than so many slots.
+    ///
+    /// ```
+    /// use spmv_core::format::Dia;
+    /// assert_eq!([7, 1030, 1056, 5000].map(Dia::<f32>::rows_of), [7, 1023, 1056, 4992]);
+    /// ```
+    pub fn rows_of(slots: usize) -> usize {
+        let lines = slots / LINE;
+        let in_lines = (lines - usize::from(lines > 0 && lines.is_multiple_of(PAGE))) * LINE;
+        if in_lines < IN_LINES { slots.min(IN_LINES - 1) } else { in_lines }
+    }
+
     /// What the layout takes. O(rows + entries), sixteen bytes of scratch per entry at most; or O(entries log entries)
     /// where entries are far apart.
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
@@ -58,7 +94,7 @@ impl<T: Value> Dia<T> {
     pub fn from_csr<O: Offset>(a: CsrView<'_, T, O>, max_blow_up: f64) -> Result<Self, FormatError> {
         let offsets = Self::held(a);
         cost_of(a, offsets.len()).check("dia", max_blow_up)?;
-        let mut dia = Self::without_entries(a, offsets);
+        let mut dia = Self::without_entries(a, offsets, Self::stride(a.n_rows()));
         Self::fill(a, &dia.offsets, &mut dia.vals, &mut [])?;
         Ok(dia)
     }
@@ -94,8 +130,8 @@ impl<T: Value> Dia<T> {
         (first..).zip(held).filter(|(_, held)| *held).map(|(offset, _)| offset).collect()
     }
 
-    /// Writes what [`vals`](Self::vals) has of the entries on these diagonals, which ascend, to memory of a slot for each row and diagonal, and
-    /// which diagonal each entry is on, by its position, to that of a number for each entry; the second may be empty. Others are left out: they have
+    /// Writes what [`vals`](Self::vals) has of the entries on these diagonals, which ascend, to memory of as many slots for each diagonal, a slot
+    /// for each row at least, and which diagonal each entry is on, by its position, to that of a number for each entry; the second may be empty. Others are left out: they have
     /// [`NO_DIAGONAL`](Self::NO_DIAGONAL). O(entries * log(diagonals) + slots), by several threads.
     ///
     /// ```
@@ -119,15 +155,19 @@ impl<T: Value> Dia<T> {
         vals: &mut [T],
         of_entries: &mut [u16],
     ) -> Result<(), FormatError> {
-        assert_eq!(vals.len(), offsets.len() * a.n_rows(), "a slot for each row and diagonal");
+        let stride = vals.len() / offsets.len().max(1);
+        let is_long = stride >= a.n_rows() || offsets.is_empty();
+        assert!(is_long && vals.len() == offsets.len() * stride, "a slot for each row and diagonal");
         assert!(of_entries.is_empty() || offsets.len() <= usize::from(Self::NO_DIAGONAL));
         assert!(of_entries.is_empty() || of_entries.len() == a.nnz(), "a number for each entry");
         let rows: Vec<_> = parts::cut(a.n_rows(), parts::threads(a.nnz(), OF_A_THREAD)).collect();
         // The slots of each part of the rows, by diagonal.
         let mut slots: Vec<Vec<&mut [T]>> = rows.iter().map(|_| Vec::new()).collect();
         if let Some(first) = rows.first() {
-            for diagonal in vals.chunks_mut(a.n_rows()) {
-                let of_parts = diagonal.chunks_mut(first.len());
+            for diagonal in vals.chunks_mut(stride.max(1)) {
+                let (of_rows, of_none) = diagonal.split_at_mut(a.n_rows());
+                of_none.fill(zero::<T>());
+                let of_parts = of_rows.chunks_mut(first.len());
                 slots.iter_mut().zip(of_parts).for_each(|(slots, of_part)| slots.push(of_part));
             }
         }
@@ -145,7 +185,7 @@ impl<T: Value> Dia<T> {
 
     /// The entries at most `half_width` columns from the diagonal, and all other entries of the rows (Tan et al. 2019,
     /// section 3.2), in their order. The rows begin with row `first_row` of the matrix whose diagonal that is. Among the others
-    /// are stored zeros, and repeated entries but for the first: a slot cannot hold them.
+    /// are stored zeros, and repeated entries but for the first: a slot cannot hold them. Diagonals have a slot for each row and no other.
     /// O(entries * log(entries) + slots).
     ///
     /// ```
@@ -158,7 +198,7 @@ impl<T: Value> Dia<T> {
     /// # Ok::<(), spmv_core::CsrError>(())
     /// ```
     pub fn split<O: Offset>(a: CsrView<'_, T, O>, first_row: usize, half_width: usize) -> (Self, Csr<T, O>) {
-        let mut dia = Self::without_entries(a, regular::diagonals(a, first_row, half_width));
+        let mut dia = Self::without_entries(a, regular::diagonals(a, first_row, half_width), a.n_rows());
         let rows = (0..a.n_rows()).map(|row| {
             let is_left = |(col, val): &(u32, T)| match dia.slot(row, *col) {
                 Some(slot) if *slot == zero::<T>() && *val != zero::<T>() => {
@@ -211,15 +251,15 @@ impl<T: Value> Dia<T> {
     /// What [`fill`](Self::fill) and [`diagonals_of_entries`](Self::diagonals_of_entries) give to an entry on none: so many diagonals can be told apart.
     pub const NO_DIAGONAL: u16 = u16::MAX;
 
-    fn without_entries<O: Offset>(a: CsrView<'_, T, O>, offsets: Vec<i64>) -> Self {
-        let vals = vec![zero::<T>(); offsets.len() * a.n_rows()];
-        Self { n_rows: a.n_rows(), n_cols: a.n_cols(), offsets, vals }
+    fn without_entries<O: Offset>(a: CsrView<'_, T, O>, offsets: Vec<i64>, stride: usize) -> Self {
+        let vals = vec![zero::<T>(); offsets.len() * stride];
+        Self { n_rows: a.n_rows(), n_cols: a.n_cols(), offsets, stride, vals }
     }
 
     /// Where an entry stands, if that is on one of the diagonals.
     fn slot(&mut self, row: usize, col: u32) -> Option<&mut T> {
         let diagonal = self.offsets.binary_search(&offset(row, col)).ok()?;
-        Some(&mut self.vals[diagonal * self.n_rows + row])
+        Some(&mut self.vals[diagonal * self.stride + row])
     }
 
     /// Number of rows.
@@ -237,7 +277,8 @@ impl<T: Value> Dia<T> {
         &self.offsets
     }
 
-    /// Values: row r of diagonal d at `d * n_rows + r`; zero where there is no entry.
+    /// Values: row r of diagonal d at `d * stride + r`, where the [`stride`](Self::stride) is that of the rows, or their number after a
+    /// [`split`](Self::split); zero where there is no entry.
     pub fn vals(&self) -> &[T] {
         &self.vals
     }
@@ -254,7 +295,8 @@ impl<T: Value> Dia<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn mirrors(n_rows: usize, offsets: &[i64], vals: &[T]) -> Vec<Option<usize>> {
-        let of_diagonal = |at: usize| &vals[at * n_rows..][..n_rows];
+        let stride = vals.len() / offsets.len().max(1);
+        let of_diagonal = |at: usize| &vals[at * stride..][..n_rows];
         let mirror = |(at, offset): (usize, &i64)| {
             let distance = usize::try_from(offset.checked_neg()?).ok().filter(|distance| *distance > 0)?;
             let other = offsets.binary_search(&-offset).ok()?;
@@ -273,7 +315,7 @@ impl<T: Value> Dia<T> {
     /// If `row >= n_rows`.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
-        let slots = self.offsets.iter().zip(self.vals.chunks(self.n_rows));
+        let slots = self.offsets.iter().zip(self.vals.chunks(self.stride));
         slots
             .map(move |(offset, vals)| ((row as i64 + offset) as u32, vals[row]))
             .filter(|(_, val)| *val != zero::<T>())
@@ -429,16 +471,17 @@ mod tests {
     #[test]
     fn rows_that_are_alike_are_laid_out_together() {
         let a = band(7.0);
+        let stride = Dia::<f64>::stride(3000);
         let (offsets, mut vals, mut of_entries) =
-            (Dia::held(a.view()), vec![7.0; 4 * 3000], vec![9; a.nnz()]);
+            (Dia::held(a.view()), vec![7.0; 4 * stride], vec![9; a.nnz()]);
         assert_eq!(offsets, [0, 1, 2, 5]);
         Dia::fill(a.view(), &offsets, &mut vals, &mut of_entries).unwrap();
-        let mut filled = vec![0.0; 4 * 3000];
+        let mut filled = vec![0.0; 4 * stride];
         let mut diagonals = of_entries.iter();
         for row in 0..3000 {
             for ((col, val), diagonal) in a.row(row).zip(&mut diagonals) {
                 assert_eq!(offsets[usize::from(*diagonal)], offset(row, col));
-                filled[usize::from(*diagonal) * 3000 + row] = val;
+                filled[usize::from(*diagonal) * stride + row] = val;
             }
         }
         assert_eq!((diagonals.next(), vals), (None, filled));
@@ -450,6 +493,23 @@ mod tests {
             _ => *of_some == Dia::<f64>::NO_DIAGONAL,
         };
         assert!(of_entries.iter().zip(&of_some).all(is_left_out));
+    }
+
+    #[test]
+    fn long_diagonals_begin_with_a_line_and_not_all_with_a_page() {
+        for n_rows in 0..5000 {
+            let stride = Dia::<f32>::stride(n_rows);
+            assert!((n_rows..n_rows + 2 * LINE).contains(&stride));
+            assert!(n_rows < IN_LINES || stride % LINE == 0 && stride % (PAGE * LINE) != 0, "{n_rows}");
+            let most = Dia::<f32>::rows_of(n_rows);
+            assert!(
+                Dia::<f32>::stride(most) <= n_rows && Dia::<f32>::stride(most + 1) > n_rows,
+                "{n_rows}: {most}"
+            );
+        }
+        let a = band(7.0);
+        let dia = Dia::from_csr(a.view(), 9.0).unwrap();
+        assert_eq!((dia.vals().len(), dia.to_csr::<u32>().unwrap()), (4 * 3008, a));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Method for Dia {
         let few = if caps.tasks { FEW_ON_CORES.is } else { FEW.is };
         let is_few = stats.diagonals.is_some_and(|n| (1..=few).contains(&n));
         let saves = is_few && cost(Dtype::F64).blow_up() <= WORTH.is;
-        let slots = stats.diagonals.unwrap_or(0).saturating_mul(stats.rows.n_rows);
+        let slots = stats.diagonals.unwrap_or(0).saturating_mul(Format::<f32>::stride(stats.rows.n_rows));
         let (of_thread, of_entry) = CACHED.is;
         let is_cached = slots.saturating_mul(Dtype::F64.bytes()) <= of_thread * caps.compute_units as usize;
         let saves = saves || caps.tasks && is_few && is_cached && slots <= of_entry * stats.rows.nnz;
@@ -134,10 +134,10 @@ struct Table<B: Backend> {
 }
 
 /// Of the diagonals with these offsets, where those that `mirror` another have the slots of that.
-fn table(n_rows: usize, offsets: &[i64], mirrors: &[Option<usize>]) -> Vec<u32> {
-    let rows = |diagonal: usize| diagonal * n_rows;
+fn table(stride: usize, offsets: &[i64], mirrors: &[Option<usize>]) -> Vec<u32> {
+    let slots = |diagonal: usize| diagonal * stride;
     let entry = |(at, (offset, mirrored)): (usize, (&i64, &Option<usize>))| {
-        let to_slot = mirrored.map_or(rows(at) as i64, |other| rows(other) as i64 + offset);
+        let to_slot = mirrored.map_or(slots(at) as i64, |other| slots(other) as i64 + offset);
         // A sum of 32 bits finds column and slot again.
         [*offset as u32, to_slot as u32]
     };
@@ -178,25 +178,26 @@ impl Build for Dia {
     fn rows_of_a_part(cost: Option<&Cost>, limits: &Limits, n_rows: usize, n_cols: usize) -> usize {
         // No piece has more diagonals than the whole.
         let slots = cost.map_or(0, |cost| cost.slots);
-        let n_diags = slots.div_ceil(n_rows.max(1) as u64).max(1);
+        let n_diags = slots.div_ceil(Format::<f32>::stride(n_rows).max(1) as u64).max(1);
         // A row number plus an offset in 32 bits then stands for one column alone.
         let most = limits.max_rows.min(((1u64 << 32) - n_cols as u64) as usize);
-        (limits.max_entries as u64 / n_diags).clamp(1, most as u64) as usize
+        Format::<f32>::rows_of((limits.max_entries as u64 / n_diags) as usize).clamp(1, most)
     }
 
     fn build<B: Backend, V: Value>(to: &Prepare<'_, B>, a: CsrView<'_, V, u32>) -> Result<Self::Made<B>> {
         let (n_rows, offsets) = (a.n_rows(), Format::held(a));
+        let slots = Format::<V>::stride(n_rows);
         let mut of_entries = diagonals_of_entries(a, offsets.len())?;
-        let (vals, mirrors) = to.filled(offsets.len() * n_rows, |vals| {
+        let (vals, mirrors) = to.filled(offsets.len() * slots, |vals| {
             Format::fill(a, &offsets, vals, of_entries.as_deref_mut().unwrap_or_default())?;
             Ok(Format::mirrors(n_rows, &offsets, vals))
         })?;
-        let of_any = table(n_rows, &offsets, &vec![None; mirrors.len()]);
+        let of_any = table(slots, &offsets, &vec![None; mirrors.len()]);
         let table = Table {
-            buffer: to.copy(&table(n_rows, &offsets, &mirrors))?,
+            buffer: to.copy(&table(slots, &offsets, &mirrors))?,
             of_any: mirrors.iter().any(Option::is_some).then_some(of_any),
         };
-        let order = Order::on_diagonals(a, of_entries, offsets.len())?;
+        let order = Order::on_diagonals(a, of_entries, (offsets.len(), slots))?;
         Ok(WithoutScratch::new(State {
             span: to.span,
             kernel: to.main()?,
