@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::time::Instant;
 
 use num_traits::Zero;
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use spmv_backend::Backend;
-use spmv_core::{CsrView, Offset, RowStats, Value};
+use spmv_core::{Accum, CsrView, Offset, RowStats, Value};
 use spmv_exec::{Device, DeviceVec, Error, Options, Plan, Prepared, Result, Workspace};
 
 use crate::co_devices::CoDevices;
@@ -386,29 +387,27 @@ impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
         }
         if rows_of_both > 0 {
             let before = since();
-            self.add(&mut y[self.split.rows..], sums);
+            add(self.devices.pool(), &mut y[self.split.rows..], sums);
             stats.join_s = since() - before;
         }
         stats.total_s = since();
         Ok(stats)
     }
+}
 
-    /// `y += sums`.
-    fn add(&self, y: &mut [T::Accum], sums: &[T::Accum]) {
-        let add = |(y, sum): (&mut T::Accum, &T::Accum)| *y += *sum;
-        match y.len() {
-            0..=SERIAL_SUMS => y.iter_mut().zip(sums).for_each(add),
-            _ => self.devices.pool().install(|| {
-                y.par_iter_mut().with_min_len(SERIAL_SUMS / 4).zip(sums).for_each(add);
-            }),
-        }
+/// `y += sums`, by those threads where there are many.
+fn add<A: Accum>(pool: &ThreadPool, y: &mut [A], sums: &[A]) {
+    let add = |(y, sum): (&mut A, &A)| *y += *sum;
+    match y.len() {
+        0..=SERIAL_SUMS => y.iter_mut().zip(sums).for_each(add),
+        _ => pool.install(|| y.par_iter_mut().with_min_len(SERIAL_SUMS / 4).zip(sums).for_each(add)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use spmv_core::{Accum, Csr, bf16, f16, oracle};
+    use spmv_core::{Csr, bf16, f16, oracle};
     use spmv_cpu::{Cpu, Mask, Options as CpuOptions};
     use spmv_exec::Algorithm;
 

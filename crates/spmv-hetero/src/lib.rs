@@ -33,6 +33,7 @@ mod models;
 mod partition;
 mod pattern;
 mod search;
+mod searched;
 mod split;
 mod trials;
 

@@ -97,6 +97,14 @@ pub struct Partition {
     pub chosen: Choice,
 }
 
+impl Partition {
+    /// Of a split that was not compared with others.
+    pub(crate) fn untried(pattern: Pattern, split: Split, why: &str) -> Self {
+        let chosen = Choice { split, why: why.into() };
+        Self { pattern, trace: vec![], best: None, alone: None, stopped_s: None, chosen }
+    }
+}
+
 /// What was taken, and why.
 ///
 /// ```

@@ -1,21 +1,16 @@
 //! Where a matrix is split: Algorithm 1 by models and by runs, and whether it is split at all.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use num_traits::One;
-use spmv_backend::Backend;
-use spmv_core::{CsrView, Offset, Value};
-use spmv_exec::{Algorithm, Error, Options, Result, Tune};
+use spmv_exec::{Algorithm, Error, Options, Result};
 
 use crate::balance::Axis;
-use crate::co_devices::CoDevices;
-use crate::co_matrix::{CoMatrix, CoStats, CoWorkspace};
-use crate::models::{Models, SplitModels, features_of};
+use crate::co_matrix::CoStats;
+use crate::models::{Models, SplitModels};
 use crate::partition::{By, Choice, Partition, Step};
-use crate::pattern::{Pattern, Regularity};
-use crate::split::{Parts, Regular, SPECULATIVE, Split};
-use crate::trials::{DECISION, HOPELESS, TRIAL, Trials, median};
+use crate::pattern::Pattern;
+use crate::split::{Regular, SPECULATIVE, Split};
+use crate::trials::{DECISION, HOPELESS, Multiply, TRIAL, Trials, median};
 
 /// Runs of each split, unless one says otherwise.
 const RUNS: usize = 9;
@@ -33,9 +28,6 @@ const BUDGET_S: f64 = 2.0;
 const PREDICTIONS: f64 = 0.5;
 /// Share of the budget after which no further split is tried; the rest is for the runs that decide.
 const TRYING: f64 = 0.75;
-/// Rows and columns over entries from which on a matrix is left to the cores: its vectors are all there is to it.
-const SPARSEST: usize = 64;
-
 /// How a split is found.
 ///
 /// By default some 20 splits, each prepared and run 9 times and for at least 6 milliseconds; in the end the best one and
@@ -86,121 +78,91 @@ impl Default for Steering {
     }
 }
 
-impl<B: Backend, C: Backend, T: Value> CoMatrix<B, C, T> {
-    /// Finds where to split a matrix and copies the parts to their devices; all of it to device or host where that is as fast. The device
-    /// multiplies rows as `options` say.
-    ///
-    /// Algorithm 1 of the paper moves the width of the regular part, from where it holds 80% of the entries, until
-    /// device and host take as long as each other; then rows of the rest, as Fig. 7 has it: those go to the device that it can take
-    /// meanwhile. The same is tried without a regular part. [`Partition::trace`] says what was tried, and
-    /// [`Partition::stopped_s`] whether the search ended before that because its [budget](Steering::budget_s) was spent.
-    ///
-    /// The search times splits alone and ignores [`Options::tune`]. With a [given split](Steering::split) there is no search, and the
-    /// device's rows are tuned.
-    ///
-    /// # Errors
-    /// As [`with_split`](Self::with_split), and failures of runs.
-    pub fn prepare<O: Offset>(
-        devices: &CoDevices<B, C>,
-        a: CsrView<'_, T, O>,
-        options: &Options,
-        steering: &Steering,
-    ) -> Result<Self> {
-        if let Some(split) = steering.split {
-            let asked = Some(*options).filter(|options| *options != Options::default());
-            return Self::with_split(devices, a, &Split { options: asked.unwrap_or(split.options), ..split });
-        }
-        let started = Instant::now();
-        let (mut x, mut y) = (vec![], vec![]);
-        let mut multiply = |co_matrix: &Self, workspace: &mut CoWorkspace<B, C, T>| {
-            // Only a search that runs needs them.
-            x.resize(a.n_cols(), T::from_f64(1.0));
-            y.resize(a.n_rows(), T::Accum::default());
-            co_matrix.apply(workspace, T::Accum::one(), &x, T::Accum::default(), &mut y)
-        };
-        let now_s = || started.elapsed().as_secs_f64();
-        // Trials of each split would spend the budget on a few of them.
-        let untuned = Options { tune: Tune::Off, ..*options };
-        Self::search(devices, a, &untuned, steering, &now_s, &mut multiply)
-    }
+/// The kinds of split that a search decides between in the end: all on the device, all on the cores, and some on each.
+pub(crate) const KINDS: usize = 3;
 
-    /// The same by any times: `now_s` are the seconds since it began.
-    fn search<O: Offset>(
-        devices: &CoDevices<B, C>,
-        a: CsrView<'_, T, O>,
-        options: &Options,
-        steering: &Steering,
-        now_s: &dyn Fn() -> f64,
-        multiply: &mut Multiply<'_, B, C, T>,
-    ) -> Result<Self> {
-        let shape = Regularity::of(a);
-        let pattern = shape.pattern();
-        let regular = steering.regular.unwrap_or_else(|| Regular::nearly_full(&shape));
-        let start = Split { options: *options, ..Split::begin(a, regular) };
-        let untried = |start: Split, why: &str| {
-            let chosen = Choice { split: start, why: why.into() };
-            let partition =
-                Partition { pattern, trace: vec![], best: None, alone: None, stopped_s: None, chosen };
-            Ok(Self::with_split(devices, a, &start)?.with_partition(partition, now_s()))
-        };
-        if (a.n_rows() + a.n_cols()) / SPARSEST >= a.nnz() {
-            return untried(Split::by_rows(0), "the cores alone; there are next to no entries");
+/// What is split, with its devices: all that a search asks of them. Searches themselves know no type of values and no backend, so that they are compiled
+/// once.
+pub(crate) trait Subject {
+    fn n_rows(&self) -> usize;
+
+    /// Levels of the widths of a kind of regular part.
+    fn widths(&self, kind: Regular) -> Axis;
+
+    /// Levels of rows of what a regular part leaves.
+    fn rows(&mut self, regular: Regular) -> Axis;
+
+    /// Seconds of the device and of the cores by models.
+    fn predicted(&mut self, models: &SplitModels, split: &Split) -> [f64; 2];
+
+    /// Prepares a split and runs it.
+    fn measured(&mut self, split: &Split, runs: Runs<'_>) -> Result<Option<CoStats>>;
+
+    /// Prepares a split, which stays as the one of its kind.
+    fn keep(&mut self, kind: usize, split: &Split) -> Result<()>;
+
+    /// Runs the split of a kind, if one is kept.
+    fn measured_again(&mut self, kind: usize, runs: Runs<'_>) -> Result<Option<CoStats>>;
+}
+
+/// Runs a multiplication as often as is wanted.
+pub(crate) type Runs<'r> = &'r mut dyn FnMut(Multiply<'_>) -> Result<Option<CoStats>>;
+
+/// How a search ended.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) partition: Partition,
+    /// The split is the one that was kept of this kind, if there is one.
+    pub(crate) kind: Option<usize>,
+}
+
+/// Finds a split by any times, from `starts` on: `trials.now_s` are the seconds since it began.
+pub(crate) fn search(
+    subject: &mut dyn Subject,
+    pattern: Pattern,
+    mut starts: Vec<Split>,
+    models: Option<&SplitModels>,
+    options: &Options,
+    trials: Trials<'_>,
+) -> Result<Found> {
+    let (runs, start) = (trials.runs, starts[0]);
+    let mut search = Search { subject, models, options, trials, trace: vec![], is_stopped: false };
+    let mut by = None;
+    if models.is_some() {
+        starts.iter_mut().try_for_each(|split| search.improve(By::Models, split))?;
+        by = Some(By::Models);
+    }
+    if runs > 0 {
+        // First: what is returned when time is up, and what others are compared with.
+        search.both_alone(By::Runs)?;
+        starts.iter_mut().try_for_each(|split| search.improve(By::Runs, split))?;
+        if options.algorithm == Algorithm::Auto {
+            search.speculate(&mut starts)?;
         }
-        let models = steering.models.as_deref().and_then(|models| models.of(T::DTYPE));
-        // No number is no budget.
-        let trials = Trials { runs: steering.runs, budget_s: steering.budget_s.max(0.0), now_s };
-        let (parts, trace) = (None, vec![]);
-        let mut search =
-            Search { devices, a, models, options, trials, multiply, parts, trace, is_stopped: false };
-        let mut starts = vec![start];
-        if start.regular != Regular::None {
-            starts.push(Split { options: *options, ..Split::by_share(a, 0.5) });
+        by = Some(By::Runs);
+    }
+    match by {
+        Some(by) => search.choose(pattern, by),
+        None => {
+            let why = "the split that the search would begin with; no times are known";
+            Ok(Found { partition: Partition::untried(pattern, start, why), kind: None })
         }
-        let mut by = None;
-        if models.is_some() {
-            starts.iter_mut().try_for_each(|split| search.improve(By::Models, split))?;
-            by = Some(By::Models);
-        }
-        if steering.runs > 0 {
-            // First: what is returned when time is up, and what others are compared with.
-            search.both_alone(By::Runs)?;
-            starts.iter_mut().try_for_each(|split| search.improve(By::Runs, split))?;
-            if options.algorithm == Algorithm::Auto {
-                search.speculate(&mut starts)?;
-            }
-            by = Some(By::Runs);
-        }
-        let Some(by) = by else {
-            return untried(start, "the split that the search would begin with; no times are known");
-        };
-        let (co_matrix, partition) = search.choose(pattern, by)?;
-        Ok(co_matrix.with_partition(partition, now_s()))
     }
 }
 
-/// One multiplication, and what it took.
-type Multiply<'r, B, C, T> = dyn FnMut(&CoMatrix<B, C, T>, &mut CoWorkspace<B, C, T>) -> Result<CoStats> + 'r;
-
-/// Candidates that were prepared, and whether their times can be compared.
-type Decided<B, C, T> = ([Option<CoMatrix<B, C, T>>; 3], bool);
-
 /// A search on its way.
-struct Search<'a, 'm, 'r, B: Backend, C: Backend, T: Value, O> {
-    devices: &'a CoDevices<B, C>,
-    a: CsrView<'a, T, O>,
+struct Search<'m> {
+    subject: &'m mut dyn Subject,
     models: Option<&'m SplitModels>,
     /// Of the device's rows.
     options: &'m Options,
     trials: Trials<'m>,
-    multiply: &'m mut Multiply<'r, B, C, T>,
-    /// Of the regular part that was looked at last.
-    parts: Option<Arc<Parts<'a, T, O>>>,
     trace: Vec<Step>,
     /// Whether something was left out because the budget was spent.
     is_stopped: bool,
 }
 
-impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T, O> {
+impl Search<'_> {
     /// Algorithm 1 from a split on: first for the width, then for rows.
     fn improve(&mut self, by: By, split: &mut Split) -> Result<()> {
         // To list the levels of an axis reads the whole matrix.
@@ -208,7 +170,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
             return Ok(());
         }
         if let Some(width) = split.regular.width() {
-            let axis = Axis::of_widths(self.a, split.regular);
+            let axis = self.subject.widths(split.regular);
             let kind = *split;
             let of_width = |width: usize| Split { regular: kind.regular.with_width(width), rows: 0, ..kind };
             let found = axis.balance(width, |width| self.times(by, &of_width(width)))?;
@@ -218,9 +180,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
                 *split = Split { rows: split.rows, ..of_width(width) };
             }
         }
-        let parts = self.parts(split.regular);
-        let before = parts.regular().map_or(0, |regular| regular.nnz());
-        let axis = Axis::of_rows(parts.rest(), before);
+        let axis = self.subject.rows(split.regular);
         let kind = *split;
         let found = axis.balance(split.rows, |rows| self.times(by, &Split { rows, ..kind }))?;
         if let Some(found) = found {
@@ -244,17 +204,10 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
         Ok(())
     }
 
-    fn parts(&mut self, regular: Regular) -> Arc<Parts<'a, T, O>> {
-        match &self.parts {
-            Some(parts) if parts.kind() == regular => Arc::clone(parts),
-            _ => Arc::clone(self.parts.insert(Arc::new(Parts::of(self.a, regular)))),
-        }
-    }
-
     /// The cores alone, and the device alone, if they were not tried yet, whatever is left of the budget. The cores first: what
     /// they take bounds how often a slow device is run.
     fn both_alone(&mut self, by: By) -> Result<()> {
-        for rows in [0, self.a.n_rows()] {
+        for rows in [0, self.subject.n_rows()] {
             let split = Split { options: *self.options, ..Split::by_rows(rows) };
             if self.known(by, &split).is_none() {
                 self.attempt(by, &split, true)?;
@@ -313,56 +266,28 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
     }
 
     fn measured(&mut self, split: &Split, is_owed: bool) -> Result<Option<Step>> {
-        let co_matrix = self.co_matrix(split)?;
         let runs = self.trace.iter().filter(|step| step.by == By::Runs);
         let best_s = runs.map(|step| step.total_s).fold(f64::INFINITY, f64::min);
-        let stats = self.run(&co_matrix, TRIAL, best_s, is_owed)?;
+        let trials = &self.trials;
+        let stats =
+            self.subject.measured(split, &mut |multiply| trials.run(TRIAL, best_s, is_owed, multiply))?;
         Ok(stats.map(|stats| step(split, &stats)))
     }
 
     fn predicted(&mut self, split: &Split) -> Step {
-        let parts = self.parts(split.regular);
-        let (device, cores) = features_of(&parts, split);
         let models = self.models.expect("models are asked for only where there are some");
-        let has_regular = parts.regular().is_some();
-        let entries = &parts.rest().row_ptr()[split.rows.min(self.a.n_rows())];
-        let device_idles = !has_regular && split.rows == 0;
-        let cores_idle = match has_regular {
-            true => entries.to_usize() == parts.rest().nnz(),
-            false => split.rows >= self.a.n_rows(),
-        };
-        let device_s = if device_idles { 0.0 } else { models.device.seconds(&device) };
-        let cores_s = if cores_idle { 0.0 } else { models.cores.seconds(&cores) };
+        let [device_s, cores_s] = self.subject.predicted(models, split);
         Step { split: *split, by: By::Models, device_s, cores_s, total_s: device_s.max(cores_s) }
     }
 
-    fn co_matrix(&mut self, split: &Split) -> Result<CoMatrix<B, C, T>> {
-        let parts = self.parts(split.regular);
-        CoMatrix::with_parts(self.devices, self.a, &parts, split)
-    }
-
-    fn run(
-        &mut self,
-        co_matrix: &CoMatrix<B, C, T>,
-        length_s: [f64; 2],
-        best_s: f64,
-        is_owed: bool,
-    ) -> Result<Option<CoStats>> {
-        let mut workspace = co_matrix.workspace()?;
-        self.trials.run(length_s, best_s, is_owed, || (self.multiply)(co_matrix, &mut workspace))
-    }
-
     /// The best split, or device or host alone.
-    fn choose(mut self, pattern: Pattern, by: By) -> Result<(CoMatrix<B, C, T>, Partition)> {
+    fn choose(mut self, pattern: Pattern, by: By) -> Result<Found> {
         self.both_alone(by)?;
         let mut found = self.candidates(by);
         if let (Some(best), true, By::Runs) = (found[2], self.models.is_some(), by) {
             self.times(By::Models, &best.split)?;
         }
-        let (mut co_matrices, is_sure) = match by {
-            By::Models => ([const { None }; 3], false),
-            By::Runs => self.decide(&mut found)?,
-        };
+        let is_sure = by == By::Runs && self.decide(&mut found)?;
         let least = |at: &usize| found[*at].map_or(f64::INFINITY, |step| step.total_s);
         let fastest = if least(&0) <= least(&1) { 0 } else { 1 };
         let name = ["device", "cores"][fastest];
@@ -377,18 +302,16 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
             }
         };
         let split = found[taken].map_or(Split { options: *self.options, ..Split::by_rows(0) }, |s| s.split);
-        let taken = co_matrices[taken].take();
-        drop(co_matrices);
-        let co_matrix = taken.map_or_else(|| self.co_matrix(&split), Ok)?;
         let [device, cores, best] = found;
         let alone = device.zip(cores).map(<[_; 2]>::from);
         let stopped_s = self.is_stopped.then_some(self.trials.budget_s);
         let chosen = Choice { split, why };
-        Ok((co_matrix, Partition { pattern, trace: self.trace, best, alone, stopped_s, chosen }))
+        let partition = Partition { pattern, trace: self.trace, best, alone, stopped_s, chosen };
+        Ok(Found { partition, kind: Some(taken) })
     }
 
     /// The fastest with all on the device, all on the cores, and some on each.
-    fn candidates(&self, by: By) -> [Option<Step>; 3] {
+    fn candidates(&self, by: By) -> [Option<Step>; KINDS] {
         let fastest = |is_it: &dyn Fn(&Step) -> bool| {
             let steps =
                 self.trace.iter().filter(|step| step.by == by && step.total_s.is_finite() && is_it(step));
@@ -407,27 +330,26 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
         [device, cores, best]
     }
 
-    /// Measures candidates once more, alternately, and notes their times. Returns them prepared, and whether there was time
+    /// Measures candidates once more, alternately, and notes their times. Those that were prepared are kept. Returns whether there was time
     /// to measure each at least once. One that is hopeless, or does not fit with the others in memory, keeps its time.
-    fn decide(&mut self, found: &mut [Option<Step>; 3]) -> Result<Decided<B, C, T>> {
+    fn decide(&mut self, found: &mut [Option<Step>; KINDS]) -> Result<bool> {
         let least_s = found.iter().flatten().map(|step| step.total_s).fold(f64::INFINITY, f64::min);
-        let mut co_matrices = [const { None }; 3];
-        for (step, co_matrix) in found.iter().zip(&mut co_matrices) {
+        for (kind, step) in found.iter().enumerate() {
             let Some(step) = step.filter(|step| step.total_s <= HOPELESS * least_s) else { continue };
             if self.is_over(1.0) {
-                return Ok((co_matrices, false));
+                return Ok(false);
             }
-            *co_matrix = match self.co_matrix(&step.split) {
-                Err(e) if is_of_this_split(&e) => None,
-                co_matrix => Some(co_matrix?),
-            };
+            match self.subject.keep(kind, &step.split) {
+                Err(e) if is_of_this_split(&e) => {}
+                kept => kept?,
+            }
         }
-        let mut times: [Vec<CoStats>; 3] = Default::default();
+        let mut times: [Vec<CoStats>; KINDS] = Default::default();
         for _ in 0..FINAL {
-            let mut round = [None; 3];
-            for (co_matrix, stats) in co_matrices.iter().zip(&mut round) {
-                let Some(co_matrix) = co_matrix else { continue };
-                *stats = match self.run(co_matrix, DECISION, f64::INFINITY, false) {
+            let (mut round, trials) = ([None; KINDS], &self.trials);
+            for (kind, stats) in round.iter_mut().enumerate() {
+                let runs: Runs<'_> = &mut |multiply| trials.run(DECISION, f64::INFINITY, false, multiply);
+                *stats = match self.subject.measured_again(kind, runs) {
                     Err(e) if is_of_this_split(&e) => None,
                     stats => stats?,
                 };
@@ -443,7 +365,7 @@ impl<'a, B: Backend, C: Backend, T: Value, O: Offset> Search<'a, '_, '_, B, C, T
             *found = found.map(|found| step(&found.split, &median(&times)));
         }
         self.trace.extend(found.iter().flatten());
-        Ok((co_matrices, is_sure))
+        Ok(is_sure)
     }
 }
 
@@ -461,6 +383,3 @@ fn step(split: &Split, stats: &CoStats) -> Step {
     let CoStats { device_s, cores_s, total_s, .. } = *stats;
     Step { split: *split, by: By::Runs, device_s, cores_s, total_s }
 }
-
-#[cfg(test)]
-mod tests;

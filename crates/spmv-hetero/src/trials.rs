@@ -17,6 +17,9 @@ const FIRST_RUN: f64 = 0.25;
 /// Share of the budget that the runs of one split may take: of long runs few are needed, and other splits are to be tried.
 const MOST_OF_ONE: f64 = 0.125;
 
+/// One multiplication, and what it took.
+pub(crate) type Multiply<'r> = &'r mut dyn FnMut() -> Result<CoStats>;
+
 /// The rules of a search's runs.
 pub(crate) struct Trials<'r> {
     /// Least runs that count, if there is time for them.
@@ -43,7 +46,7 @@ impl Trials<'_> {
         [warm_up_s, timed_s]: [f64; 2],
         best_s: f64,
         is_owed: bool,
-        mut multiply: impl FnMut() -> Result<CoStats>,
+        multiply: Multiply<'_>,
     ) -> Result<Option<CoStats>> {
         let mut times = Vec::new();
         let start_s = (self.now_s)();
@@ -106,12 +109,12 @@ mod tests {
         let (now_s, n) = (Cell::new(0.0), Cell::new(0));
         let now = || now_s.get();
         let trials = Trials { runs: 9, budget_s, now_s: &now };
-        let multiply = || {
+        let mut multiply = || {
             let total_s = if n.replace(n.get() + 1) == 0 { first_s } else { next_s };
             now_s.set(now_s.get() + total_s);
             Ok(CoStats { total_s, ..CoStats::default() })
         };
-        let found = trials.run(TRIAL, best_s, is_owed, multiply).unwrap();
+        let found = trials.run(TRIAL, best_s, is_owed, &mut multiply).unwrap();
         (n.get(), found.map(|stats| stats.total_s))
     }
 

@@ -5,10 +5,12 @@ use std::cell::{Cell, RefCell};
 use proptest::prelude::*;
 use spmv_core::{Csr, Dtype, oracle};
 use spmv_cpu::Cpu;
-use spmv_exec::Device;
+use spmv_exec::{Algorithm, Device};
 
 use super::*;
-use crate::models::{CORES_FEATURES, DEVICE_FEATURES, Svr};
+use crate::models::{CORES_FEATURES, DEVICE_FEATURES, Models, Svr};
+use crate::partition::{By, Step};
+use crate::pattern::Pattern;
 
 fn devices() -> CoDevices<Cpu, Cpu> {
     let open = || Device::new(Cpu::open(Default::default())?);
