@@ -302,6 +302,20 @@ struct Uses {
     readers: Vec<Use>,
 }
 
+impl Uses {
+    /// By stretches but that one.
+    fn others(&self, own: u64) -> impl Iterator<Item = Use> + Clone {
+        let others =
+            self.readers.iter().copied().chain([self.writer]).filter(move |used| used.stretch != own);
+        others.filter(|used| *used != Use::default())
+    }
+
+    /// Whether one of these is to be waited for.
+    fn are_live(&self, own: u64, stretches: &Stretches) -> Result<bool> {
+        stretches.includes(self.others(own))
+    }
+}
+
 /// Bytes of `n` elements; more than any buffer has, where they cannot be counted.
 pub(crate) fn bytes_of<E>(n: usize) -> u64 {
     (n as u64).saturating_mul(size_of::<E>() as u64)
@@ -430,9 +444,7 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     /// As [`wait_for_forgotten`](Self::wait_for_forgotten), but not for a stretch whose next operation comes after all.
     fn wait_for_others(&mut self, own: u64) -> Result<()> {
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let others = uses.readers.iter().copied().chain([uses.writer]).filter(|used| used.stretch != own);
-        let mut others = others.filter(|used| *used != Use::default()).peekable();
-        let is_used = others.peek().is_some() && self.device.stretches().includes(others)?;
+        let is_used = uses.others(own).next().is_some() && uses.are_live(own, &self.device.stretches())?;
         if self.unrepaired || *self.in_use.get_mut() > 0 || is_used {
             self.device.backend().wait_all()?;
             self.in_use.store(0, Ordering::Relaxed);

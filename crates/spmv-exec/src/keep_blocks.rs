@@ -5,11 +5,11 @@ use std::sync::Arc;
 use spmv_backend::{Backend, HostArray};
 use spmv_core::format::Cost;
 use spmv_core::tiling::split_rows;
-use spmv_core::{CsrView, Offset, RowBlocks, Value};
+use spmv_core::{CsrView, Dtype, Offset, RowBlocks, RowStats, Value};
 
 use crate::blocks::{BlockPart, BlocksOfRows, CutRows, Share, most_columns, shares, spec};
 use crate::error::Result;
-use crate::part::Prepare;
+use crate::part::{Prepare, Span};
 use crate::prepared::Prepared;
 
 /// Rows that were cut, and of each its first block and the end.
@@ -45,6 +45,38 @@ fn blocks_of_rows<B: Backend>(to: &Prepare<'_, B>, row_ptr: &[u32], share: Share
     Ok(BlocksOfRows { rows: to.copy(&blocks.rows)?, entries: to.copy(&blocks.entries)?, n, cut })
 }
 
+fn block_part<B: Backend, V: Value>(
+    to: &Prepare<'_, B>,
+    a: CsrView<'_, V, u32>,
+    has_csr: bool,
+) -> Result<BlockPart<B>> {
+    let Span { row_base, continues, .. } = to.span;
+    let own = if has_csr { None } else { Some(to.csr(a)?) };
+    Ok(BlockPart { row_base, continues, own, blocks: all_blocks_of_rows(to, a.row_ptr())? })
+}
+
+fn all_blocks_of_rows<B: Backend>(to: &Prepare<'_, B>, row_ptr: &[u32]) -> Result<Vec<BlocksOfRows<B>>> {
+    shares(to.device.caps()).iter().map(|share| blocks_of_rows(to, row_ptr, *share)).collect()
+}
+
+/// What is kept of a matrix with such rows, in words.
+fn explained<B: Backend>(blocks: &[BlockPart<B>], rows: &RowStats, value: Dtype) -> String {
+    let of_rows = blocks.iter().flat_map(|part| &part.blocks);
+    let tables: u64 = of_rows.map(|blocks| 8 * (u64::from(blocks.n) + 1)).sum();
+    let csr = Cost::of(rows.n_rows, rows.nnz, value, 0, 0).csr_bytes;
+    let runs_on = match blocks.iter().any(|part| part.own.is_some()) {
+        true => format!("a copy in CSR form, {csr} bytes"),
+        false => "the arrays of CSR that the plan runs on".to_owned(),
+    };
+    let cut_by = |blocks: &BlocksOfRows<B>| blocks.cut.as_ref().map_or(0, |cut| cut.n);
+    let cut = blocks.iter().filter_map(|part| part.blocks.iter().map(cut_by).max()).sum();
+    let of_cut = match cut {
+        0u32 => String::new(),
+        n => format!(", in which up to {n} rows are cut"),
+    };
+    format!("blocks: {runs_on}, and {tables} bytes of row blocks{of_cut}")
+}
+
 impl<B: Backend, T: Value> Prepared<B, T> {
     /// Lays out what products with several right-hand sides take besides the parts.
     pub(crate) fn keep_for_blocks<V: Value, O: Offset>(
@@ -60,17 +92,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
         let mut blocks = Vec::with_capacity(pieces.len());
         for (at, piece) in pieces.iter().enumerate() {
             let has_csr = self.parts[at].csr().is_some();
-            let part = device.with_piece(a, given, piece, &self.plan, |to, a| {
-                Ok(BlockPart {
-                    row_base: to.span.row_base,
-                    continues: to.span.continues,
-                    own: (!has_csr).then(|| to.csr(a)).transpose()?,
-                    blocks: shares(device.caps())
-                        .iter()
-                        .map(|share| blocks_of_rows(to, a.row_ptr(), *share))
-                        .collect::<Result<_>>()?,
-                })
-            })?;
+            let part = device.with_piece(a, given, piece, &self.plan, |to, a| block_part(to, a, has_csr))?;
             blocks.push(part);
         }
         self.blocks = Some(blocks);
@@ -79,22 +101,7 @@ impl<B: Backend, T: Value> Prepared<B, T> {
 
     /// What [`Options::blocks`](crate::Options::blocks) had the device keep, in words; `None` without it.
     pub fn explain_blocks(&self) -> Option<String> {
-        let blocks = self.blocks.as_ref()?;
-        let of_rows = blocks.iter().flat_map(|part| &part.blocks);
-        let tables: u64 = of_rows.map(|blocks| 8 * (u64::from(blocks.n) + 1)).sum();
-        let rows = &self.plan.rows;
-        let csr = Cost::of(rows.n_rows, rows.nnz, self.plan.types.value, 0, 0).csr_bytes;
-        let runs_on = match blocks.iter().any(|part| part.own.is_some()) {
-            true => format!("a copy in CSR form, {csr} bytes"),
-            false => "the arrays of CSR that the plan runs on".to_owned(),
-        };
-        let cut_by = |blocks: &BlocksOfRows<B>| blocks.cut.as_ref().map_or(0, |cut| cut.n);
-        let cut = blocks.iter().filter_map(|part| part.blocks.iter().map(cut_by).max()).sum();
-        let of_cut = match cut {
-            0u32 => String::new(),
-            n => format!(", in which up to {n} rows are cut"),
-        };
-        Some(format!("blocks: {runs_on}, and {tables} bytes of row blocks{of_cut}"))
+        self.blocks.as_ref().map(|blocks| explained(blocks, &self.plan.rows, self.plan.types.value))
     }
 }
 

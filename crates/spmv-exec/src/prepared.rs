@@ -99,16 +99,16 @@ impl<B: Backend> Device<B> {
         }
         let limits = Limits { max_entries: plan.max_entries, max_rows: plan.max_rows };
         plan.max_rows = plan.known.rows_of_a_part(cost.as_ref(), &limits, (a.n_rows(), a.n_cols()));
-        // What does not compile is found before anything is copied.
-        let helpers = helpers(plan.known, &plan.kernel, plan.types, self.caps(), plan.repair);
-        helpers.iter().chain([&plan.kernel]).try_for_each(|spec| self.kernel(spec).map(drop))?;
+        self.compile(&plan)?;
         let pieces = split_rows(a.row_ptr(), plan.max_entries, plan.max_rows);
-        let parts = pieces.iter().map(|piece| self.part(a, given, piece, &plan));
-        let parts: Vec<Box<dyn Layout<B, T>>> = parts.collect::<Result<_>>()?;
-        let finishes_rows =
-            !pieces.iter().any(|piece| piece.continues) && parts.iter().all(|part| part.finishes_rows());
+        let (entries, mut finishes_rows) = ends(&pieces);
+        let mut parts = Vec::with_capacity(pieces.len());
+        for piece in &pieces {
+            let part: Box<dyn Layout<B, T>> = self.part(a, given, piece, &plan)?;
+            finishes_rows &= part.finishes_rows();
+            parts.push(part);
+        }
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let entries = std::iter::once(0).chain(pieces.iter().map(|piece| piece.entries.end)).collect();
         let (device, alive, readers) = (self.clone(), Arc::new(()), Mutex::default());
         Ok(Prepared {
             device,
@@ -123,6 +123,12 @@ impl<B: Backend> Device<B> {
             readers,
             prepare_s: 0.0,
         })
+    }
+
+    /// What does not compile is found before anything is copied.
+    fn compile(&self, plan: &Plan) -> Result<()> {
+        let helpers = helpers(plan.known, &plan.kernel, plan.types, self.caps(), plan.repair);
+        Ok(helpers.iter().chain([&plan.kernel]).try_for_each(|spec| self.kernel(spec).map(drop))?)
     }
 
     fn part<V: Value, T: Value, O: Offset>(
@@ -155,6 +161,12 @@ impl<B: Backend> Device<B> {
         let to = Prepare { device: self, kernel, helpers, repair, span, regular_width, given };
         build(&to, a.piece(piece, &row_ptr)?)
     }
+}
+
+/// The first entry of each piece, and the end; and whether each row is in one piece.
+fn ends(pieces: &[Piece]) -> (Vec<usize>, bool) {
+    let entries = std::iter::once(0).chain(pieces.iter().map(|piece| piece.entries.end)).collect();
+    (entries, !pieces.iter().any(|piece| piece.continues))
 }
 
 /// What the algorithm's layout of a matrix takes, if it has one of its own.

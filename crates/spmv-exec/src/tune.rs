@@ -80,7 +80,7 @@ fn tuned_by<B: Backend, V: Value, T: Value, O: Offset>(
     };
     try_all(&mut search, algorithms(&inputs, &plan))?;
     if is_thorough || options.algorithm != Algorithm::Auto {
-        for choice in search.fastest() {
+        for choice in search.trials.fastest() {
             try_all(&mut search, tilings(&inputs, &choice))?;
         }
     }
@@ -89,30 +89,68 @@ fn tuned_by<B: Backend, V: Value, T: Value, O: Offset>(
         try_all(&mut search, tilings(&inputs, &best))?;
     }
     let Search { mut best, trials, .. } = search;
-    best.plan = best.plan.with_trials(trials, plan);
+    best.plan = best.plan.with_trials(trials.all, plan);
     Ok(best)
 }
 
 /// Trials on their way. There is one more layout than the best at most.
 struct Search<'s, 't, B: Backend, T: Value> {
     best: Prepared<B, T>,
+    trials: Trials,
+    time: &'s mut Time<'t, B, T>,
+}
+
+/// What was tried.
+struct Trials {
     /// The planned candidate first.
-    trials: Vec<Trial>,
+    all: Vec<Trial>,
     /// How many there are to be at most.
     most: usize,
-    time: &'s mut Time<'t, B, T>,
+}
+
+impl Trials {
+    /// Whether a candidate is to be tried.
+    fn want(&self, choice: &Choice) -> bool {
+        self.all.len() < self.most && self.all.iter().all(|trial| trial.choice != *choice)
+    }
+
+    fn seconds(&self, of: &Choice) -> f64 {
+        let trial = self.all.iter().find(|trial| trial.choice == *of);
+        trial.and_then(|trial| trial.seconds).unwrap_or(f64::INFINITY)
+    }
+
+    /// Notes that a candidate was timed once more.
+    fn again(&mut self, of: &Choice, seconds: f64) {
+        for trial in self.all.iter_mut().filter(|trial| trial.choice == *of) {
+            trial.seconds = trial.seconds.map(|before| before.min(seconds));
+        }
+    }
+
+    /// The best of each of the fastest algorithms.
+    fn fastest(&self) -> Vec<Choice> {
+        let timed = self.all.iter().filter_map(|trial| Some((trial.seconds?, trial.choice)));
+        let mut timed: Vec<_> = timed.collect();
+        timed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut fastest: Vec<Choice> = Vec::new();
+        for (_, choice) in timed {
+            if fastest.len() < FASTEST && fastest.iter().all(|other| other.algorithm != choice.algorithm) {
+                fastest.push(choice);
+            }
+        }
+        fastest
+    }
 }
 
 impl<'s, 't, B: Backend, T: Value> Search<'s, 't, B, T> {
     fn begin(planned: Prepared<B, T>, most: usize, time: &'s mut Time<'t, B, T>) -> Result<Self> {
         let seconds = Some(time(&planned, f64::INFINITY)?);
-        let trials = vec![Trial { choice: planned.plan.choice(), seconds }];
-        Ok(Self { best: planned, trials, most, time })
+        let all = vec![Trial { choice: planned.plan.choice(), seconds }];
+        Ok(Self { best: planned, trials: Trials { all, most }, time })
     }
 
     /// Times a candidate that was not timed yet, and keeps it if it is the best.
     fn attempt(&mut self, choice: Choice, lay_out: impl FnOnce() -> Result<Prepared<B, T>>) -> Result<()> {
-        if self.trials.len() >= self.most || self.trials.iter().any(|trial| trial.choice == choice) {
+        if !self.trials.want(&choice) {
             return Ok(());
         }
         let seconds = match self.timed(lay_out) {
@@ -120,7 +158,7 @@ impl<'s, 't, B: Backend, T: Value> Search<'s, 't, B, T> {
             Err(e) => return Err(e),
             Ok((prepared, seconds)) => Some(self.compared(prepared, seconds)?),
         };
-        self.trials.push(Trial { choice, seconds });
+        self.trials.all.push(Trial { choice, seconds });
         Ok(())
     }
 
@@ -137,10 +175,7 @@ impl<'s, 't, B: Backend, T: Value> Search<'s, 't, B, T> {
             return Ok(seconds);
         }
         let again = (self.time)(&self.best, f64::INFINITY)?;
-        let best = self.best.plan.choice();
-        for trial in self.trials.iter_mut().filter(|trial| trial.choice == best) {
-            trial.seconds = trial.seconds.map(|before| before.min(again));
-        }
+        self.trials.again(&self.best.plan.choice(), again);
         let seconds = seconds.min((self.time)(&prepared, f64::INFINITY)?);
         if self.is_faster(seconds) {
             self.best = prepared;
@@ -150,28 +185,12 @@ impl<'s, 't, B: Backend, T: Value> Search<'s, 't, B, T> {
 
     /// Than the best, and by enough than the planned candidate.
     fn is_faster(&self, seconds: f64) -> bool {
-        let planned_s = self.trials[0].seconds.unwrap_or(f64::INFINITY);
+        let planned_s = self.trials.all[0].seconds.unwrap_or(f64::INFINITY);
         seconds < self.best_s() && seconds <= WORTH * planned_s
     }
 
     fn best_s(&self) -> f64 {
-        let best = self.best.plan.choice();
-        let trial = self.trials.iter().find(|trial| trial.choice == best);
-        trial.and_then(|trial| trial.seconds).unwrap_or(f64::INFINITY)
-    }
-
-    /// The best of each of the fastest algorithms.
-    fn fastest(&self) -> Vec<Choice> {
-        let timed = self.trials.iter().filter_map(|trial| Some((trial.seconds?, trial.choice)));
-        let mut timed: Vec<_> = timed.collect();
-        timed.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut fastest: Vec<Choice> = Vec::new();
-        for (_, choice) in timed {
-            if fastest.len() < FASTEST && fastest.iter().all(|other| other.algorithm != choice.algorithm) {
-                fastest.push(choice);
-            }
-        }
-        fastest
+        self.trials.seconds(&self.best.plan.choice())
     }
 }
 
