@@ -32,8 +32,8 @@ pub(super) fn entries(n_rows: usize, n_diags: u32) -> usize {
     slots.min(FEW).max(slots / 4)
 }
 
-/// Rows of which slots take whole cache lines, in every type of values.
-const LINE: usize = 32;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// Diagonals of which the rows that all have are found together, and read side by side.
 const AT_ONCE: usize = DIAGONALS;
@@ -93,7 +93,7 @@ fn add_some<T: SimdValue>(isa: Isa, parts: &[Part<'_, T>], sums: &mut [T::Accum]
     let start = parts.iter().fold(0, |start, part| start.max(part.start));
     let end = parts.iter().fold(sums.len(), |end, part| end.min(part.end()));
     // Where the slots of rows begin with a cache line, so do the first of these.
-    let start = start.next_multiple_of(LINE).min(end.max(start));
+    let start = start.next_multiple_of(LINE / size_of::<T::Val>()).min(end.max(start));
     let end = end.max(start);
     let borders = [0..start, end..sums.len()];
     if onto == Onto::Zero {
