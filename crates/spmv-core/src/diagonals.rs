@@ -12,6 +12,27 @@ pub(crate) const OF_A_THREAD: usize = 1 << 18;
 /// Diagonals up to which those of each thread are kept in order, as they are met.
 pub(crate) const FEW: usize = 256;
 
+/// Rows from which on a diagonal begins with a cache line.
+const IN_LINES: usize = 1 << 10;
+/// Slots of a whole number of lines, in every type of values.
+const LINE: usize = 32;
+/// So many of them are whole pages, or halves.
+const PAGE: usize = 16;
+
+/// Slots from one diagonal of a layout to the next.
+pub(crate) fn stride(n_rows: usize) -> usize {
+    let lines = n_rows.div_ceil(LINE);
+    let lines = lines + usize::from(lines.is_multiple_of(PAGE));
+    if n_rows < IN_LINES { n_rows } else { lines.saturating_mul(LINE) }
+}
+
+/// The most rows with no larger stride than that.
+pub(crate) fn rows_of(slots: usize) -> usize {
+    let lines = slots / LINE;
+    let in_lines = (lines - usize::from(lines > 0 && lines.is_multiple_of(PAGE))) * LINE;
+    if in_lines < IN_LINES { slots.min(IN_LINES - 1) } else { in_lines }
+}
+
 /// Column minus row.
 pub(crate) fn offset(row: usize, col: u32) -> i64 {
     i64::from(col) - row as i64
@@ -76,6 +97,18 @@ fn of_rows<T: Value, O: Offset>(
 mod tests {
     use super::*;
     use crate::csr::Csr;
+
+    #[test]
+    fn long_diagonals_begin_with_a_line_and_not_all_with_a_page() {
+        for n_rows in 0..5000 {
+            let stride = stride(n_rows);
+            assert!((n_rows..n_rows + 2 * LINE).contains(&stride));
+            let is_in_lines = stride.is_multiple_of(LINE) && !stride.is_multiple_of(PAGE * LINE);
+            assert!(n_rows < IN_LINES || is_in_lines, "{n_rows}");
+            let most = rows_of(n_rows);
+            assert!(super::stride(most) <= n_rows && super::stride(most + 1) > n_rows, "{n_rows}: {most}");
+        }
+    }
 
     #[test]
     fn rows_are_alike_as_long_as_their_columns_go_with_them() {

@@ -1,7 +1,7 @@
 //! What layouts take compared with CSR.
 
-use super::dia::Dia;
 use super::error::{FormatError, ratio};
+use crate::diagonals;
 use crate::stats::{HybShape, RowStats};
 use crate::value::{Dtype, Value};
 
@@ -79,7 +79,7 @@ impl Cost {
 
     /// What [`Dia`](super::Dia) takes of a matrix with these rows and so many diagonals: an offset has four bytes.
     pub fn dia(rows: &RowStats, n_diags: usize, value: Dtype) -> Self {
-        let slots = (n_diags as u64).saturating_mul(Dia::<f32>::stride(rows.n_rows) as u64);
+        let slots = (n_diags as u64).saturating_mul(diagonals::stride(rows.n_rows) as u64);
         let bytes = slots.saturating_mul(value.bytes() as u64).saturating_add(numbers(&[n_diags]));
         Self::of(rows.n_rows, rows.nnz, value, bytes, slots)
     }

@@ -44,13 +44,6 @@ pub struct Dia<T> {
     vals: Vec<T>,
 }
 
-/// Rows from which on a diagonal begins with a cache line.
-const IN_LINES: usize = 1 << 10;
-/// Slots of a whole number of lines, in every type of values.
-const LINE: usize = 32;
-/// So many of them are whole pages, or halves.
-const PAGE: usize = 16;
-
 impl<T: Value> Dia<T> {
     /// Slots from one diagonal to the next: one for each row, and for 1024 rows or more so many others that every diagonal begins where a
     /// cache line does, and not all where a page does.
@@ -60,12 +53,7 @@ impl<T: Value> Dia<T> {
     /// assert_eq!([7, 1023, 1025, 4096].map(Dia::<f32>::stride), [7, 1023, 1056, 4128]);
     /// ```
     pub fn stride(n_rows: usize) -> usize {
-        let lines = n_rows.div_ceil(LINE);
-        if n_rows < IN_LINES {
-            n_rows
-        } else {
-            (lines + usize::from(lines.is_multiple_of(PAGE))).saturating_mul(LINE)
-        }
+        diagonals::stride(n_rows)
     }
 
     /// The most rows of which a diagonal takes no more than so many slots.
@@ -75,9 +63,7 @@ impl<T: Value> Dia<T> {
     /// assert_eq!([7, 1030, 1056, 5000].map(Dia::<f32>::rows_of), [7, 1023, 1056, 4992]);
     /// ```
     pub fn rows_of(slots: usize) -> usize {
-        let lines = slots / LINE;
-        let in_lines = (lines - usize::from(lines > 0 && lines.is_multiple_of(PAGE))) * LINE;
-        if in_lines < IN_LINES { slots.min(IN_LINES - 1) } else { in_lines }
+        diagonals::rows_of(slots)
     }
 
     /// What the layout takes. O(rows + entries), sixteen bytes of scratch per entry at most; or O(entries log entries)
@@ -496,17 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn long_diagonals_begin_with_a_line_and_not_all_with_a_page() {
-        for n_rows in 0..5000 {
-            let stride = Dia::<f32>::stride(n_rows);
-            assert!((n_rows..n_rows + 2 * LINE).contains(&stride));
-            assert!(n_rows < IN_LINES || stride % LINE == 0 && stride % (PAGE * LINE) != 0, "{n_rows}");
-            let most = Dia::<f32>::rows_of(n_rows);
-            assert!(
-                Dia::<f32>::stride(most) <= n_rows && Dia::<f32>::stride(most + 1) > n_rows,
-                "{n_rows}: {most}"
-            );
-        }
+    fn slots_behind_long_diagonals_are_no_entries() {
         let a = band(7.0);
         let dia = Dia::from_csr(a.view(), 9.0).unwrap();
         assert_eq!((dia.vals().len(), dia.to_csr::<u32>().unwrap()), (4 * 3008, a));
