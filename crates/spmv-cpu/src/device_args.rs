@@ -184,6 +184,7 @@ macro_rules! views {
         /// # Safety
         /// The contract of [`Backend::launch`](spmv_backend::Backend::launch), for arguments of this kernel.
         unsafe fn run_as<T: SimdValue>(id: KernelId, launch: Launch, list: &List) {
+            let x = at_x(id);
             match id {
                 // Such a kernel is not compiled for them.
                 id if T::IS_MIXED && !id.multiplies() => panic!("{id} has no values besides those of x"),
@@ -191,11 +192,9 @@ macro_rules! views {
                     // Where each parameter stands in the list.
                     #[allow(non_camel_case_types, dead_code, clippy::upper_case_acronyms)]
                     enum At { $($name),* }
-                    let x = id.params().iter().position(|param| param.name == "x").unwrap_or(0);
                     // SAFETY: this function's contract: each argument is what the declaration says; columns and runs
                     // end before the length of x, no row is twice in `perm` or `at`, and written memory is no other argument's.
                     let view = unsafe {
-                        let _ = x;
                         view::$id::<T> {
                             $($name: read!(list At::$name as usize, x, $kind),)*
                             life: PhantomData,
@@ -210,6 +209,11 @@ macro_rules! views {
 }
 
 for_each_kernel!(views);
+
+/// Where `x` stands in the list, if the kernel has it.
+fn at_x(id: KernelId) -> usize {
+    id.params().iter().position(|param| param.name == "x").unwrap_or(0)
+}
 
 /// Runs a kernel.
 ///

@@ -53,6 +53,10 @@ pub(crate) struct Parts {
     pub(crate) are_equal: bool,
 }
 
+/// What comes before a part, and the rest.
+// Generic in this, members of a team were compiled for each kernel and type: a sixth of the crate.
+type Cut<'a, P> = dyn Fn(P, usize) -> (P, P) + Sync + 'a;
+
 /// Where the threads of a pool wait for calls.
 pub(crate) type Calls = Mailboxes<Arc<Call>>;
 
@@ -62,13 +66,7 @@ impl Team<'_> {
     ///
     /// # Panics
     /// If `work` or `cut` does, when all others have come to an end.
-    pub(crate) fn share<P: Send>(
-        &self,
-        all: P,
-        parts: Parts,
-        cut: &(impl Fn(P, usize) -> (P, P) + Sync),
-        work: &(impl Fn(P) + Sync),
-    ) {
+    pub(crate) fn share<P: Send>(&self, all: P, parts: Parts, cut: &Cut<'_, P>, work: &(dyn Fn(P) + Sync)) {
         // Each begins with a share of its own, the same one in every launch, of which its caches may hold something.
         let members = self.threads.min(parts.members);
         let n_shares = members.min(MOST_SHARES);
@@ -158,12 +156,7 @@ impl<P> Share<P> {
     }
 
     /// The first parts, or the last: `most` of so many that are left.
-    fn claim(
-        &self,
-        is_own: bool,
-        most: impl Fn(usize) -> usize,
-        cut: &impl Fn(P, usize) -> (P, P),
-    ) -> Option<P> {
+    fn claim(&self, is_own: bool, most: impl Fn(usize) -> usize, cut: &Cut<'_, P>) -> Option<P> {
         if self.is_over.load(Ordering::Relaxed) {
             return None;
         }

@@ -151,10 +151,10 @@ pub(crate) fn for_groups_cut<S: Send>(
 fn for_parts<S: Send>(
     groups: Groups<'_>,
     mut parts: Parts,
-    first: &(impl Fn(usize, usize) -> u32 + Sync),
+    first: &(dyn Fn(usize, usize) -> u32 + Sync),
     state: S,
-    split: &(impl Fn(S, u32) -> (S, S) + Sync),
-    leaf: &(impl Fn(S, Range<u32>) + Sync),
+    split: &(dyn Fn(S, u32) -> (S, S) + Sync),
+    leaf: &(dyn Fn(S, Range<u32>) + Sync),
 ) {
     let Groups { n, team } = groups;
     parts.n = parts.n.min(n as usize);

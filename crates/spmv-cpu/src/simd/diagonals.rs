@@ -66,8 +66,10 @@ unsafe fn add<T: SimdValue, L: Sources<T>, const N: usize, const FROM_ZERO: bool
     pieces: &[Piece<'_, T>; N],
     sums: &mut [[T::Accum; LANES]],
 ) {
-    let of_vals = pieces.map(|(vals, _)| vals.as_ptr());
-    let of_x = pieces.map(|(_, x)| x.as_ptr());
+    let (mut of_vals, mut of_x) = ([std::ptr::null(); N], [std::ptr::null(); N]);
+    for (((vals, x), of_vals), of_x) in pieces.iter().zip(&mut of_vals).zip(&mut of_x) {
+        (*of_vals, *of_x) = (vals.as_ptr(), x.as_ptr());
+    }
     // SAFETY: every piece has the rows; features by contract.
     let n_done = unsafe { L::add_wide::<N, FROM_ZERO, AHEAD_BYTES>(&of_vals, &of_x, sums) };
     for (i, eight) in sums.iter_mut().enumerate().skip(n_done) {
