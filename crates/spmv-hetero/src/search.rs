@@ -34,7 +34,7 @@ const TRYING: f64 = 0.75;
 /// device or host alone for 60. A split that takes more than twice the best known time is given up after a run or two. With
 /// models and no runs the search reads all entries once for each split.
 ///
-/// [`prepare`](CoMatrix::prepare) returns when the search does, so the search has a budget. It takes the best that it knows
+/// [`prepare`](crate::CoMatrix::prepare) returns when the search does, so the search has a budget. It takes the best that it knows
 /// when the budget is spent.
 ///
 /// ```
