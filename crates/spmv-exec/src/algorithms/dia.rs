@@ -176,11 +176,14 @@ impl Build for Dia {
     }
 
     fn rows_of_a_part(cost: Option<&Cost>, limits: &Limits, n_rows: usize, n_cols: usize) -> usize {
-        // No piece has more diagonals than the whole.
-        let slots = cost.map_or(0, |cost| cost.slots);
-        let n_diags = slots.div_ceil(Format::<f32>::stride(n_rows).max(1) as u64).max(1);
         // A row number plus an offset in 32 bits then stands for one column alone.
-        let most = limits.max_rows.min(((1u64 << 32) - n_cols as u64) as usize);
+        let most = limits.max_rows.min(((1u64 << 32) - n_cols as u64) as usize).max(1);
+        // No piece has more diagonals than the whole, nor more slots.
+        let slots = cost.map_or(0, |cost| cost.slots);
+        if slots <= limits.max_entries as u64 {
+            return most;
+        }
+        let n_diags = slots.div_ceil(Format::<f32>::stride(n_rows).max(1) as u64).max(1);
         Format::<f32>::rows_of((limits.max_entries as u64 / n_diags) as usize).clamp(1, most)
     }
 
