@@ -309,11 +309,6 @@ impl Uses {
             self.readers.iter().copied().chain([self.writer]).filter(move |used| used.stretch != own);
         others.filter(|used| *used != Use::default())
     }
-
-    /// Whether one of these is to be waited for.
-    fn are_live(&self, own: u64, stretches: &Stretches) -> Result<bool> {
-        stretches.includes(self.others(own))
-    }
 }
 
 /// Bytes of `n` elements; more than any buffer has, where they cannot be counted.
@@ -444,7 +439,8 @@ impl<B: Backend, T: Value> DeviceVec<B, T> {
     /// As [`wait_for_forgotten`](Self::wait_for_forgotten), but not for a stretch whose next operation comes after all.
     fn wait_for_others(&mut self, own: u64) -> Result<()> {
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let is_used = uses.others(own).next().is_some() && uses.are_live(own, &self.device.stretches())?;
+        let is_used =
+            uses.others(own).next().is_some() && self.device.stretches().includes(uses.others(own))?;
         if self.unrepaired || *self.in_use.get_mut() > 0 || is_used {
             self.device.backend().wait_all()?;
             self.in_use.store(0, Ordering::Relaxed);

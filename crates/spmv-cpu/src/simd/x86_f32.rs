@@ -1,4 +1,4 @@
-//! What `f32` has of its own in 512 bits.
+//! What `f32` has of its own with AVX-512: masks, and sums on diagonals in 512 bits.
 
 use std::arch::x86_64::*;
 
