@@ -1,7 +1,7 @@
 //! Who works on a launch: the thread that calls, and threads of a pool that come to help.
 //!
-//! To wake a thread takes as long as a product of some fifty thousand entries. So the caller never waits for one to begin:
-//! it takes parts as the others do, and returns once all are done. Whoever comes after that finds the launch closed.
+//! To wake a thread takes as long as a product of some fifty thousand entries. So nobody waits for one to begin: a member of the team
+//! calls others, takes parts as they do, and waits for those who came. Who has not come by then finds the launch closed.
 //! Helpers sleep only when for a while nobody has called, so that a loop of products wakes nobody.
 
 use std::any::Any;
@@ -9,8 +9,9 @@ use std::cell::Cell;
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -18,18 +19,16 @@ use arrayvec::ArrayVec;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use crate::device_mailbox::Mailboxes;
+use crate::device_mailbox::{ASKED, Gift, Mailboxes};
 
-/// How often the caller asks whether the last part is done before it sleeps: some 20 us, which is what sleeping costs.
-const ASKED: usize = 2000;
 /// How long a helper looks for the next call before it sleeps: what solvers do between products of small matrices takes less.
 const AWAKE: Duration = Duration::from_micros(50);
 /// How often it polls its mailbox before it polls the queues of the pool and asks for the time, which takes about as long.
 const POLLS: usize = 32;
 /// Shares of a launch, which are listed on the stack. More threads begin with one that others have too.
 const MOST_SHARES: usize = 32;
-/// Threads that each thread wakes.
-const WAKES: usize = 2;
+/// Others that each member calls.
+const CALLED: usize = 4;
 
 /// The threads that a launch may use.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +57,7 @@ pub(crate) struct Parts {
 type Cut<'a, P> = dyn Fn(P, usize) -> (P, P) + Sync + 'a;
 
 /// Where the threads of a pool wait for calls.
-pub(crate) type Calls = Mailboxes<Arc<Call>>;
+pub(crate) type Calls = Mailboxes<Task>;
 
 impl Team<'_> {
     /// Does `work` with all parts of `all`, one or several at a time, and returns when all of it is done. `cut(what, part)` is what comes before a
@@ -82,11 +81,13 @@ impl Team<'_> {
             rest = others;
         }
         shares.push(Share::new(first(n_shares - 1)..parts.n, rest));
-        let turn = |member: usize| {
+        // What all members read is here, not somewhere else on the caller's stack: each line of another core's cache takes a hundred nanoseconds.
+        let (shares, Parts { are_equal, .. }) = (&*shares, parts);
+        let turn = move |member: usize| {
             let own = member % n_shares;
             for share in (own..n_shares).chain(0..own) {
                 let is_own = share == own;
-                let most = |left: usize| match (is_own, parts.are_equal) {
+                let most = |left: usize| match (is_own, are_equal) {
                     (_, false) => 1,
                     // Most of it stays with one core from launch to launch: lines of another core's cache take longest to read.
                     (true, true) => left - left / 4,
@@ -106,27 +107,22 @@ impl Team<'_> {
 
     /// Has so many members take their turns, as far as they come before all is done.
     fn call(&self, members: usize, turn: &Turn<'_>) {
-        let borrowed: *const Turn<'_> = turn;
-        let call = Arc::new(Call {
-            // SAFETY: only the lifetime changes; `help` says when it is called.
-            turn: unsafe { std::mem::transmute::<*const Turn<'_>, *const Turn<'static>>(borrowed) },
-            state: AtomicUsize::new(0),
-            helpers: self.threads - 1,
-            uncalled: AtomicUsize::new(members - 1),
+        let call = Call {
+            turn,
             caller: thread::current(),
+            helpers: self.threads - 1,
+            mailboxes: self.mailboxes,
             panic: Mutex::new(None),
-            mailboxes: Arc::clone(self.mailboxes),
-        });
+            door: OnceLock::new(),
+        };
         let open = Open(&call);
-        // One that sleeps wakes others sooner than the caller would.
-        call.call_others(0, 1, |call| match self.pool {
-            Some(pool) => pool.spawn(move || call.help_unasked()),
-            None => rayon::spawn(move || call.help_unasked()),
-        });
-        turn(0);
+        let wake = |late: Late| match self.pool {
+            Some(pool) => pool.spawn(move || late.help()),
+            None => rayon::spawn(move || late.help()),
+        };
+        call.turn_of(turn, 0, members - 1, &wake);
         drop(open);
-        let panic = call.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(panic) = panic {
+        if let Some(panic) = call.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
             resume_unwind(panic);
         }
     }
@@ -183,85 +179,142 @@ impl<P> Share<P> {
 /// Takes parts until there are none, as a member of the team.
 type Turn<'a> = dyn Fn(usize) + Sync + 'a;
 
-/// A call for help.
-pub(crate) struct Call {
-    /// The caller's, which borrows what the launch does.
-    turn: *const Turn<'static>,
-    /// Helpers at work, and [`CLOSED`].
-    state: AtomicUsize,
-    /// All members but the caller.
-    helpers: usize,
-    /// Helpers that may still be called.
-    uncalled: AtomicUsize,
+/// A call for help, on the caller's stack.
+struct Call<'a> {
+    turn: &'a Turn<'a>,
     caller: Thread,
+    /// All threads but the caller.
+    helpers: usize,
+    mailboxes: &'a Arc<Calls>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    mailboxes: Arc<Calls>,
+    /// For threads that slept, once one has been woken.
+    door: OnceLock<Arc<Door>>,
 }
 
-// SAFETY: `turn` is called as a shared reference to what is `Sync`; the rest is `Send` and `Sync`.
-unsafe impl Send for Call {}
+/// What a helper does: it takes a turn, and calls some of the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Task {
+    /// The call's: found here, it is a line of the caller's cache less on the way to the first part.
+    turn: *const Turn<'static>,
+    call: *const Call<'static>,
+    others: usize,
+}
+
+const fn is_sync<T: Sync>() {}
+const _: () = is_sync::<Call<'static>>();
+
+// SAFETY: calls are used as shared references, and they are `Sync`.
+unsafe impl Send for Task {}
 // SAFETY: as above.
-unsafe impl Sync for Call {}
+unsafe impl Sync for Task {}
+
+impl Task {
+    fn new(call: &Call<'_>, others: usize) -> Self {
+        let turn: *const Turn<'_> = call.turn;
+        // SAFETY: only the lifetime changes; `help` says when it is called.
+        let turn = unsafe { std::mem::transmute::<*const Turn<'_>, *const Turn<'static>>(turn) };
+        Self { turn, call: ptr::from_ref(call).cast(), others }
+    }
+
+    /// # Safety
+    ///
+    /// The call is there until this returns.
+    unsafe fn help(self, member: usize) {
+        // SAFETY: by contract.
+        let (call, turn) = unsafe { (&*self.call, &*self.turn) };
+        let wake = |late: Late| rayon::spawn(move || late.help());
+        let turn = || call.turn_of(turn, member, self.others, &wake);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(turn)) {
+            *call.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+        }
+    }
+}
+
+impl Call<'_> {
+    /// What a member does: it calls others, each of whom calls a part of the rest, takes parts until there are none, and waits for those it called.
+    /// Member 0 is the caller. It wakes one thread at most, which wakes others sooner than the caller would.
+    fn turn_of(&self, turn: &Turn<'_>, member: usize, others: usize, wake: &dyn Fn(Late)) {
+        let mut left = others;
+        let gifts: ArrayVec<_, CALLED> = (0..CALLED.min(others))
+            .map(|other| {
+                let called = left.div_ceil(CALLED - other);
+                left -= called;
+                (called, Gift::new(Task::new(self, called - 1)))
+            })
+            .collect();
+        let mut given = ArrayVec::<_, CALLED>::new();
+        left = others;
+        for (other, (called, gift)) in gifts.iter().enumerate() {
+            // SAFETY: it is dropped below, even in a panic.
+            if let Some(one) = unsafe { self.mailboxes.give(member * CALLED + other, gift) } {
+                given.push(one);
+            } else if member == 0 {
+                wake(self.late(left - 1));
+                break;
+            } else {
+                wake(self.late(called - 1));
+            }
+            left -= called;
+        }
+        turn(member);
+        drop(given);
+    }
+
+    /// For one that sleeps.
+    fn late(&self, others: usize) -> Late {
+        let door = || {
+            // A helper may be who makes it.
+            let (caller, mailboxes) = (self.caller.clone(), Arc::clone(self.mailboxes));
+            Arc::new(Door { inside: AtomicUsize::new(0), caller, helpers: self.helpers, mailboxes })
+        };
+        Late { task: Task::new(self, others), door: Arc::clone(self.door.get_or_init(door)) }
+    }
+}
+
+/// What a thread does that was not awake.
+struct Late {
+    task: Task,
+    door: Arc<Door>,
+}
+
+impl Late {
+    fn help(self) {
+        let Self { task, door } = self;
+        if !door.enter() {
+            return;
+        }
+        let thread = rayon::current_thread_index().unwrap_or(0);
+        // SAFETY: between `enter` and `leave`. `call` drops its `Open` before the call is gone, even in a panic, and that returns when
+        // everybody who entered has left and nobody can enter any more.
+        unsafe { task.help(1 + thread % door.helpers) };
+        door.leave();
+        stay_awake(&door.mailboxes, thread);
+    }
+}
+
+/// Where threads enter a call that come whenever they have woken.
+struct Door {
+    /// How many there are, and [`CLOSED`].
+    inside: AtomicUsize,
+    caller: Thread,
+    /// All threads but the caller.
+    helpers: usize,
+    mailboxes: Arc<Calls>,
+}
 
 /// Nobody may enter.
 const CLOSED: usize = 1 << (usize::BITS - 1);
 
-impl Call {
-    /// Whether one more helper may be called, who then is.
-    fn one_more(&self) -> bool {
-        let less = |uncalled: usize| uncalled.checked_sub(1);
-        self.uncalled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
-    }
-
-    /// Calls up to [`WAKES`] more, of which `asleep` may have to be woken. Member 0 is the caller.
-    fn call_others(self: &Arc<Self>, member: usize, mut asleep: usize, wake: impl Fn(Arc<Self>)) {
-        for other in 0..WAKES {
-            if !self.one_more() {
-                return;
-            }
-            if let Err(call) = self.mailboxes.give(member * WAKES + other, Arc::clone(self)) {
-                wake(call);
-                asleep -= 1;
-                if asleep == 0 {
-                    return;
-                }
-            }
-        }
-    }
-
+impl Door {
     fn enter(&self) -> bool {
-        let more = |state: usize| (state & CLOSED == 0).then_some(state + 1);
-        self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, more).is_ok()
+        let more = |inside: usize| (inside & CLOSED == 0).then_some(inside + 1);
+        self.inside.fetch_update(Ordering::Acquire, Ordering::Relaxed, more).is_ok()
     }
 
     fn leave(&self) {
-        if self.state.fetch_sub(1, Ordering::AcqRel) == CLOSED + 1 {
+        if self.inside.fetch_sub(1, Ordering::AcqRel) == CLOSED + 1 {
             self.caller.unpark();
         }
-    }
-
-    /// What a thread of the pool does that was not awake.
-    fn help_unasked(self: Arc<Self>) {
-        let thread = rayon::current_thread_index().unwrap_or(0);
-        if self.help(1 + thread % self.helpers) {
-            stay_awake(&self.mailboxes, thread);
-        }
-    }
-
-    /// What a member of the team does, unless it comes too late.
-    fn help(self: &Arc<Self>, member: usize) -> bool {
-        if !self.enter() {
-            return false;
-        }
-        self.call_others(member, WAKES, |call| rayon::spawn(move || call.help_unasked()));
-        // SAFETY: between `enter` and `leave`. `call` drops its `Open` before what `turn` borrows is gone, even in a panic, and
-        // that returns when everybody who entered has left and nobody can enter any more.
-        let turn = || unsafe { (*self.turn)(member) };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(turn)) {
-            *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
-        }
-        self.leave();
-        true
     }
 }
 
@@ -276,35 +329,34 @@ fn stay_awake(mailboxes: &Calls, thread: usize) {
     }
     // Else as many as can help are awake.
     if let Some(mailbox) = mailboxes.wait(thread) {
-        while ANSWERED.get().is_some_and(|at| at.elapsed() < AWAKE) {
+        while ANSWERED.get().is_some_and(|at| at.elapsed() < AWAKE) || !mailbox.leaves() {
             let mut polls = 0..POLLS;
-            let given = polls.find_map(|_| {
+            let taken = polls.find_map(|_| {
                 spin_loop();
-                mailbox.given()
+                mailbox.taken()
             });
-            if let Some(call) = given {
-                if call.help(1 + mailbox.at) {
-                    ANSWERED.set(Some(Instant::now()));
-                }
-                mailbox.again();
+            if let Some(task) = taken {
+                // SAFETY: the call waits until `task` is dropped.
+                unsafe { task.help(1 + mailbox.at) };
+                drop(task);
+                ANSWERED.set(Some(Instant::now()));
             } else {
                 rayon::yield_now();
             }
         }
-        let last = 1 + mailbox.at;
-        mailbox.leave().into_iter().for_each(|call| _ = call.help(last));
     }
     ANSWERED.set(None);
 }
 
 /// A call that can be answered, until this is dropped.
-struct Open<'a>(&'a Call);
+struct Open<'a>(&'a Call<'a>);
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.0.state.fetch_or(CLOSED, Ordering::AcqRel);
+        let Some(door) = self.0.door.get() else { return };
+        door.inside.fetch_or(CLOSED, Ordering::AcqRel);
         let mut asked = 0;
-        while self.0.state.load(Ordering::Acquire) != CLOSED {
+        while door.inside.load(Ordering::Acquire) != CLOSED {
             asked += 1;
             if asked < ASKED { spin_loop() } else { thread::park() }
         }
@@ -374,6 +426,18 @@ mod tests {
         let mailboxes = Arc::new(Calls::new(1));
         each_once(Team { pool: Some(&pool), threads: 2, mailboxes: &mailboxes }, 8, &|_| ());
         release.send(()).unwrap();
+    }
+
+    #[test]
+    fn who_called_is_woken_whether_helpers_were_awake_or_not() {
+        let mailboxes = Arc::new(Calls::new(15));
+        let pool = ThreadPoolBuilder::new().num_threads(15).build().unwrap();
+        let team = Team { pool: Some(&pool), threads: 16, mailboxes: &mailboxes };
+        for round in 0..300 {
+            // Some are asleep by the next call, or all.
+            each_once(team, 47, &|_| thread::sleep(Duration::from_micros(60)));
+            thread::sleep(AWAKE * (round % 3) / 2);
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod cpu;
 mod device;
 #[allow(unsafe_code)]
 mod device_args;
+#[allow(unsafe_code)]
 mod device_mailbox;
 #[allow(unsafe_code)]
 mod device_team;
