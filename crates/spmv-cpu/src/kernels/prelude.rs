@@ -93,13 +93,8 @@ pub(crate) fn operand<'a, T: Numbers>(
 
 /// Parts for each thread, if there are as many groups: enough that a thread which comes late leaves others something to do.
 const PARTS_OF_A_THREAD: usize = 8;
-/// The same where parts are equal work, and a thread takes several at once.
-const EQUAL_PARTS_OF_A_THREAD: usize = 16;
-/// Threads up to which it does: with six and sixteen of them more parts to find cost more than they gained.
-const FEW_THREADS: usize = 4;
-/// Entries of a part at least, where they are known and more than two threads would take two parts each: a part costs some 100 ns, and a thread that
-/// gets two some 200 more.
-const ENTRIES_OF_A_PART: usize = 1 << 13;
+/// Entries of a thread at least, where they are known and there are more than two: to call one takes some hundred nanoseconds.
+const ENTRIES_OF_A_THREAD: usize = 1 << 14;
 
 /// The fraction of its share by which a part may begin early or late: to find where exactly would take longer, at every product.
 const MISSED: usize = 16;
@@ -138,13 +133,8 @@ pub(crate) fn for_groups_cut<S: Send>(
     split: &(impl Fn(S, u32) -> (S, S) + Sync),
     leaf: &(impl Fn(S, Range<u32>) + Sync),
 ) {
-    let threads = groups.team.threads.max(2);
-    let n = (n_entries / ENTRIES_OF_A_PART).clamp(4, threads * PARTS_OF_A_THREAD);
-    let members = n.div_ceil(2).min(threads);
-    let parts = match members <= FEW_THREADS {
-        true => Parts { n: members * EQUAL_PARTS_OF_A_THREAD, members, are_equal: true },
-        false => Parts { n, members, are_equal: false },
-    };
+    let members = n_entries.div_ceil(ENTRIES_OF_A_THREAD).clamp(2, groups.team.threads.max(2));
+    let parts = Parts { n: members * PARTS_OF_A_THREAD, members, are_equal: true };
     for_parts(groups, parts, first, state, split, leaf);
 }
 
