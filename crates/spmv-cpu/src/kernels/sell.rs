@@ -5,15 +5,13 @@
 //         carries[slice]; where groups can join, the last to arrive adds its row's, else carry_apply
 
 use num_traits::Zero;
+use spmv_core::Tiling;
 
 use super::prelude::{Rows, equal_shares, finish_rows, for_groups_cut, output};
 use crate::device_args::PermutedRows;
 use crate::device_args::view::Sell;
 use crate::launch::Launch;
 use crate::simd::{self, BLOCK_LANES, SimdValue, Slices};
-
-/// Slots that take as long as storing the sum of a row.
-const ROW_SLOTS: usize = 2;
 
 pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     let Sell { n_slices, n_long, tiles, sorted, alpha, beta, .. } = args;
@@ -32,7 +30,7 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Sell<'_, T>) {
     let first_slice = |group: u32| tiling.slices(group, n_slices).start as usize;
     let slots_before = |group: u32| {
         let slice = first_slice(group);
-        slices.first_slot(slice) + ROW_SLOTS * slice * slice_rows
+        slices.first_slot(slice) + Tiling::ROW_SLOTS * slice * slice_rows
     };
     for_groups_cut(
         launch.groups,

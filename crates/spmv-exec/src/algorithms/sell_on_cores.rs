@@ -77,7 +77,7 @@ pub(super) fn threads(caps: &DeviceCaps, nnz: usize) -> usize {
 /// Cores that write to `y` at the same time; one on other devices, where nobody waits for lines of a cache.
 pub(super) fn writers(caps: &DeviceCaps, nnz: usize) -> u32 {
     if caps.tasks {
-        (nnz / ENTRIES_OF_A_WRITER).clamp(1, caps.compute_units.max(1) as usize) as u32
+        nnz.div_ceil(ENTRIES_OF_A_WRITER).clamp(1, caps.compute_units.max(1) as usize) as u32
     } else {
         1
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use spmv_core::{CsrView, Value, parts};
 
 use super::lay::OF_A_THREAD;
+use super::order::windows;
 use super::shape::{Limits, Shape};
 
 /// Long rows that are sorted by their length, as they follow each other.
@@ -52,13 +53,14 @@ pub(super) struct Lanes {
 }
 
 impl Long {
-    /// Of rows that ascend, and how many runs they have.
+    /// Of rows that ascend, and how many runs they have. Windows of each writer of `y` but the first begin at the rows `firsts`.
     pub(super) fn of<V: Value>(
         a: CsrView<'_, V, u32>,
         follows: &[bool],
         shape: Shape,
         limits: &Limits,
         rows: &[(u32, u32)],
+        firsts: &[u32],
     ) -> Self {
         let of_a_slice = |n_runs: u32| (n_runs as usize).div_ceil(shape.slice_lanes);
         let is_cut = |n_runs: u32| of_a_slice(n_runs) > limits.most_steps;
@@ -85,11 +87,13 @@ impl Long {
         let is_held = a.n_cols() <= shape.held_cols as usize;
         let of_window = if !is_held && read_near_each_other(a, rows) { NEAR_WINDOW } else { WINDOW };
         let of_window = of_window.min(shape.widest_long(whole.len()));
-        let n_windows = whole.len().div_ceil(of_window);
-        let of_threads =
-            whole.chunks_mut(of_window * n_windows.div_ceil(parts::threads(rows.len(), WINDOW)).max(1));
-        let windows = parts::map(of_threads, |rows| {
-            let windows = rows.chunks_mut(of_window).map(|window| {
+        let firsts: Vec<_> =
+            firsts.iter().map(|first| whole.partition_point(|(row, ..)| row < first)).collect();
+        let windows: Vec<_> = windows(whole.len(), of_window, &firsts).iter().map(Range::len).collect();
+        let mut windows = parts::split(&mut whole, windows);
+        let of_a_thread = windows.len().div_ceil(parts::threads(rows.len(), WINDOW)).max(1);
+        let windows = parts::map(windows.chunks_mut(of_a_thread), |windows| {
+            let windows = windows.iter_mut().map(|window| {
                 let before = window[0].2 as usize;
                 window.sort_by_key(|(_, n_runs, _)| Reverse(*n_runs));
                 let rows: Vec<_> = window.iter().map(|(row, ..)| *row).collect();

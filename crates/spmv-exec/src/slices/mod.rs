@@ -68,14 +68,19 @@ impl Slices {
         rows.retain(|(_, n_runs)| limits.are_long(shape.steps(*n_runs as usize)));
         let short = Short::without(rows.iter().map(|(row, _)| *row), n_rows);
         let known = rows.is_empty().then_some(counted.steps);
-        let long = Long::of(a, &in_order.marked.follows, shape, &limits, &rows);
+        let many = |row: usize| shape.steps(in_order.marked.n_runs(a.row_range(row), row));
+        let steps = OfRows { few: &in_order.steps, many };
+        let firsts = steps.firsts_of_writers(shape);
+        let long = Long::of(a, &in_order.marked.follows, shape, &limits, &rows, &firsts);
         let n_slices = long.n_slices() + short.len().div_ceil(of_slice);
         // Rows in their own order do not write it, and pages that are not written cost nothing.
         let mut perm = vec![0; n_slices * of_slice];
         let of_others = &mut perm[long.n_slices() * of_slice..];
         let (of_short, none) = of_others.split_at_mut(short.len());
-        let many = |row: usize| shape.steps(in_order.marked.n_runs(a.row_range(row), row));
-        let is_sorted = short.order(of_short, shape, known, &OfRows { few: &in_order.steps, many });
+        let n_long = |first: u32| rows.partition_point(|(row, _)| *row < first);
+        let firsts: Vec<_> =
+            firsts.into_iter().map(|first| (first as usize - n_long(first)) / of_slice * of_slice).collect();
+        let is_sorted = short.order(of_short, shape, &firsts, known, &steps);
         let InOrder { headers, ends, marked: Marked { follows, of_rows }, .. } = in_order;
         if !is_sorted && rows.is_empty() {
             let (perm, parts) = (Vec::new(), Vec::new());

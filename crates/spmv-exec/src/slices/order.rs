@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use spmv_core::parts;
+use spmv_core::{Tiling, parts};
 
 use super::shape::Shape;
 
 /// Rows of a thread at least.
 const OF_A_THREAD: usize = 1 << 15;
+/// Rows whose slots are summed at once.
+const STRETCH: usize = 1 << 8;
 
 /// That many steps of a row, or more, where a byte counts them.
 pub(super) const MANY: u8 = u8::MAX;
@@ -24,6 +26,41 @@ impl<F: Fn(usize) -> usize> OfRows<'_, F> {
             MANY => (self.many)(row as usize),
             n => n.into(),
         }
+    }
+
+    /// Where the rows of each writer of `y` but the first begin, if all are to take about as long.
+    pub(super) fn firsts_of_writers(&self, shape: Shape) -> Vec<u32>
+    where
+        F: Sync,
+    {
+        let (n_rows, writers) = (self.few.len(), shape.writers as usize);
+        if writers < 2 || n_rows == 0 {
+            return Vec::new();
+        }
+        let of_a_step = shape.lanes * shape.width;
+        let slots = |row: usize| self.get(row as u32) * of_a_step + Tiling::ROW_SLOTS;
+        let of_threads = parts::cut(n_rows.div_ceil(STRETCH), parts::threads(n_rows, OF_A_THREAD));
+        let of_stretches = parts::map(of_threads, |stretches| {
+            let rows = stretches.map(|stretch| stretch * STRETCH..n_rows.min((stretch + 1) * STRETCH));
+            rows.map(|rows| rows.map(slots).sum::<usize>()).collect::<Vec<_>>()
+        })
+        .concat();
+        let all = of_stretches.iter().sum::<usize>() as u128;
+        let (mut stretch, mut before) = (0, 0);
+        let first = |writer: usize| {
+            let share = (all * writer as u128 / writers as u128) as usize;
+            while before + of_stretches[stretch] <= share {
+                before += of_stretches[stretch];
+                stretch += 1;
+            }
+            let (mut row, mut before) = (stretch * STRETCH, before);
+            while before + slots(row) <= share {
+                before += slots(row);
+                row += 1;
+            }
+            row as u32
+        };
+        (1..writers).map(first).collect()
     }
 
     /// The sum and the greatest of some rows that follow each other.
@@ -88,11 +125,13 @@ impl Short {
     }
 
     /// Writes them to `perm`, sorted in the smallest windows that leave no more padding than is accepted; whether they are sorted. Where writers have
-    /// windows to themselves, more is accepted. What they take in their own order may be known: then `perm` is written only if they are.
+    /// windows to themselves, more is accepted: those of each but the first begin at the positions `firsts`. What they take in their own order may be
+    /// known: then `perm` is written only if they are.
     pub(super) fn order(
         &self,
         perm: &mut [u32],
         shape: Shape,
+        firsts: &[usize],
         known: Option<Steps>,
         steps: &OfRows<'_, impl Fn(usize) -> usize + Sync>,
     ) -> bool {
@@ -104,11 +143,14 @@ impl Short {
         while window < self.n && taken.pad_more_than(shape.padding(), waits(window)) {
             let next = window.saturating_mul(shape.wider());
             window = if window < widest { next.min(widest) } else { next };
-            taken = self.sort(perm, of_slice, window, steps);
+            let firsts = if window > widest { &[] } else { firsts };
+            taken = self.sort(perm, of_slice, &windows(self.n, window, firsts), steps);
         }
         let is_sorted = window > of_slice;
         if !is_sorted && known.is_none() {
-            self.map(perm, 1, |perm, positions| {
+            let of_threads: Vec<_> = parts::cut(self.n, parts::threads(self.n, OF_A_THREAD)).collect();
+            let split = parts::split(perm, of_threads.iter().map(|positions| positions.len()));
+            parts::map(of_threads.into_iter().zip(split), |(positions, perm)| {
                 perm.iter_mut().zip(self.ranges(positions).flatten()).for_each(|(to, row)| *to = row);
             });
         }
@@ -140,14 +182,16 @@ impl Short {
         &self,
         perm: &mut [u32],
         of_slice: usize,
-        window: usize,
+        windows: &[Range<usize>],
         steps: &OfRows<'_, impl Fn(usize) -> usize + Sync>,
     ) -> Steps {
-        let taken = self.map(perm, window, |perm, positions| {
+        let of_threads: Vec<_> = parts::cut(windows.len(), parts::threads(self.n, OF_A_THREAD)).collect();
+        let n_rows = |of_thread: &Range<usize>| windows[of_thread.clone()].iter().map(Range::len).sum();
+        let split = parts::split(perm, of_threads.iter().map(n_rows));
+        let taken = parts::map(of_threads.into_iter().zip(split), |(of_thread, mut rest)| {
             let mut counts = Vec::new();
-            let windows = perm.chunks_mut(window).zip(positions.step_by(window));
-            let taken = windows.map(|(perm, first)| {
-                let positions = first..first + perm.len();
+            let taken = windows[of_thread].iter().map(|positions| {
+                let perm = rest.split_off_mut(..positions.len()).expect("those of the windows");
                 let own = sort(perm, || self.ranges(positions.clone()), steps, &mut counts);
                 // The first row of a slice is the longest.
                 let longest = perm.iter().step_by(of_slice).map(|row| steps.get(*row)).sum::<usize>();
@@ -157,23 +201,16 @@ impl Short {
         });
         taken.into_iter().fold(Steps::default(), Steps::and)
     }
+}
 
-    /// What `f` makes of each thread's positions, which are whole windows.
-    fn map<R: Send>(
-        &self,
-        perm: &mut [u32],
-        window: usize,
-        f: impl Fn(&mut [u32], Range<usize>) -> R + Sync,
-    ) -> Vec<R> {
-        let n_windows = self.n.div_ceil(window).max(1);
-        let threads = parts::threads(self.n, OF_A_THREAD).min(n_windows);
-        let of_thread = n_windows.div_ceil(threads).saturating_mul(window);
-        parts::map(perm.chunks_mut(of_thread).enumerate(), |(at, perm)| {
-            let first = at * of_thread;
-            let positions = first..first + perm.len();
-            f(perm, positions)
-        })
-    }
+/// Windows of so many of `n` positions, each of which begins a new one at `firsts` too, which ascend.
+pub(super) fn windows(n: usize, of_window: usize, firsts: &[usize]) -> Vec<Range<usize>> {
+    let stretches = [&[0], firsts, &[n]].concat();
+    let of_stretch = |ends: &[usize]| {
+        let end = ends[1];
+        (ends[0]..end).step_by(of_window).map(move |first| first..end.min(first.saturating_add(of_window)))
+    };
+    stretches.windows(2).flat_map(of_stretch).collect()
 }
 
 /// Writes rows to `perm` by counting, those of the most steps first; how many steps they have. Those that have as many stay in their order.

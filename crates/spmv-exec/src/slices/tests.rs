@@ -134,25 +134,44 @@ fn rows_with_as_many_steps_stay_in_their_order() {
 }
 
 #[test]
-fn no_window_is_larger_than_writers_like() {
+fn writers_have_windows_of_their_own() {
     let n = 8 * 512u32;
-    let len = |row: u32| if row % 61 == 3 { 200 } else { row * 7 % 13 };
+    // Longer ones come first: half of the work is in fewer rows.
+    let len = |row: u32| match row % 61 {
+        3 => 200,
+        _ => row * 7 % 13 + if row < n / 4 { 10 } else { 0 },
+    };
     let a =
         Csr::from_rows(n as usize, (0..n).map(|row| (0..len(row)).map(move |i| ((row + 3 * i) % n, 1.0))))
             .unwrap();
+    let slots = |rows: Range<u32>| rows.map(|row| len(row) as usize + Tiling::ROW_SLOTS).sum::<usize>();
+    let first_of_second = (0..n).find(|row| 2 * slots(0..row + 1) > slots(0..n)).unwrap();
     let windows = |shape: Shape| {
         let slices = Slices::new(a.view(), shape).unwrap();
         let rows = |are_such: fn(u32) -> bool| {
             let of = |row: &u32| *row != NONE && are_such(len(*row));
             slices.perm().iter().copied().filter(of).collect::<Vec<_>>()
         };
-        // Rows of a window come before all those of the next; the long ones, which are all as long, in their order.
         let [short, long] = [rows(|len| len < 200), rows(|len| len == 200)];
-        let windows = short.chunks((short.len() / 8).next_multiple_of(32));
+        let of_first = short.iter().filter(|row| **row < first_of_second).count() / 32 * 32;
+        let (of_first, of_second) = short.split_at(of_first);
+        let of_window = (short.len() / 8).next_multiple_of(32);
+        let windows: Vec<_> = of_first.chunks(of_window).chain(of_second.chunks(of_window)).collect();
+        // Rows of a window come before all those of the next; the long ones, which are all as long, in their order.
         (windows.is_sorted_by(|a, b| a.iter().max() < b.iter().min()), long.is_sorted())
     };
     assert_eq!(windows(shape(1, 1)), (false, true));
     assert_eq!(windows(shape(1, 1).written_by(2)), (true, true));
+}
+
+#[test]
+fn windows_begin_where_writers_do() {
+    let windows = |firsts: &[usize]| order::windows(10, 4, firsts);
+    assert_eq!(windows(&[]), [0..4, 4..8, 8..10]);
+    assert_eq!(windows(&[0, 6]), [0..4, 4..6, 6..10]);
+    assert_eq!(windows(&[5, 5, 10]), [0..4, 4..5, 5..9, 9..10]);
+    assert_eq!(order::windows(10, usize::MAX, &[3]), [0..3, 3..10]);
+    assert_eq!(order::windows(0, 4, &[]), []);
 }
 
 #[test]
