@@ -15,6 +15,7 @@ mod order;
 mod runs;
 mod shape;
 
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -70,16 +71,20 @@ impl Slices {
         let known = rows.is_empty().then_some(counted.steps);
         let many = |row: usize| shape.steps(in_order.marked.n_runs(a.row_range(row), row));
         let steps = OfRows { few: &in_order.steps, many };
-        let firsts = steps.firsts_of_writers(shape);
-        let long = Long::of(a, &in_order.marked.follows, shape, &limits, &rows, &firsts);
+        // Where rows are in their own order, nobody asks.
+        let firsts = LazyCell::new(|| steps.firsts_of_writers(shape));
+        let of_long: &[u32] = if rows.is_empty() { &[] } else { &firsts };
+        let long = Long::of(a, &in_order.marked.follows, shape, &limits, &rows, of_long);
         let n_slices = long.n_slices() + short.len().div_ceil(of_slice);
         // Rows in their own order do not write it, and pages that are not written cost nothing.
         let mut perm = vec![0; n_slices * of_slice];
         let of_others = &mut perm[long.n_slices() * of_slice..];
         let (of_short, none) = of_others.split_at_mut(short.len());
-        let n_long = |first: u32| rows.partition_point(|(row, _)| *row < first);
-        let firsts: Vec<_> =
-            firsts.into_iter().map(|first| (first as usize - n_long(first)) / of_slice * of_slice).collect();
+        let firsts = LazyCell::new(|| {
+            let n_long = |first: u32| rows.partition_point(|(row, _)| *row < first);
+            let position = |first: &u32| (*first as usize - n_long(*first)) / of_slice * of_slice;
+            firsts.iter().map(position).collect()
+        });
         let is_sorted = short.order(of_short, shape, &firsts, known, &steps);
         let InOrder { headers, ends, marked: Marked { follows, of_rows }, .. } = in_order;
         if !is_sorted && rows.is_empty() {

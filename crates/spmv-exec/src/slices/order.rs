@@ -1,5 +1,6 @@
 //! The order of rows that are not long: their own, or by steps within windows.
 
+use std::cell::LazyCell;
 use std::ops::Range;
 
 use spmv_core::{Tiling, parts};
@@ -131,7 +132,7 @@ impl Short {
         &self,
         perm: &mut [u32],
         shape: Shape,
-        firsts: &[usize],
+        firsts: &LazyCell<Vec<usize>, impl FnOnce() -> Vec<usize>>,
         known: Option<Steps>,
         steps: &OfRows<'_, impl Fn(usize) -> usize + Sync>,
     ) -> bool {
@@ -143,7 +144,7 @@ impl Short {
         while window < self.n && taken.pad_more_than(shape.padding(), waits(window)) {
             let next = window.saturating_mul(shape.wider());
             window = if window < widest { next.min(widest) } else { next };
-            let firsts = if window > widest { &[] } else { firsts };
+            let firsts: &[usize] = if window > widest { &[] } else { firsts };
             taken = self.sort(perm, of_slice, &windows(self.n, window, firsts), steps);
         }
         let is_sorted = window > of_slice;
