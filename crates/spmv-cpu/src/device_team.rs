@@ -91,8 +91,8 @@ impl Team<'_> {
                     (_, false) => 1,
                     // Most of it stays with one core from launch to launch: lines of another core's cache take longest to read.
                     (true, true) => left - left / 4,
-                    // What they will come to last, and all others may want some of it.
-                    (false, true) => left.div_ceil(2 * n_shares),
+                    // Each claim of a part that is not one's own takes as long as some hundred entries.
+                    (false, true) => left.div_ceil(4),
                 };
                 while let Some(some) = shares[share].claim(is_own, most, cut) {
                     work(some);

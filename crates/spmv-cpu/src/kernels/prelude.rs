@@ -93,8 +93,10 @@ pub(crate) fn operand<'a, T: Numbers>(
 
 /// Parts for each thread, if there are as many groups: enough that a thread which comes late leaves others something to do.
 const PARTS_OF_A_THREAD: usize = 8;
-/// Entries of a thread at least, where they are known and there are more than two: to call one takes some hundred nanoseconds.
+/// Entries of a thread at least, where they are known and there are more than two, and of a part: to call a thread takes some hundred nanoseconds, and
+/// to begin a part.
 const ENTRIES_OF_A_THREAD: usize = 1 << 14;
+const ENTRIES_OF_A_PART: usize = 1 << 12;
 
 /// The fraction of its share by which a part may begin early or late: to find where exactly would take longer, at every product.
 const MISSED: usize = 16;
@@ -134,7 +136,8 @@ pub(crate) fn for_groups_cut<S: Send>(
     leaf: &(impl Fn(S, Range<u32>) + Sync),
 ) {
     let members = n_entries.div_ceil(ENTRIES_OF_A_THREAD).clamp(2, groups.team.threads.max(2));
-    let parts = Parts { n: members * PARTS_OF_A_THREAD, members, are_equal: true };
+    let n = (n_entries / ENTRIES_OF_A_PART).clamp(2 * members, PARTS_OF_A_THREAD * members);
+    let parts = Parts { n, members, are_equal: true };
     for_parts(groups, parts, first, state, split, leaf);
 }
 
