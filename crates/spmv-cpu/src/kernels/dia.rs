@@ -25,11 +25,12 @@ pub(crate) fn run<T: SimdValue>(launch: Launch, args: Dia<'_, T>) {
     });
 }
 
-/// Entries whose columns are read that take as long as all slots. Four slots take as long as one; of few slots each counts, so that most threads have some.
+/// Entries whose columns are read that take as long as all slots. Four slots take as long as one; of few slots every second counts, so that more
+/// threads have some.
 pub(super) fn entries(n_rows: usize, n_diags: u32) -> usize {
     const FEW: usize = 1 << 17;
     let slots = n_rows * n_diags as usize;
-    slots.min(FEW).max(slots / 4)
+    (slots / 2).min(FEW).max(slots / 4)
 }
 
 /// Bytes of a cache line.
