@@ -202,6 +202,8 @@ impl Tiling {
     pub const MOST_SLICE_LANES: u32 = 32;
     /// Slots of a slice that take a core as long as storing the sum of a row.
     pub const ROW_SLOTS: usize = 2;
+    /// Entries of each core that shares a product with others, at least: for less, to call it takes too long.
+    pub const ENTRIES_OF_A_CORE: usize = 1 << 14;
 
     /// Groups that cover `n_rows` rows, each taking as many as the given rule says of group 0.
     pub const fn n_row_groups(rows_of_group_0: &Range<u32>, n_rows: u32) -> u32 {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use spmv_backend::codes::EPILOGUE_CLAMP;
-use spmv_core::Accum;
+use spmv_core::{Accum, Tiling};
 
 use crate::device_args::PermutedRows;
 use crate::device_team::{Parts, Team};
@@ -93,9 +93,7 @@ pub(crate) fn operand<'a, T: Numbers>(
 
 /// Parts for each thread, if there are as many groups: enough that a thread which comes late leaves others something to do.
 const PARTS_OF_A_THREAD: usize = 8;
-/// Entries of a thread at least, where they are known and there are more than two, and of a part: to call a thread takes some hundred nanoseconds, and
-/// to begin a part.
-const ENTRIES_OF_A_THREAD: usize = 1 << 14;
+/// Entries of a part at least, where they are known: to begin one takes some hundred nanoseconds.
 const ENTRIES_OF_A_PART: usize = 1 << 12;
 
 /// The fraction of its share by which a part may begin early or late: to find where exactly would take longer, at every product.
@@ -135,7 +133,7 @@ pub(crate) fn for_groups_cut<S: Send>(
     split: &(impl Fn(S, u32) -> (S, S) + Sync),
     leaf: &(impl Fn(S, Range<u32>) + Sync),
 ) {
-    let members = n_entries.div_ceil(ENTRIES_OF_A_THREAD).clamp(2, groups.team.threads.max(2));
+    let members = n_entries.div_ceil(Tiling::ENTRIES_OF_A_CORE).clamp(2, groups.team.threads.max(2));
     let n = (n_entries / ENTRIES_OF_A_PART).clamp(2 * members, PARTS_OF_A_THREAD * members);
     let parts = Parts { n, members, are_equal: true };
     for_parts(groups, parts, first, state, split, leaf);

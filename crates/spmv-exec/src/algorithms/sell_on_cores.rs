@@ -13,8 +13,6 @@ const WORTH_GATHERING: Bound<(usize, f64)> = Bound { is: (1 << 10, 2.25), by: BY
 const SLICES_OF_A_THREAD: Bound<usize> = Bound { is: 2, by: BY_GATHERS };
 /// Entries of a thread that shares it.
 const ENTRIES_OF_A_THREAD: usize = 1 << 13;
-/// The same where threads take two parts each, as those of a CPU do: for less, none comes.
-const ENTRIES_OF_A_WRITER: usize = 2 * ENTRIES_OF_A_THREAD;
 const BY_GATHERS: &str = "cargo xtask bench --peers --backend cpu --algorithm auto,merge_path --precision f32,f64 --matrix FILES: docs/results/2026-11-28-xeon-cpu-cached.txt";
 
 /// Lanes of their slices.
@@ -77,7 +75,7 @@ pub(super) fn threads(caps: &DeviceCaps, nnz: usize) -> usize {
 /// Cores that write to `y` at the same time; one on other devices, where nobody waits for lines of a cache.
 pub(super) fn writers(caps: &DeviceCaps, nnz: usize) -> u32 {
     if caps.tasks {
-        nnz.div_ceil(ENTRIES_OF_A_WRITER).clamp(1, caps.compute_units.max(1) as usize) as u32
+        nnz.div_ceil(Tiling::ENTRIES_OF_A_CORE).clamp(1, caps.compute_units.max(1) as usize) as u32
     } else {
         1
     }
