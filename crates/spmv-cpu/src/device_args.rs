@@ -314,7 +314,7 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
     /// Writes the rows from position `first` on, those that are there: of each what `f` makes of its value.
     #[inline(always)]
     pub(crate) fn write(&mut self, first: usize, values: &[A], f: impl Fn(A, A) -> A) {
-        let (at, n_rows) = (first - self.base, self.n_rows as u32);
+        let (at, last_row) = (first - self.base, (self.n_rows as u32).wrapping_sub(1));
         assert!(at + values.len() <= self.n, "positions {first} and {} more of {}", values.len(), self.n);
         let Some(perm) = self.perm else {
             // SAFETY: in their own order there are as many rows as positions, and these are this value's alone.
@@ -322,8 +322,9 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
             return y.iter_mut().zip(values).for_each(|(y, value)| *y = f(*value, *y));
         };
         let rows = &perm[at..][..values.len()];
-        // All comparisons at once: rows that are not there come last of all.
-        if rows.iter().fold(true, |are_there, row| are_there & (*row < n_rows)) {
+        // All at once: rows that are not there come last of all. A row is there where neither it nor `last_row - row` has its highest bit: the
+        // difference wraps around for greater ones. Vectors of SSE2 have no comparison of numbers without a sign.
+        if rows.iter().fold(0, |any, row| any | row | last_row.wrapping_sub(*row)) >> 31 == 0 {
             for (row, value) in rows.iter().zip(values) {
                 // SAFETY: as in `update`.
                 unsafe {
@@ -351,5 +352,29 @@ impl<'a, A: Copy> PermutedRows<'a, A> {
             let y = self.y.add(row);
             *y = f(*y);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn rows_of_a_permutation_are_written_where_they_are_there() {
+        let write = |perm: &[u32], n_rows: usize| {
+            let mut y = vec![0.0f64; n_rows];
+            let values: Vec<f64> = (1..=perm.len()).map(|value| value as f64).collect();
+            PermutedRows::new(Permutation(perm), &mut y, None).write(0, &values, |value, y| y + value);
+            y
+        };
+        assert_eq!(write(&[2, 0, 1], 3), [2.0, 3.0, 1.0]);
+        assert_eq!(write(&[2, u32::MAX, 0, u32::MAX], 3), [3.0, 0.0, 1.0]);
+        assert!(write(&[u32::MAX], 0).is_empty());
+        for beyond in [3, 4, u32::MAX >> 1, 1 << 31, u32::MAX - 1] {
+            assert!(catch_unwind(|| write(&[0, beyond], 3)).is_err(), "{beyond}");
+        }
+        assert!(catch_unwind(|| write(&[0], 0)).is_err());
     }
 }
