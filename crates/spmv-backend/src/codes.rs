@@ -28,3 +28,22 @@ pub const DOTS_Z: u32 = 2;
 pub const OP_SUM: u32 = 0;
 /// `op` of reductions: the greatest absolute value.
 pub const OP_GREATEST: u32 = 1;
+
+/// A step of `vec_scalars`: a copy of the first scalar.
+pub const OP_COPY: u32 = 0;
+/// A step of `vec_scalars`: a sum.
+pub const OP_ADD: u32 = 1;
+/// A step of `vec_scalars`: a difference.
+pub const OP_SUBTRACT: u32 = 2;
+/// A step of `vec_scalars`: a product.
+pub const OP_MULTIPLY: u32 = 3;
+/// A step of `vec_scalars`: a quotient, zero if either is zero.
+pub const OP_DIVIDE: u32 = 4;
+/// A step of `vec_scalars`: the square root of the first scalar.
+pub const OP_SQRT: u32 = 5;
+/// A step of `vec_scalars`: the absolute value of the first scalar.
+pub const OP_ABS: u32 = 6;
+/// A step of `vec_scalars`: the greater of two.
+pub const OP_GREATER: u32 = 7;
+/// A step of `vec_scalars`: the lesser of two.
+pub const OP_LESSER: u32 = 8;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Sub};
 
 use spmv_backend::arguments::VecScalars;
-use spmv_backend::{Backend, Error as DeviceError, Memory};
+use spmv_backend::{Backend, Error as DeviceError, Memory, codes};
 use spmv_core::Accum;
 
 use crate::device::bytes_of;
@@ -18,20 +18,6 @@ const MAX_STEPS: usize = 1 << 14;
 /// Numbers of a step, as `vec_scalars` reads them.
 const NUMBERS: usize = 4;
 
-/// What `vec_scalars` does in a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Op {
-    Copy = 0,
-    Add = 1,
-    Subtract = 2,
-    Multiply = 3,
-    Divide = 4,
-    Sqrt = 5,
-    Abs = 6,
-    Greater = 7,
-    Lesser = 8,
-}
-
 /// An operation on one or two scalars of a queue: what `+`, `-`, `*`, `/` and the methods of [`DeviceScalar`] make. A quotient with a
 /// zero is zero, as in [`DeviceScalar::over`].
 ///
@@ -44,7 +30,8 @@ enum Op {
 /// ```
 #[derive(Debug)]
 pub struct Operation<A> {
-    op: Op,
+    /// Of [`codes`](spmv_backend::codes).
+    op: u32,
     a: DeviceScalar<A>,
     b: DeviceScalar<A>,
 }
@@ -105,40 +92,40 @@ macro_rules! operators {
             type Output = Operation<A>;
 
             fn $method(self, other: Self) -> Operation<A> {
-                Operation { op: Op::$op, a: self, b: other }
+                Operation { op: codes::$op, a: self, b: other }
             }
         }
     )*};
 }
 
-operators!(Add add Add Sub sub Subtract Mul mul Multiply Div div Divide);
+operators!(Add add OP_ADD Sub sub OP_SUBTRACT Mul mul OP_MULTIPLY Div div OP_DIVIDE);
 
 /// A copy.
 impl<A> From<DeviceScalar<A>> for Operation<A> {
     fn from(scalar: DeviceScalar<A>) -> Self {
-        Self { op: Op::Copy, a: scalar, b: scalar }
+        Self { op: codes::OP_COPY, a: scalar, b: scalar }
     }
 }
 
 impl<A> DeviceScalar<A> {
     /// The square root; of a negative number NaN, where the device knows NaN.
     pub fn sqrt(self) -> Operation<A> {
-        Operation { op: Op::Sqrt, a: self, b: self }
+        Operation { op: codes::OP_SQRT, a: self, b: self }
     }
 
     /// The absolute value.
     pub fn abs(self) -> Operation<A> {
-        Operation { op: Op::Abs, a: self, b: self }
+        Operation { op: codes::OP_ABS, a: self, b: self }
     }
 
     /// The greater of two; a NaN counts as such where the device knows NaN. Complex numbers compare as their real parts.
     pub fn greater(self, other: Self) -> Operation<A> {
-        Operation { op: Op::Greater, a: self, b: other }
+        Operation { op: codes::OP_GREATER, a: self, b: other }
     }
 
     /// The lesser of two; a NaN counts as such where the device knows NaN. Complex numbers compare as their real parts.
     pub fn lesser(self, other: Self) -> Operation<A> {
-        Operation { op: Op::Lesser, a: self, b: other }
+        Operation { op: codes::OP_LESSER, a: self, b: other }
     }
 
     /// The step that sets this scalar, or copies another one to it.
@@ -182,7 +169,7 @@ impl<B: Backend> Queue<B> {
         }
         let mut numbers = Vec::with_capacity(NUMBERS * steps.len());
         for Assignment { operation: Operation { op, a, b }, to } in steps {
-            numbers.push(*op as u32);
+            numbers.push(*op);
             for scalar in [a, b, to] {
                 numbers.push(self.index_of(Some(*scalar))?);
             }

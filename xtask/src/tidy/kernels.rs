@@ -161,6 +161,32 @@ fn names_step(label: &str, step: usize) -> bool {
     })
 }
 
+/// Codes of operations, and the file that numbers them.
+const CODES: &str = "crates/spmv-backend/src/codes.rs";
+
+/// The name and the number of a constant, as each language defines it.
+fn constant(line: &str) -> Option<(&str, u32)> {
+    let rest = ["#define ", "const ", "pub const "].iter().find_map(|key| line.strip_prefix(key))?;
+    let (name, rest) = rest.split_at(rest.find([' ', ':'])?);
+    let number = rest.rsplit([' ', '=']).next()?.trim_end_matches(['u', ';']);
+    Some((name, number.parse().ok()?))
+}
+
+/// A code has one number, whichever source defines it.
+pub(crate) fn codes_agree(w: &Workspace) -> Vec<String> {
+    let codes: Vec<_> = w.tree.text(CODES).unwrap_or_default().lines().filter_map(constant).collect();
+    let differs =
+        |(name, number): &(&str, u32)| codes.iter().any(|(code, known)| code == name && known != number);
+    let in_text = |(path, text): (&str, &str)| -> Vec<String> {
+        let others = text.lines().filter_map(constant).filter(differs);
+        others
+            .map(|(name, number)| format!("{path}: {name} is {number}, and another number in {CODES}"))
+            .collect()
+    };
+    let is_kernel = |path: &str| LANGUAGES.iter().any(|language| path.starts_with(language.folder));
+    w.tree.texts().filter(|(path, _)| is_kernel(path)).flat_map(in_text).collect()
+}
+
 /// No language lacks a kernel.
 pub(crate) fn every_language_has_every_kernel(w: &Workspace) -> Vec<String> {
     let missing = |language: &Language| {
@@ -289,6 +315,22 @@ mod tests {
         // The prelude has them in the order in which they are packed.
         let built = BTreeSet::from_iter(spmv_kernels_cuda::VALUES.iter().copied());
         assert_eq!(BTreeSet::from_iter(cuda.values(&w).split(' ')), built);
+    }
+
+    #[test]
+    fn a_code_has_the_same_number_everywhere() {
+        let with = |path, text| {
+            codes_agree(&with(&[(CODES, "/// A sum.\npub const OP_ADD: u32 = 1;\n"), (path, text)]))
+        };
+        let (cuda, wgsl) = ("kernels-cuda/axpby.cu", "kernels-wgsl/axpby.wgsl");
+        assert!(with(cuda, "#define OP_ADD 1\n#define AHEAD 2").is_empty());
+        assert!(with(wgsl, "const OP_ADD = 1u;").is_empty());
+        assert_eq!(
+            with(cuda, "#define OP_ADD 2"),
+            [format!("{cuda}: OP_ADD is 2, and another number in {CODES}")]
+        );
+        assert_eq!(with(wgsl, "const OP_ADD = 0u;").len(), 1);
+        assert_eq!(with(CPU, "const OP_ADD: u32 = 3;").len(), 1);
     }
 
     #[test]

@@ -40,13 +40,14 @@ pub(crate) struct Args {
 /// A check's name, and the problems that it finds, each with the file and the way out.
 type Check = (&'static str, fn(&Workspace) -> Vec<String>);
 
-const CHECKS: [Check; 24] = [
+const CHECKS: [Check; 25] = [
     ("crate-edges", edges::follow_the_graph),
     ("two-backends", edges::only_the_facade_names_two_backends),
     ("core-without-io", edges::core_performs_no_io),
     ("unsafe-files", unsafety::only_in_the_listed_files),
     ("unsafe-list", unsafety::every_listed_file_needs_it),
     ("unsafe-lints", unsafety::crate_roots_forbid_it),
+    ("kernel-codes", kernels::codes_agree),
     ("kernel-headers", kernels::headers_agree),
     ("kernel-files", kernels::every_language_has_every_kernel),
     ("kernel-table", kernels::table_is_in_step),

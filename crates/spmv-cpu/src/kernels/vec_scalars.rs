@@ -4,21 +4,14 @@
 //         or an absolute value, the greater or the lesser; 4 store the scalar that the step sets
 
 use num_traits::{Float, Zero};
+use spmv_backend::codes::{
+    OP_ABS, OP_ADD, OP_DIVIDE, OP_GREATER, OP_LESSER, OP_MULTIPLY, OP_SQRT, OP_SUBTRACT,
+};
 use spmv_core::Accum;
 
 use crate::device_args::view::VecScalars;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
-
-/// What a step does; else it copies.
-const OP_ADD: u32 = 1;
-const OP_SUBTRACT: u32 = 2;
-const OP_MULTIPLY: u32 = 3;
-const OP_DIVIDE: u32 = 4;
-const OP_SQRT: u32 = 5;
-const OP_ABS: u32 = 6;
-const OP_GREATER: u32 = 7;
-const OP_LESSER: u32 = 8;
 
 pub(crate) fn run<T: Numbers>(_: Launch, args: VecScalars<'_, T>) {
     let VecScalars { n_steps, program, scalars, .. } = args;
