@@ -161,27 +161,33 @@ fn names_step(label: &str, step: usize) -> bool {
     })
 }
 
-/// Codes of operations, and the file that numbers them.
-const CODES: &str = "crates/spmv-backend/src/codes.rs";
+/// What numbers operations, and what slices are said to be.
+const CODES: [&str; 2] = ["crates/spmv-backend/src/codes.rs", "crates/spmv-core/src/format/slice_header.rs"];
 
 /// The name and the number of a constant, as each language defines it.
 fn constant(line: &str) -> Option<(&str, u32)> {
-    let rest = ["#define ", "const ", "pub const "].iter().find_map(|key| line.strip_prefix(key))?;
+    let rest =
+        ["#define ", "const ", "pub const "].iter().find_map(|key| line.trim_start().strip_prefix(key))?;
     let (name, rest) = rest.split_at(rest.find([' ', ':'])?);
-    let number = rest.rsplit([' ', '=']).next()?.trim_end_matches(['u', ';']);
-    Some((name, number.parse().ok()?))
+    let number = rest.rsplit([' ', '=']).next()?.trim_end_matches(['u', ';']).replace('_', "");
+    let number = match number.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => number.parse(),
+    };
+    Some((name, number.ok()?))
 }
 
 /// A code has one number, whichever source defines it.
 pub(crate) fn codes_agree(w: &Workspace) -> Vec<String> {
-    let codes: Vec<_> = w.tree.text(CODES).unwrap_or_default().lines().filter_map(constant).collect();
+    let of_file = |file| w.tree.text(file).unwrap_or_default().lines().filter_map(constant);
+    let codes: Vec<_> = CODES.into_iter().flat_map(of_file).collect();
     let differs =
         |(name, number): &(&str, u32)| codes.iter().any(|(code, known)| code == name && known != number);
+    let problem = |path: &str, (name, number): (&str, u32)| {
+        format!("{path}: {name} is {number}, and another number in {}", CODES.join(" or "))
+    };
     let in_text = |(path, text): (&str, &str)| -> Vec<String> {
-        let others = text.lines().filter_map(constant).filter(differs);
-        others
-            .map(|(name, number)| format!("{path}: {name} is {number}, and another number in {CODES}"))
-            .collect()
+        text.lines().filter_map(constant).filter(differs).map(|code| problem(path, code)).collect()
     };
     let is_kernel = |path: &str| LANGUAGES.iter().any(|language| path.starts_with(language.folder));
     w.tree.texts().filter(|(path, _)| is_kernel(path)).flat_map(in_text).collect()
@@ -319,18 +325,19 @@ mod tests {
 
     #[test]
     fn a_code_has_the_same_number_everywhere() {
-        let with = |path, text| {
-            codes_agree(&with(&[(CODES, "/// A sum.\npub const OP_ADD: u32 = 1;\n"), (path, text)]))
-        };
+        let codes = "/// A sum.\npub const OP_ADD: u32 = 1;\n    pub const NONE: u32 = 0xffff_ffff;\n";
+        let with = |path, text| codes_agree(&with(&[(CODES[0], codes), (path, text)]));
         let (cuda, wgsl) = ("kernels-cuda/axpby.cu", "kernels-wgsl/axpby.wgsl");
-        assert!(with(cuda, "#define OP_ADD 1\n#define AHEAD 2").is_empty());
+        assert!(with(cuda, "#define OP_ADD 1\n#define AHEAD 2\n#define NONE 0xffffffffu").is_empty());
         assert!(with(wgsl, "const OP_ADD = 1u;").is_empty());
-        assert_eq!(
-            with(cuda, "#define OP_ADD 2"),
-            [format!("{cuda}: OP_ADD is 2, and another number in {CODES}")]
+        assert!(
+            with(cuda, "#define OP_ADD 2")[0].starts_with("kernels-cuda/axpby.cu: OP_ADD is 2, and another")
         );
-        assert_eq!(with(wgsl, "const OP_ADD = 0u;").len(), 1);
-        assert_eq!(with(CPU, "const OP_ADD: u32 = 3;").len(), 1);
+        for (path, text) in
+            [(cuda, "#define NONE 0xffffu"), (wgsl, "const OP_ADD = 0u;"), (CPU, "const OP_ADD: u32 = 3;")]
+        {
+            assert_eq!(with(path, text).len(), 1, "{text}");
+        }
     }
 
     #[test]

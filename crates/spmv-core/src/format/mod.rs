@@ -33,6 +33,7 @@ mod ell;
 mod error;
 mod hyb;
 mod jad;
+mod slice_header;
 
 pub use by_slot::BySlot;
 pub use coo::Coo;
@@ -42,6 +43,7 @@ pub use ell::Ell;
 pub use error::FormatError;
 pub use hyb::Hyb;
 pub use jad::Jad;
+pub use slice_header::SliceHeader;
 
 #[cfg(test)]
 pub(crate) mod cases {

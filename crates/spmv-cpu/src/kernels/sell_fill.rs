@@ -6,11 +6,13 @@
 
 use std::ops::Range;
 
+use spmv_core::format::SliceHeader;
+
 use super::prelude::for_both_rows;
 use crate::device_args::view::SellFill;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
-use crate::simd::{LENGTHS, NARROW_NONE, NONE, SliceHeader};
+use crate::simd::{LENGTHS, NARROW_NONE, NONE};
 
 /// The entry of a slot that holds none.
 const PADDING: u32 = u32::MAX;
@@ -80,13 +82,11 @@ impl Out<'_> {
 
     /// A row with its lanes of the slice.
     fn row(&mut self, row: usize, row_entries: Range<u32>, cols: &[u32]) {
-        let SliceHeader { base, n_steps, is_narrow, is_ragged, lanes: n_lanes, is_part, is_stepped } =
-            self.header;
+        let SliceHeader { base, n_steps, is_narrow, is_ragged, lanes: n_lanes, is_stepped, .. } = self.header;
         let (lanes, width) = (self.lanes, self.width);
         let (first, end) = (row_entries.start as usize, row_entries.end as usize);
-        let words = &mut self.words[if is_part { lanes } else { 0 }..];
-        let n_lengths = if is_ragged { n_steps.div_ceil(LENGTHS) * lanes } else { 0 };
-        let (lengths, columns) = words.split_at_mut(n_lengths);
+        let words = &mut self.words[self.header.words_of_part(lanes)..];
+        let (lengths, columns) = words.split_at_mut(self.header.words_of_lengths(lanes));
         let mut run = first;
         for step in 0..n_steps {
             for lane in row * n_lanes..(row + 1) * n_lanes {

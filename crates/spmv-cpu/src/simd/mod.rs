@@ -39,7 +39,7 @@ pub(crate) use diagonals::AT_ONCE as DIAGONALS;
 pub use isa::Isa;
 pub(crate) use one_by_one::one_by_one;
 pub(crate) use operand::{
-    Columns, Header as SliceHeader, LENGTHS, NARROW_NONE, NONE, Onto, Operand, PaddedColumns, PanelRows,
-    Piece, RowRange, RunRows, SimdValue, Slices, Slots, Words,
+    Columns, LENGTHS, NARROW_NONE, NONE, Onto, Operand, PaddedColumns, PanelRows, Piece, RowRange, RunRows,
+    SimdValue, Slices, Slots, Words,
 };
 pub(crate) use slices::{BLOCK_LANES, slices};

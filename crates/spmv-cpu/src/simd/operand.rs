@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use spmv_core::format::SliceHeader as Header;
+
 use super::isa::Isa;
 use crate::numbers::Numbers;
 
@@ -124,43 +126,11 @@ impl<'a> PaddedColumns<'a> {
 pub(crate) type Piece<'a, T> = (&'a [<T as Numbers>::Val], &'a [<T as Numbers>::Vector]);
 
 /// The column of a run that is not there, in 32 and in 16 bits.
-pub(crate) const NONE: u32 = u32::MAX;
-pub(crate) const NARROW_NONE: u32 = 0xffff;
+pub(crate) const NONE: u32 = Header::NONE;
+pub(crate) const NARROW_NONE: u32 = Header::NARROW_NONE;
 /// Columns of a word, where they have 16 bits, and lengths of runs.
-pub(super) const NARROW_COLS: usize = 2;
-pub(crate) const LENGTHS: usize = 16;
-
-/// What a slice says of itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Header {
-    pub(crate) base: u32,
-    pub(crate) n_steps: usize,
-    pub(crate) is_narrow: bool,
-    /// Whether there are runs of fewer entries than others; no run of one is.
-    pub(crate) is_ragged: bool,
-    /// Of a row.
-    pub(crate) lanes: usize,
-    /// Whether its row goes over several slices.
-    pub(crate) is_part: bool,
-    /// Whether there is one column in each step, that of the first lane, and each lane's is one more than that of the lane before.
-    pub(crate) is_stepped: bool,
-}
-
-impl Header {
-    /// Of the numbers of a slice. All but `base` follows from the last one.
-    #[inline(always)]
-    pub(crate) fn of([_, _, base, flags]: [u32; 4]) -> Self {
-        Self {
-            base,
-            n_steps: (flags >> 7) as usize,
-            is_narrow: flags & 1 != 0,
-            is_ragged: flags & 2 != 0,
-            lanes: 1 << (flags >> 2 & 7),
-            is_part: flags & 32 != 0,
-            is_stepped: flags & 64 != 0,
-        }
-    }
-}
+pub(super) const NARROW_COLS: usize = Header::NARROW_COLS;
+pub(crate) const LENGTHS: usize = Header::LENGTHS;
 
 /// How much a slice has.
 #[derive(Clone, Copy, Debug)]
@@ -275,12 +245,8 @@ impl<'a, T: Numbers> Slices<'a, T> {
     /// How many words and values a slice has.
     #[inline(always)]
     pub(super) fn extent(&self, of: &Header) -> Extent {
-        let n_words = match (of.is_stepped, of.is_narrow) {
-            (true, _) => of.n_steps * of.lanes,
-            (_, true) => self.n_lengths(of) + of.n_steps.div_ceil(NARROW_COLS) * self.lanes,
-            (_, false) => self.n_lengths(of) + of.n_steps * self.lanes,
-        };
-        let n_words_of_part = if of.is_part { self.lanes } else { 0 };
+        let n_words_of_part = of.words_of_part(self.lanes);
+        let n_words = of.words_of_lengths(self.lanes) + of.words_of_columns(self.lanes);
         Extent { n_words_of_part, n_words, n_vals: of.n_steps * self.width * self.lanes }
     }
 
@@ -292,17 +258,12 @@ impl<'a, T: Numbers> Slices<'a, T> {
         (&self.words[word..word + of.n_words], &self.vals[slot..slot + of.n_vals])
     }
 
-    #[inline(always)]
-    fn n_lengths(&self, of: &Header) -> usize {
-        if of.is_ragged { of.n_steps.div_ceil(LENGTHS) * self.lanes } else { 0 }
-    }
-
     /// Panics unless it has its words and values.
     pub(super) fn slice(&self, at: usize) -> Slice<'a, T> {
         let numbers = self.numbers(at);
         let header = Header::of(numbers);
         let (words, vals) = self.entries(numbers, &self.extent(&header));
-        let (lengths, cols) = words.split_at(self.n_lengths(&header));
+        let (lengths, cols) = words.split_at(header.words_of_lengths(self.lanes));
         let lengths = header.is_ragged.then_some(lengths);
         Slice { header, width: self.width, lengths, cols, vals, x: self.x }
     }

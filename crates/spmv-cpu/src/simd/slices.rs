@@ -13,11 +13,12 @@
 use std::ops::Range;
 
 use spmv_core::Tiling;
+use spmv_core::format::SliceHeader as Header;
 
 use super::isa::Isa;
 use super::loops::{INTO_L2, Sources, prefetch_lines};
 use super::operand::{
-    Entries, Extent, Header, LANES, LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice, Slices, Way,
+    Entries, Extent, LANES, LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice, Slices, Way,
 };
 
 /// Lanes of wide slices, for gathers.
@@ -274,9 +275,10 @@ mod tests {
 
     impl Form {
         fn numbers(self) -> [u32; 4] {
-            let flags =
-                u32::from(self.is_narrow) | u32::from(self.is_ragged) << 1 | u32::from(self.is_stepped) << 6;
-            [0, 0, if self.is_narrow { BASE } else { 0 }, (self.n_steps as u32) << 7 | flags]
+            let Self { n_steps, is_narrow, is_ragged, is_stepped, .. } = self;
+            let base = if is_narrow { BASE } else { 0 };
+            let header = Header { base, n_steps, is_narrow, is_ragged, is_stepped, ..Header::default() };
+            header.numbers().unwrap()
         }
 
         fn sums<T: SimdValue>(

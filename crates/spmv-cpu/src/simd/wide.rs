@@ -4,9 +4,10 @@
 #![allow(clippy::needless_range_loop)]
 
 use spmv_core::Runs;
+use spmv_core::format::SliceHeader as Header;
 
 use super::loops::{INTO_L1, prefetch_lines};
-use super::operand::{Header, LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice};
+use super::operand::{LENGTHS, NARROW_COLS, NARROW_NONE, NONE, SimdValue, Slice};
 use super::slices::{WIDE, scalar};
 
 /// Vectors of sums and of as many columns.

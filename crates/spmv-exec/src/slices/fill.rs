@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
+use spmv_core::format::SliceHeader;
 use spmv_core::{CsrView, Value};
 
-use super::header::{Header, LENGTHS, NARROW_NONE};
-
 /// The word of a run that is not there.
-const NONE: u32 = u32::MAX;
+const NONE: u32 = SliceHeader::NONE;
 
 /// A run of a row, and where it is taken.
 pub(super) struct Taken {
@@ -48,14 +47,14 @@ pub(super) fn runs(
 #[inline]
 pub(super) fn fill<V: Value, const N: usize>(
     a: CsrView<'_, V, u32>,
-    header: &Header,
+    header: &SliceHeader,
     width: usize,
     rows: [Range<u32>; N],
     follows: &[bool],
     words: &mut [u32],
     vals: &mut [V],
 ) {
-    let (lanes, zero) = (header.lanes as usize, V::from_f64(0.0));
+    let (lanes, zero) = (header.lanes, V::from_f64(0.0));
     if width == 1 {
         let (mut of_vals, mut of_cols) = ([[].as_slice(); N], [[].as_slice(); N]);
         for (lane, (of_vals, of_cols)) in of_vals.iter_mut().zip(&mut of_cols).enumerate() {
@@ -79,14 +78,16 @@ pub(super) fn fill<V: Value, const N: usize>(
             slots.zip(&a.vals()[first..first + len]).for_each(|(slot, val)| *slot = *val);
             let col = a.cols()[first];
             if header.is_narrow {
-                columns[step / 2 * N + lane] ^= ((col - header.base) ^ NARROW_NONE) << (step % 2 * 16);
+                columns[step / 2 * N + lane] ^=
+                    ((col - header.base) ^ SliceHeader::NARROW_NONE) << (step % 2 * 16);
             } else if !header.is_stepped {
                 columns[step * N + lane] = col;
             } else if row == 0 {
                 columns[step * lanes + lane] = col;
             }
             if header.is_ragged {
-                lengths[step / LENGTHS * N + lane] ^= (3 ^ (len as u32 - 1)) << (step % LENGTHS * 2);
+                lengths[step / SliceHeader::LENGTHS * N + lane] ^=
+                    (3 ^ (len as u32 - 1)) << (step % SliceHeader::LENGTHS * 2);
             }
         }
     }
@@ -103,7 +104,7 @@ fn deal<E: Copy, const N: usize>(to: &mut [E], of_lanes: &[&[E]; N], lanes: usiz
 /// The same of columns that take 16 bits, those of two steps in a word.
 #[inline]
 fn deal_halves<const N: usize>(to: &mut [u32], of_lanes: &[&[u32]; N], lanes: usize, base: u32) {
-    let half = |of_lane: &[u32], at| of_lane.get(at).map_or(NARROW_NONE, |col| col - base);
+    let half = |of_lane: &[u32], at| of_lane.get(at).map_or(SliceHeader::NARROW_NONE, |col| col - base);
     for (to, at) in to.chunks_exact_mut(N).zip((0..).step_by(2 * lanes)) {
         let both = |of_lane| half(of_lane, at) | half(of_lane, at + lanes) << 16;
         to.iter_mut().zip(of_lanes).for_each(|(to, of_lane)| *to = both(of_lane));

@@ -19,6 +19,7 @@ use std::cell::LazyCell;
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use spmv_core::format::SliceHeader;
 use spmv_core::{CsrView, Tiling, Value, parts};
 
 use crate::error::Result;
@@ -26,7 +27,7 @@ use crate::pages::Pages;
 
 pub(crate) use columns::{Columns, Cut, held_of_x, n_blocks, of_a_block};
 use fill::{fill, runs};
-use header::{Ends, Header, Slice};
+use header::{Ends, Slice};
 use lay::{InOrder, Marked, OF_A_THREAD, lay};
 use long::{Lanes, Long, NONE, Part};
 use order::{OfRows, Short};
@@ -278,7 +279,7 @@ impl Slices {
         words: &mut [u32],
         vals: &mut [V],
     ) {
-        let header = Header::of(self.headers[slice]);
+        let header = SliceHeader::of(self.headers[slice]);
         let (of_part, words) = words.split_at_mut(header.words_of_part(N));
         if let Some(part) = self.parts.get(slice) {
             of_part.fill(NONE);
@@ -312,7 +313,7 @@ impl Slices {
     /// Writes to the slots of a slice which entries they have.
     fn list(&self, slice: usize, row_ptr: &[u32], first: impl Fn(usize) -> u32, slots: &mut [u32]) {
         let Shape { slice_lanes, width, .. } = self.shape;
-        let lanes = Header::of(self.headers[slice]).lanes as usize;
+        let lanes = SliceHeader::of(self.headers[slice]).lanes;
         let first_position =
             self.parts.get(slice).map_or(slice, |part| part.first as usize) * self.shape.rows();
         let rows = self.rows_of_slice::<MOST_LANES>(row_ptr, slice).into_iter().enumerate();
