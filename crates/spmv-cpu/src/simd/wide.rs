@@ -55,26 +55,28 @@ pub(super) trait Gather<T: SimdValue> {
     unsafe fn mul_add(mask: Self::Mask, vals: *const T::Val, x: Self::Sums, sums: Self::Sums) -> Self::Sums;
 }
 
-/// Writes the sums of the lanes of a slice.
+/// Sums of the lanes of a slice.
 ///
 /// # Safety
 ///
 /// The CPU has the features of `G`; x is no longer than signed 32 bits count, and runs have one to four entries at most.
 #[inline(always)]
-pub(super) unsafe fn wide<T: SimdValue, G: Gather<T>>(a: &Slice<'_, T>, sums: &mut [T::Accum; WIDE]) {
+pub(super) unsafe fn wide<T: SimdValue, G: Gather<T>>(a: &Slice<'_, T>) -> [T::Accum; WIDE] {
     if a.header.is_stepped && a.header.lanes > 1 {
-        return scalar(a, sums);
+        let mut sums = [T::Accum::default(); WIDE];
+        scalar(a, &mut sums);
+        return sums;
     }
     // SAFETY: by contract.
     unsafe {
         match (a.width, a.lengths) {
-            (1, _) => of_width::<T, G, 1, false>(a, &[], sums),
-            (2, None) => of_width::<T, G, 2, false>(a, &[], sums),
-            (3, None) => of_width::<T, G, 3, false>(a, &[], sums),
-            (_, None) => of_width::<T, G, 4, false>(a, &[], sums),
-            (2, Some(lengths)) => of_width::<T, G, 2, true>(a, lengths, sums),
-            (3, Some(lengths)) => of_width::<T, G, 3, true>(a, lengths, sums),
-            (_, Some(lengths)) => of_width::<T, G, 4, true>(a, lengths, sums),
+            (1, _) => of_width::<T, G, 1, false>(a, &[]),
+            (2, None) => of_width::<T, G, 2, false>(a, &[]),
+            (3, None) => of_width::<T, G, 3, false>(a, &[]),
+            (_, None) => of_width::<T, G, 4, false>(a, &[]),
+            (2, Some(lengths)) => of_width::<T, G, 2, true>(a, lengths),
+            (3, Some(lengths)) => of_width::<T, G, 3, true>(a, lengths),
+            (_, Some(lengths)) => of_width::<T, G, 4, true>(a, lengths),
         }
     }
 }
@@ -95,12 +97,11 @@ fn prefetch<T>(from: *const T, n: usize) {
 unsafe fn of_width<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: bool>(
     a: &Slice<'_, T>,
     lengths: &[u32],
-    to: &mut [T::Accum; WIDE],
-) {
+) -> [T::Accum; WIDE] {
     let Header { n_steps, is_narrow, is_stepped, .. } = a.header;
     assert!(a.vals.len() >= n_steps * W * WIDE, "values of each step");
     // At most eight vectors.
-    let n_vectors = WIDE / G::N;
+    let (mut to, n_vectors) = ([T::Accum::default(); WIDE], WIDE / G::N);
     // SAFETY: words and values of each step are there, as was and is checked; runs end in x, as `Words` promise; features by contract.
     unsafe {
         let mut sums = [G::zero(); 8];
@@ -162,6 +163,7 @@ unsafe fn of_width<T: SimdValue, G: Gather<T>, const W: usize, const RAGGED: boo
             G::store(to.as_mut_ptr().add(v * G::N), sums[v]);
         }
     }
+    to
 }
 
 /// The steps of a slice whose x is gathered.

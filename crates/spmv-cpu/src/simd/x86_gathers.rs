@@ -49,7 +49,7 @@ where
 unsafe fn each<T: SimdValue, G: Gather<T>>(a: &Slices<'_, T>, range: Range<usize>, sums: &mut [T::Accum]) {
     for (slice, sums) in range.zip(sums.as_chunks_mut::<WIDE>().0) {
         // SAFETY: by contract.
-        unsafe { wide::<T, G>(&a.slice(slice), sums) };
+        *sums = unsafe { wide::<T, G>(&a.slice(slice)) };
     }
 }
 
