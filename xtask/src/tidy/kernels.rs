@@ -180,6 +180,9 @@ fn constant(line: &str) -> Option<(&str, u32)> {
 /// A code has one number, whichever source defines it.
 pub(crate) fn codes_agree(w: &Workspace) -> Vec<String> {
     let of_file = |file| w.tree.text(file).unwrap_or_default().lines().filter_map(constant);
+    if let Some(file) = CODES.into_iter().find(|file| of_file(file).next().is_none()) {
+        return vec![format!("{file}: has no codes")];
+    }
     let codes: Vec<_> = CODES.into_iter().flat_map(of_file).collect();
     let differs =
         |(name, number): &(&str, u32)| codes.iter().any(|(code, known)| code == name && known != number);
@@ -325,8 +328,11 @@ mod tests {
 
     #[test]
     fn a_code_has_the_same_number_everywhere() {
-        let codes = "/// A sum.\npub const OP_ADD: u32 = 1;\n    pub const NONE: u32 = 0xffff_ffff;\n";
-        let with = |path, text| codes_agree(&with(&[(CODES[0], codes), (path, text)]));
+        let (sum, none) =
+            ("/// A sum.\npub const OP_ADD: u32 = 1;\n", "    pub const NONE: u32 = 0xffff_ffff;\n");
+        let problem = codes_agree(&with(&[(CODES[0], sum), (CODES[1], "mod none;")]));
+        assert_eq!(problem, [format!("{}: has no codes", CODES[1])]);
+        let with = |path, text| codes_agree(&with(&[(CODES[0], sum), (CODES[1], none), (path, text)]));
         let (cuda, wgsl) = ("kernels-cuda/axpby.cu", "kernels-wgsl/axpby.wgsl");
         assert!(with(cuda, "#define OP_ADD 1\n#define AHEAD 2\n#define NONE 0xffffffffu").is_empty());
         assert!(with(wgsl, "const OP_ADD = 1u;").is_empty());
