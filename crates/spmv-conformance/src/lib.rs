@@ -53,7 +53,7 @@ pub use check::{check, compare, flushed, input, number, same_bits};
 pub use coverage::{SCALINGS, Share, is_full};
 use libtest_mimic::{Failed, Trial};
 pub use outcome::{Check, Checked};
-use spmv_backend::{Backend, DeviceCaps, DtypeSet, MemoryModel, Result, Types};
+use spmv_backend::{Backend, DeviceCaps, DeviceKind, DtypeSet, MemoryModel, Result, Types};
 use spmv_core::{Dtype, Tiling, Value, by_dtype};
 use spmv_exec::{Algorithm, Device, Facts, Fixup, Options, Repair, Sums};
 
@@ -224,7 +224,7 @@ fn of_device<B: Backend, F>(
             Sums::Direct | Sums::Joined => &[Fixup::Auto],
         };
         if at == 0 && variant.only.is_empty() {
-            trials.extend(large(label, device, algorithm, &variant.tilings));
+            trials.extend(large(label, device, algorithm));
             let planned = Options { max_blow_up: MOST_BLOW_UP, algorithm, ..Options::default() };
             for types in mixed(turn).into_iter().filter(|_| has_own_kernel(algorithm, facts) || is_full()) {
                 let options = Options { values: Some(types.value), ..planned };
@@ -283,20 +283,28 @@ fn tilings(of: &[Tiling], facts: &Facts, at: usize, turn: usize) -> impl Iterato
     of.iter().copied().cycle().skip(from).take(most.min(of.len()))
 }
 
+/// Rows of a large matrix: a second wave of groups on every device. Cores run few groups at once.
+const LARGE: usize = 2_010_000;
+const LARGE_ON_CORES: usize = 201_000;
+
 /// Trials with a large matrix, for one algorithm of each kind that takes it: in tiles so small that group indices need more than 16 bits, and as
 /// planned where there are none.
-fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm, of: &[Tiling]) -> Vec<Trial> {
+fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm) -> Vec<Trial> {
     let is_tried =
         |facts: &&Facts| facts.refuses.is_empty() && (of_memory().contains(&algorithm) || is_full());
     let Some(facts) = algorithm.facts().filter(is_tried) else { return Vec::new() };
-    let small = of.first().filter(|_| facts.sums == Sums::Repaired);
+    let of_tiling = |tiling| Options { algorithm, tiling, ..Options::default() };
+    let mut small = [4, 32].into_iter().filter_map(|lanes| Tiling::new(lanes, 1, 1, 1).ok());
+    let small =
+        small.find(|t| facts.sums == Sums::Repaired && can(device, Dtype::F32, &of_tiling(Some(*t))).is_ok());
     let planned = (small.is_none() || is_full()).then_some(None);
-    let tilings = planned.into_iter().chain(small.copied().map(Some));
+    let n = if device.caps().kind == DeviceKind::Cpu && !is_full() { LARGE_ON_CORES } else { LARGE };
+    let tilings = planned.into_iter().chain(small.map(Some));
     let of_tiling = |tiling: Option<Tiling>| {
-        let (device, options) = (device.clone(), Options { algorithm, tiling, ..Options::default() });
+        let (device, options) = (device.clone(), of_tiling(tiling));
         let tiling = tiling.map_or_else(|| "planned".to_owned(), |t| t.to_string());
         let large = move || {
-            let checked = check::<B, f32>(&device, &options, corpus::large(), &[(-2.0, 3.0)])?;
+            let checked = check::<B, f32>(&device, &options, &corpus::large(n), &[(-2.0, 3.0)])?;
             checked.ok_or_else(|| "refused".to_owned())
         };
         trial(format!("{label}/{algorithm}/f32/{tiling}/large"), Box::new(large))
