@@ -12,8 +12,8 @@ use crate::outcome::Check;
 use crate::vectors::{expect, text};
 use crate::{ALGORITHMS, Share, can, is_full, mixed, trial, trial_where};
 
-/// About each width of a panel, and more than one panel; by default every other one.
-const COLUMNS: [usize; 14] = [4, 1, 5, 2, 13, 8, 32, 16, 28, 31, 60, 40, 100, 69];
+/// About each width of a panel, and more than one panel; by default a third of them, in turn.
+const COLUMNS: [usize; 14] = [4, 1, 2, 5, 13, 8, 32, 16, 28, 31, 60, 40, 100, 69];
 const SCALINGS: [(f64, f64); 4] = [(1.0, 0.0), (-2.0, 3.0), (1.0, 1.0), (0.0, 2.0)];
 /// With rows that groups of GPUs cut, and with one that tasks cut.
 const CUT_BY_GROUPS: usize = 9_001;
@@ -28,13 +28,14 @@ pub(crate) fn trials<B: Backend>(label: &str, device: &Device<B>, at: usize) -> 
     for (turn, algorithm) in [false, true].map(first).into_iter().enumerate() {
         let plain = Share::of(at + turn).part(&Dtype::ALL, 3).into_iter().map(Types::of);
         let with_mixed = plain.chain(mixed(turn).into_iter().filter(|_| at == 0 && (turn > 0 || is_full())));
-        for types in with_mixed {
+        for (i, types) in with_mixed.enumerate() {
             let options =
                 Options { algorithm, blocks: true, values: Some(types.value), ..Options::default() };
             let (name, device) = (format!("{label}/blocks/{types}/{algorithm}"), device.clone());
             let dtype = types.vector;
             let can = can(&device, dtype, &options);
-            let each = move || by_dtype!(dtype, T => shapes::<B, T>(&device, &options));
+            let columns = Share::of(turn + i).part(&COLUMNS, 3);
+            let each = move || by_dtype!(dtype, T => shapes::<B, T>(&device, &options, &columns));
             trials.push(trial_where(can, name, Box::new(each)));
         }
     }
@@ -56,11 +57,6 @@ fn first(has_own_layout: bool) -> Algorithm {
     };
     let mut all = ALGORITHMS.iter().filter(is_it);
     *all.find(|a| a.has_own_layout() == has_own_layout).expect("one of either kind")
-}
-
-/// Columns of blocks to try.
-fn columns() -> impl Iterator<Item = usize> {
-    COLUMNS.into_iter().step_by(if is_full() { 1 } else { 2 })
 }
 
 /// Small integers.
@@ -158,7 +154,7 @@ fn orders(n_cols: usize, n_rows: usize, columns: usize) -> Vec<(BlockShape, Bloc
     vec![(x, y), (x_columns, wider(y)), (wider(x), wider(y_columns)), (wider(x_columns), y_columns)]
 }
 
-fn shapes<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check {
+fn shapes<B: Backend, T: Value>(device: &Device<B>, options: &Options, columns: &[usize]) -> Check {
     let (watch, device) = watched(device)?;
     let most = device.caps().max_buffer_bytes;
     let is_small = most < 1 << 20;
@@ -172,7 +168,8 @@ fn shapes<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check 
     let mut on_device = device.prepare(a.view(), options).map_err(text)?;
     let mut queue = device.queue().map_err(text)?;
     let mut n_checked = 0;
-    for (turn, columns) in columns().filter(|columns| !is_small || *columns <= 4).enumerate() {
+    let columns = columns.iter().copied().filter(|columns| !is_small || *columns <= 4);
+    for (turn, columns) in columns.enumerate() {
         for (at, shapes) in orders(n_cols, lens.len(), columns).into_iter().enumerate() {
             let bytes = [shapes.0.len() * T::DTYPE.bytes(), shapes.1.len() * T::Accum::DTYPE.bytes()];
             if bytes.iter().any(|bytes| *bytes as u64 + 24 > most) {
@@ -183,7 +180,8 @@ fn shapes<B: Backend, T: Value>(device: &Device<B>, options: &Options) -> Check 
             n_checked += 1;
         }
         watch.check()?;
-        if columns == 4 {
+        // For the products that follow.
+        if turn == 0 {
             let values: Vec<T> = (0..a.nnz()).map(|i| number((i % 3) as f64 - 1.0)).collect();
             a.vals_mut().copy_from_slice(&values);
             on_device.set_values(&values).map_err(text)?;

@@ -14,6 +14,8 @@ use crate::{Share, Variant, can, is_full, mixed, planned, refusals, trial_where,
 
 /// What results are clamped to: some are less, some more.
 const BOUNDS: [f64; 2] = [-5.0, 9.0];
+/// Alpha and beta to try; by default two of them, in turn.
+const SCALINGS: [(f64, f64); 4] = [(1.0, 1.0), (1.0, 0.0), (-2.0, 3.0), (0.0, -1.0)];
 /// Entries of a row that is cut by whatever cuts rows.
 const LONG: usize = 3000;
 
@@ -38,7 +40,8 @@ pub(crate) fn trials<B: Backend, F>(
             let options = Options { values: Some(types.value), ..planned(algorithm) };
             let dtype = types.vector;
             let can = can(&device, dtype, &options);
-            let each = move || by_dtype!(dtype, T => each::<B, T>(&device, &options));
+            let share = Share::of(turn + at);
+            let each = move || by_dtype!(dtype, T => each::<B, T>(&device, &options, share));
             trials.push(trial_where(can, name, Box::new(each)));
         }
     }
@@ -46,7 +49,7 @@ pub(crate) fn trials<B: Backend, F>(
 }
 
 /// Of a matrix with a row that is cut, unless its layout would pad that too much, and of one without.
-fn each<B: Backend, T: Value>(device: &Device<B>, planned: &Options) -> Check {
+fn each<B: Backend, T: Value>(device: &Device<B>, planned: &Options, share: Share) -> Check {
     let algorithm = planned.algorithm;
     let takes_repeats = algorithm.facts().is_none_or(|facts| !facts.stores_one_nonzero_a_cell);
     let n_rows = rows_for(algorithm, device.caps());
@@ -54,11 +57,13 @@ fn each<B: Backend, T: Value>(device: &Device<B>, planned: &Options) -> Check {
         (0..n_rows).map(|r| if r == 40 { LONG } else { [3, 0, 5, 1, 70][r % 5] }).collect();
     let cut = takes_repeats.then(|| of_lengths(&lens, N_COLS).map_values(number));
     let matrices = [Some(matrix::<T>(algorithm, n_rows)), cut];
-    for options in ways::<B, T>(device, planned, None) {
-        for a in matrices.iter().flatten() {
+    for (way, options) in ways::<B, T>(device, planned, None).enumerate() {
+        for (i, a) in matrices.iter().flatten().enumerate() {
+            let scalings = share.next(way + i).part(&SCALINGS, 2);
             let prepared = refusals::prepare(device, a, &options)?;
-            let tried =
-                prepared.filter(|one| !is_repeated(one, &options)).map(|prepared| check(&prepared, a));
+            let tried = prepared
+                .filter(|one| !is_repeated(one, &options))
+                .map(|prepared| check(&prepared, a, &scalings));
             let at = |e| {
                 let Options { fixup, regular_width, .. } = options;
                 format!("{fixup:?}, width {regular_width:?}, {} entries: {e}", a.nnz())
@@ -69,7 +74,11 @@ fn each<B: Backend, T: Value>(device: &Device<B>, planned: &Options) -> Check {
     Ok(0)
 }
 
-fn check<B: Backend, T: Value>(prepared: &Prepared<B, T>, a: &Csr<T>) -> Result<(), String> {
+fn check<B: Backend, T: Value>(
+    prepared: &Prepared<B, T>,
+    a: &Csr<T>,
+    scalings: &[(f64, f64)],
+) -> Result<(), String> {
     let fail = |e: Error| e.to_string();
     let (device, n_rows) = (prepared.device(), a.n_rows());
     let x: Vec<T> = (0..N_COLS).map(|i| number(input(i, true))).collect();
@@ -79,7 +88,7 @@ fn check<B: Backend, T: Value>(prepared: &Prepared<B, T>, a: &Csr<T>) -> Result<
     let nans: Vec<T::Accum> = vec![nan(); n_rows];
     let unread = device.upload(&nans).map_err(fail)?;
     let [lo, hi] = BOUNDS.map(number::<T::Accum>);
-    for (alpha, beta) in [(1.0, 1.0), (-2.0, 3.0), (1.0, 0.0), (0.0, -1.0)] {
+    for &(alpha, beta) in scalings {
         let reference = oracle::multiply(a.view(), number(alpha), &x, number(beta), &z);
         let clamped = clamped(&reference);
         let (alpha, beta) = (number::<T::Accum>(alpha), number::<T::Accum>(beta));

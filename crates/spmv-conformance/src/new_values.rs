@@ -34,9 +34,12 @@ pub(crate) fn trials<B: Backend, F>(
     variant: &Variant<F>,
     at: usize,
 ) -> Vec<Trial> {
-    let tiling = variant.tilings.first().copied();
+    // By default most as planned, by kernels that other trials compile too.
+    let forced = variant.tilings.first().copied();
     let mut trials = Vec::new();
     for (turn, &algorithm) in with_memory(variant, at).iter().enumerate() {
+        let is_repaired = algorithm.facts().is_some_and(|facts| facts.sums == Sums::Repaired);
+        let tiling = forced.filter(|_| is_repaired || is_full());
         let in_turn = algorithm.has_own_layout() || is_full();
         let plain = if in_turn { Share::of(turn).part(&Dtype::ALL, 3) } else { vec![Dtype::F32] };
         // Of values next to wider vectors one algorithm of three tries them.
