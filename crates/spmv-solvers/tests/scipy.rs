@@ -168,8 +168,8 @@ fn trials() -> Vec<Trial> {
     let is_full = std::env::var_os("SPMV_FULL").is_some();
     for (turn, of) in archive().into_iter().enumerate() {
         let found = folder(&of.kind);
-        // By default each of the repository's matrices is solved by a method on one backend, in turn.
-        let is_due = |at| is_full || of.kind != "repository" || at % contexts.len() == turn % contexts.len();
+        // By default each matrix is solved by a method on one backend, in turn.
+        let is_due = |at| is_full || at % contexts.len() == turn % contexts.len();
         let methods = METHODS.iter().filter(|(_, scipy)| *scipy == of.solver);
         let on_each = methods.flat_map(|method| contexts.iter().map(move |context| (method, context)));
         for (_, ((method, _), context)) in on_each.enumerate().filter(|(at, _)| is_due(*at)) {
