@@ -287,6 +287,13 @@ fn tilings(of: &[Tiling], facts: &Facts, at: usize, turn: usize) -> impl Iterato
 const LARGE: usize = 2_010_000;
 const LARGE_ON_CORES: usize = 201_000;
 
+/// The tiling that is forced on an algorithm where others run as planned by default, by kernels that more trials compile: small tiles are dirty
+/// where sums are repaired.
+fn forced<F>(variant: &Variant<F>, algorithm: Algorithm) -> Option<Tiling> {
+    let is_repaired = algorithm.facts().is_some_and(|facts| facts.sums == Sums::Repaired);
+    variant.tilings.first().copied().filter(|_| is_repaired || is_full())
+}
+
 /// Trials with a large matrix, for one algorithm of each kind that takes it: in tiles so small that group indices need more than 16 bits, and as
 /// planned where there are none.
 fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm) -> Vec<Trial> {

@@ -15,7 +15,8 @@ use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
 use crate::{
-    REGULAR_WIDTHS, Share, Variant, can, is_full, mixed, planned, refusals, trial, trial_where, with_memory,
+    REGULAR_WIDTHS, Share, Variant, can, forced, is_full, mixed, planned, refusals, trial, trial_where,
+    with_memory,
 };
 
 /// Few enough for buffers of 1300 bytes, and odd, so that 16-bit values end within a word.
@@ -34,12 +35,9 @@ pub(crate) fn trials<B: Backend, F>(
     variant: &Variant<F>,
     at: usize,
 ) -> Vec<Trial> {
-    // By default most as planned, by kernels that other trials compile too.
-    let forced = variant.tilings.first().copied();
     let mut trials = Vec::new();
     for (turn, &algorithm) in with_memory(variant, at).iter().enumerate() {
-        let is_repaired = algorithm.facts().is_some_and(|facts| facts.sums == Sums::Repaired);
-        let tiling = forced.filter(|_| is_repaired || is_full());
+        let tiling = forced(variant, algorithm);
         let in_turn = algorithm.has_own_layout() || is_full();
         let plain = if in_turn { Share::of(turn).part(&Dtype::ALL, 3) } else { vec![Dtype::F32] };
         // Of values next to wider vectors one algorithm of three tries them.

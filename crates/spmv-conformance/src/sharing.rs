@@ -8,7 +8,7 @@ use spmv_exec::{Algorithm, Device, DeviceVec, Error, Fixup, Options, Prepared, S
 use crate::check::{compare, input, same_bits};
 use crate::corpus::of_lengths;
 use crate::outcome::Check;
-use crate::{MOST_BLOW_UP, Variant, can, refusals, trial, with_memory};
+use crate::{MOST_BLOW_UP, Variant, can, forced, refusals, trial, with_memory};
 
 /// Runs of each thread.
 const RUNS: usize = 50;
@@ -39,9 +39,9 @@ pub(crate) fn trials<B: Backend, F>(
         ("x_in_two_runs", x_in_two_runs),
         ("dropped_in_flight", dropped_in_flight),
     ];
-    let tiling = variant.tilings.first().copied();
     let mut trials = Vec::new();
     for &algorithm in with_memory(variant, at) {
+        let tiling = forced(variant, algorithm);
         for (name, test) in tests {
             let device = device.clone();
             let each = move || Fixture::new(&device, algorithm, tiling).each(test);
