@@ -101,7 +101,7 @@ fn of_device<B: Backend>(at: usize, label: &str, device: spmv_backend::Result<B>
         let groups = |kind| corpus::groups().into_iter().enumerate().map(move |group| (kind, group));
         for (kind, (turn, (group, matrices))) in (0..splits(1).len()).flat_map(groups) {
             // Kinds, types and groups take turns: every two of them meet on one device or another.
-            if !is_full() && !(kind + turn + dtype as usize + 3 * at).is_multiple_of(8) {
+            if !is_full() && !(kind + turn + dtype as usize + 3 * at).is_multiple_of(12) {
                 continue;
             }
             let devices = Arc::clone(&devices);
