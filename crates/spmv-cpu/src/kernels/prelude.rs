@@ -475,3 +475,33 @@ impl<T: SimdValue> RowSums<'_, T> {
         T::dot(*isa, a, row_ptr[rows.end] as usize..entries.end)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_about_equal_shares_of_uneven_work() {
+        let even = vec![3; 1000];
+        let growing: Vec<usize> = (0..1000).map(|group| group * group).collect();
+        let alone: Vec<usize> = (0..1000).map(|group| if group == 700 { 50_000 } else { 1 }).collect();
+        let stretches: Vec<usize> =
+            (0..1000).map(|group| if group / 100 % 2 == 0 { 0 } else { 40 }).collect();
+        for works in [even, growing, alone, stretches, vec![5], vec![0; 9], vec![1, 1]] {
+            let n = works.len() as u32;
+            let before = |group: u32| works[..group as usize].iter().sum::<usize>();
+            let (all, most) = (before(n), works.iter().copied().max().unwrap_or(0));
+            for n_parts in [1, 2, 3, 16] {
+                let first = equal_shares(n, before);
+                for part in 1..n_parts {
+                    let at = first(part, n_parts);
+                    let apart = before(at).abs_diff(all * part / n_parts);
+                    assert!(
+                        at <= n && apart <= most + all / n_parts / MISSED,
+                        "{part} of {n_parts}: {apart}"
+                    );
+                }
+            }
+        }
+    }
+}
