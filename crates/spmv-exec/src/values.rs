@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use spmv_backend::{Backend, Error as DeviceError, Memory};
-use spmv_core::format::{BySlot, Dia};
+use spmv_core::format::{BySlot, Dia, PADDING};
 use spmv_core::{CsrView, Value, parts};
 
 use crate::device::Device;
@@ -65,8 +65,6 @@ pub(crate) enum Rows {
 
 /// The diagonal of an entry that is on none.
 const NONE: u16 = Dia::<f32>::NO_DIAGONAL;
-/// The entry of a slot of padding, as `gather_values` takes it.
-const PADDING: u32 = u32::MAX;
 
 /// Memory for the diagonal of each entry, unless there are more of them than numbers.
 pub(crate) fn diagonals_of_entries<T: Value>(

@@ -161,8 +161,12 @@ fn names_step(label: &str, step: usize) -> bool {
     })
 }
 
-/// What numbers operations, and what slices are said to be.
-const CODES: [&str; 2] = ["crates/spmv-backend/src/codes.rs", "crates/spmv-core/src/format/slice_header.rs"];
+/// What numbers operations, what slices are said to be, and what stands in slots without an entry.
+const CODES: [&str; 3] = [
+    "crates/spmv-backend/src/codes.rs",
+    "crates/spmv-core/src/format/slice_header.rs",
+    "crates/spmv-core/src/format/by_slot.rs",
+];
 
 /// The name and the number of a constant, as each language defines it.
 fn constant(line: &str) -> Option<(&str, u32)> {
@@ -179,7 +183,8 @@ fn constant(line: &str) -> Option<(&str, u32)> {
 
 /// A code has one number, whichever source defines it.
 pub(crate) fn codes_agree(w: &Workspace) -> Vec<String> {
-    let of_file = |file| w.tree.text(file).unwrap_or_default().lines().filter_map(constant);
+    let is_public = |line: &&str| line.trim_start().starts_with("pub ");
+    let of_file = |file| w.tree.text(file).unwrap_or_default().lines().filter(is_public).filter_map(constant);
     if let Some(file) = CODES.into_iter().find(|file| of_file(file).next().is_none()) {
         return vec![format!("{file}: has no codes")];
     }
@@ -330,9 +335,12 @@ mod tests {
     fn a_code_has_the_same_number_everywhere() {
         let (sum, none) =
             ("/// A sum.\npub const OP_ADD: u32 = 1;\n", "    pub const NONE: u32 = 0xffff_ffff;\n");
-        let problem = codes_agree(&with(&[(CODES[0], sum), (CODES[1], "mod none;")]));
-        assert_eq!(problem, [format!("{}: has no codes", CODES[1])]);
-        let with = |path, text| codes_agree(&with(&[(CODES[0], sum), (CODES[1], none), (path, text)]));
+        // What is its own, other sources may have by the same name.
+        let slot = "pub const PADDING: u32 = 7;\nconst AHEAD: u32 = 9;";
+        let problem = codes_agree(&with(&[(CODES[0], sum), (CODES[1], none), (CODES[2], "mod none;")]));
+        assert_eq!(problem, [format!("{}: has no codes", CODES[2])]);
+        let home = [(CODES[0], sum), (CODES[1], none), (CODES[2], slot)];
+        let with = |path, text| codes_agree(&with(&[&home[..], &[(path, text)]].concat()));
         let (cuda, wgsl) = ("kernels-cuda/axpby.cu", "kernels-wgsl/axpby.wgsl");
         assert!(with(cuda, "#define OP_ADD 1\n#define AHEAD 2\n#define NONE 0xffffffffu").is_empty());
         assert!(with(wgsl, "const OP_ADD = 1u;").is_empty());

@@ -7,8 +7,9 @@ use crate::csr::CsrView;
 use crate::offset::Offset;
 use crate::value::Value;
 
-/// The column of a slot that holds no entry.
-pub(super) const PADDING: u32 = u32::MAX;
+/// What stands for the column of a slot that holds no entry, or for the entry. No matrix has it: columns are below `n_cols`, which 32 bits can
+/// name.
+pub const PADDING: u32 = 0xffff_ffff;
 
 /// Rows and slots that are transposed together: a cache line of columns on either side.
 const LINE: usize = 16;

@@ -41,8 +41,8 @@ pub struct Ell<T> {
 }
 
 impl<T: Value> Ell<T> {
-    /// The column of a slot that holds no entry. No matrix has it: columns are below `n_cols`, which 32 bits can name.
-    pub const PADDING: u32 = super::by_slot::PADDING;
+    /// The column of a slot that holds no entry: [`PADDING`](super::PADDING).
+    pub const PADDING: u32 = super::PADDING;
 
     /// What the layout takes. O(rows).
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {

@@ -35,7 +35,7 @@ mod hyb;
 mod jad;
 mod slice_header;
 
-pub use by_slot::BySlot;
+pub use by_slot::{BySlot, PADDING};
 pub use coo::Coo;
 pub use cost::{Cost, MAX_BLOW_UP};
 pub use dia::Dia;

@@ -2,13 +2,13 @@
 // params: n_slots entries vals slots
 // steps:  1 a lane takes a slot, or those of a word; 2 read the value of the slot's entry, zero for padding; 3 store it
 
+use spmv_core::format::PADDING;
+
 use super::prelude::for_chunks;
 use crate::device_args::view::GatherValues;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 
-/// The entry of a slot that holds none.
-const PADDING: u32 = u32::MAX;
 /// Slots that one task fills: long enough to be worth a task, short enough to balance.
 const CHUNK: usize = 16 * 1024;
 

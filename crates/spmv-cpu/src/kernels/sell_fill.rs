@@ -6,16 +6,13 @@
 
 use std::ops::Range;
 
-use spmv_core::format::SliceHeader;
+use spmv_core::format::{PADDING, SliceHeader};
 
 use super::prelude::for_both_rows;
 use crate::device_args::view::SellFill;
 use crate::launch::Launch;
 use crate::numbers::Numbers;
 use crate::simd::{LENGTHS, NARROW_NONE, NONE};
-
-/// The entry of a slot that holds none.
-const PADDING: u32 = u32::MAX;
 
 pub(crate) fn run<T: Numbers>(launch: Launch, args: SellFill<'_, T>) {
     let SellFill { n_rows, n_slices, slice_lanes, slice_rows, width, sorted, .. } = args;

@@ -568,7 +568,7 @@ unsafe fn is_full<T: Numbers>(a: &Slots<'_, T>, at: usize) -> bool {
     // SAFETY: this function's contract.
     let cols = unsafe { a.cols.as_ptr().add(at).cast::<[u32; LANES]>().read_unaligned() };
     // Without a branch for each, so that it is one comparison.
-    cols.iter().fold(true, |full, col| full & (*col != Slots::<T>::PADDING))
+    cols.iter().fold(true, |full, col| full & (*col != spmv_core::format::PADDING))
 }
 
 /// Products of the eight slots from `at` on, added to `sums`.

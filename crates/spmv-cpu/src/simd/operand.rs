@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use spmv_core::format::SliceHeader as Header;
+use spmv_core::format::{PADDING, SliceHeader as Header};
 
 use super::isa::Isa;
 use crate::numbers::Numbers;
@@ -69,7 +69,7 @@ pub(super) fn stream<V>(indices: &[u32], vals: &[V]) -> bool {
 }
 
 /// Rows side by side, their entries at a stride. Column indices are less than `x.len()`, or
-/// [`PADDING`](Self::PADDING) in slots without an entry, which come after a row's others.
+/// [`PADDING`] in slots without an entry, which come after a row's others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots<'a, T: Numbers> {
     pub(super) cols: &'a [u32],
@@ -78,9 +78,6 @@ pub(crate) struct Slots<'a, T: Numbers> {
 }
 
 impl<'a, T: Numbers> Slots<'a, T> {
-    /// The column of a slot without an entry.
-    pub(crate) const PADDING: u32 = u32::MAX;
-
     /// Joins the arrays.
     ///
     /// # Panics
@@ -95,14 +92,14 @@ impl<'a, T: Numbers> Slots<'a, T> {
 
     /// The sum of a row, read one slot after another: `n` of them from slot `first` on, each `stride` after the one before.
     pub(crate) fn row(&self, first: usize, stride: usize, n: usize) -> T::Accum {
-        let slots = (0..n).map(|k| first + k * stride).take_while(|at| self.cols[*at] != Self::PADDING);
+        let slots = (0..n).map(|k| first + k * stride).take_while(|at| self.cols[*at] != PADDING);
         slots.fold(num_traits::zero(), |sum: T::Accum, at| {
             sum + T::of_val(self.vals[at]) * T::of_x(self.x[self.cols[at] as usize])
         })
     }
 }
 
-/// Column indices that are known to be below a bound, but for [`Slots::PADDING`].
+/// Column indices that are known to be below a bound, but for [`PADDING`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PaddedColumns<'a>(Columns<'a>);
 
@@ -111,7 +108,7 @@ impl<'a> PaddedColumns<'a> {
     ///
     /// # Safety
     ///
-    /// Every element of `cols` is less than `bound`, or [`Slots::PADDING`].
+    /// Every element of `cols` is less than `bound`, or [`PADDING`].
     pub(crate) unsafe fn new_unchecked(cols: &'a [u32], bound: usize) -> Self {
         Self(Columns { cols, bound })
     }

@@ -209,7 +209,7 @@ fn side_by_side<T: Test>() {
     let lens: Vec<usize> = (0..STRIDE).map(|row| if row / 8 == 2 { N } else { row * 5 % (N + 1) }).collect();
     for (at, col) in case.cols.iter_mut().enumerate() {
         if at / STRIDE >= lens[at % STRIDE] {
-            *col = Slots::<T>::PADDING;
+            *col = spmv_core::format::PADDING;
             case.vals[at] = T::val(f64::NAN);
         }
     }
