@@ -21,13 +21,13 @@ const LINE: usize = 16;
 ///
 /// ```
 /// use spmv_core::Csr;
-/// use spmv_core::format::{BySlot, Ell};
+/// use spmv_core::format::{BySlot, PADDING};
 /// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0)])?;
 /// let order = BySlot::padded(a.n_rows(), 2);
 /// assert_eq!(order.ptr(), [0, 2, 4]);
 /// let (mut cols, mut vals) = ([0; 2], [0.0; 2]);
 /// order.fill(a.view(), 1..2, &mut cols, &mut vals);
-/// assert_eq!((cols, vals), ([2, Ell::<f32>::PADDING], [2.0, 0.0]));
+/// assert_eq!((cols, vals), ([2, PADDING], [2.0, 0.0]));
 /// # Ok::<(), spmv_core::CsrError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

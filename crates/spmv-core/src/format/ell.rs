@@ -10,7 +10,7 @@
 //!
 //! Lanes that take a row each read neighbouring slots at the same time. Bell & Garland 2009, section 3.2.
 
-use super::by_slot::BySlot;
+use super::by_slot::{BySlot, PADDING};
 use super::cost::{Cost, zero};
 use super::error::FormatError;
 use crate::csr::{Csr, CsrView};
@@ -23,11 +23,11 @@ use crate::value::Value;
 ///
 /// ```
 /// use spmv_core::Csr;
-/// use spmv_core::format::Ell;
+/// use spmv_core::format::{Ell, PADDING};
 /// let a = Csr::from_coo(2, 3, &[(0, 0, 1.0f32), (0, 2, 2.0), (1, 1, 3.0)])?;
 /// let ell = Ell::from_csr(a.view(), 3.0)?;
 /// assert_eq!(ell.width(), 2);
-/// assert_eq!(ell.cols(), [0, 1, 2, Ell::<f32>::PADDING]);
+/// assert_eq!(ell.cols(), [0, 1, 2, PADDING]);
 /// assert_eq!(ell.vals(), [1.0, 3.0, 2.0, 0.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -41,9 +41,6 @@ pub struct Ell<T> {
 }
 
 impl<T: Value> Ell<T> {
-    /// The column of a slot that holds no entry: [`PADDING`](super::PADDING).
-    pub const PADDING: u32 = super::PADDING;
-
     /// What the layout takes. O(rows).
     pub fn cost<O: Offset>(a: CsrView<'_, T, O>) -> Cost {
         Cost::ell(&RowStats::of(a), T::DTYPE)
@@ -116,7 +113,7 @@ impl<T: Value> Ell<T> {
     pub fn row(&self, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
         let slots = (0..self.width).map(move |k| k * self.n_rows + row);
-        slots.map(|at| (self.cols[at], self.vals[at])).take_while(|(col, _)| *col != Self::PADDING)
+        slots.map(|at| (self.cols[at], self.vals[at])).take_while(|(col, _)| *col != PADDING)
     }
 
     /// The same matrix in CSR form. O(slots).
@@ -159,7 +156,7 @@ mod tests {
             prop_assert_eq!(ell.to_csr::<u32>().unwrap(), a.clone());
             let cost = Ell::cost(a.view());
             prop_assert_eq!(cost.bytes, cases::bytes(&[size_of_val(ell.cols()), size_of_val(ell.vals())]));
-            let padding = ell.cols().iter().filter(|col| **col == Ell::<f64>::PADDING).count();
+            let padding = ell.cols().iter().filter(|col| **col == PADDING).count();
             prop_assert_eq!(cost.padding, padding as u64);
         }
     }

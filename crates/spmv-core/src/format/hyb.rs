@@ -101,7 +101,7 @@ mod tests {
             let of_coo = [size_of_val(coo.rows()), size_of_val(coo.cols()), size_of_val(coo.vals())];
             let cost = Hyb::cost(a.view());
             prop_assert_eq!(cost.bytes, cases::bytes(&of_ell) + cases::bytes(&of_coo));
-            let padding = ell.cols().iter().filter(|col| **col == Ell::<f64>::PADDING).count();
+            let padding = ell.cols().iter().filter(|col| **col == crate::format::PADDING).count();
             prop_assert_eq!(cost.padding, padding as u64);
             prop_assert!(3 * (ell.vals().len() - padding) >= ell.vals().len(), "a third of the slots hold entries");
         }
