@@ -13,14 +13,14 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use spmv_backend::{Backend, Error as DeviceError, Result as DeviceResult};
 use spmv_core::{Csr, Dtype, Tiling, oracle};
-use spmv_exec::{Algorithm, Device, DeviceVec, Error, Fixup, Options, Prepared, Repair, Sums, Workspace};
+use spmv_exec::{Algorithm, Device, DeviceVec, Error, Fixup, Options, Prepared, Repair, Workspace};
 
 use crate::check::input;
 use crate::corpus::of_lengths;
 use crate::faults::{Fault, Faults};
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
-use crate::{MOST_BLOW_UP, Share, can, refusals};
+use crate::{MOST_BLOW_UP, Share, can, fixups, refusals};
 
 /// For one scenario with one fault. It takes milliseconds.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
@@ -46,13 +46,9 @@ pub fn trials<B: Backend>(
     (share, every_nth): (Share, usize),
 ) -> Vec<Trial> {
     let Ok(Ok(device)) = opened.map(Device::new) else { return vec![] };
-    let ways = algorithms.iter().flat_map(|algorithm| {
-        let fixups = match algorithm.facts().map(|facts| facts.sums) {
-            Some(Sums::Repaired) => [Some(Fixup::Host), Some(Fixup::Device)],
-            _ => [Some(Fixup::Auto), None],
-        };
-        fixups.into_iter().flatten().map(|fixup| (*algorithm, fixup))
-    });
+    let ways = algorithms
+        .iter()
+        .flat_map(|&algorithm| fixups(algorithm).iter().map(move |fixup| (algorithm, *fixup)));
     let trial = |(turn, (algorithm, fixup))| {
         let in_words = match fixup {
             Fixup::Auto => "",

@@ -283,15 +283,20 @@ fn tilings(of: &[Tiling], facts: &Facts, at: usize, turn: usize) -> impl Iterato
     of.iter().copied().cycle().skip(from).take(most.min(of.len()))
 }
 
-/// Rows of a large matrix: a second wave of groups on every device. Cores run few groups at once.
-const LARGE: usize = 2_010_000;
-const LARGE_ON_CORES: usize = 201_000;
+/// Whether sums of the algorithm may be stored in wrong rows, and are repaired.
+fn is_repaired(algorithm: Algorithm) -> bool {
+    algorithm.facts().is_some_and(|facts| facts.sums == Sums::Repaired)
+}
+
+/// Wherever sums of the algorithm are repaired, if they are.
+fn fixups(algorithm: Algorithm) -> &'static [Fixup] {
+    if is_repaired(algorithm) { &[Fixup::Host, Fixup::Device] } else { &[Fixup::Auto] }
+}
 
 /// The tiling that is forced on an algorithm where others run as planned by default, by kernels that more trials compile: small tiles are dirty
 /// where sums are repaired.
 fn forced<F>(variant: &Variant<F>, algorithm: Algorithm) -> Option<Tiling> {
-    let is_repaired = algorithm.facts().is_some_and(|facts| facts.sums == Sums::Repaired);
-    variant.tilings.first().copied().filter(|_| is_repaired || is_full())
+    variant.tilings.first().copied().filter(|_| is_repaired(algorithm) || is_full())
 }
 
 /// Trials with a large matrix, for one algorithm of each kind that takes it: in tiles so small that group indices need more than 16 bits, and as
@@ -299,19 +304,21 @@ fn forced<F>(variant: &Variant<F>, algorithm: Algorithm) -> Option<Tiling> {
 fn large<B: Backend>(label: &str, device: &Device<B>, algorithm: Algorithm) -> Vec<Trial> {
     let is_tried =
         |facts: &&Facts| facts.refuses.is_empty() && (of_memory().contains(&algorithm) || is_full());
-    let Some(facts) = algorithm.facts().filter(is_tried) else { return Vec::new() };
-    let of_tiling = |tiling| Options { algorithm, tiling, ..Options::default() };
-    let mut small = [4, 32].into_iter().filter_map(|lanes| Tiling::new(lanes, 1, 1, 1).ok());
-    let small =
-        small.find(|t| facts.sums == Sums::Repaired && can(device, Dtype::F32, &of_tiling(Some(*t))).is_ok());
+    if algorithm.facts().filter(is_tried).is_none() {
+        return Vec::new();
+    }
+    let options = |tiling| Options { algorithm, tiling, ..Options::default() };
+    let has = |tiling: &Tiling| can(device, Dtype::F32, &options(Some(*tiling))).is_ok();
+    let smallest = [4, 32].into_iter().filter_map(|lanes| Tiling::new(lanes, 1, 1, 1).ok());
+    let small = smallest.filter(|_| is_repaired(algorithm)).find(has);
     let planned = (small.is_none() || is_full()).then_some(None);
-    let n = if device.caps().kind == DeviceKind::Cpu && !is_full() { LARGE_ON_CORES } else { LARGE };
     let tilings = planned.into_iter().chain(small.map(Some));
+    let on_cores = device.caps().kind == DeviceKind::Cpu && !is_full();
     let of_tiling = |tiling: Option<Tiling>| {
-        let (device, options) = (device.clone(), of_tiling(tiling));
+        let (device, options) = (device.clone(), options(tiling));
         let tiling = tiling.map_or_else(|| "planned".to_owned(), |t| t.to_string());
         let large = move || {
-            let checked = check::<B, f32>(&device, &options, &corpus::large(n), &[(-2.0, 3.0)])?;
+            let checked = check::<B, f32>(&device, &options, corpus::large(on_cores), &[(-2.0, 3.0)])?;
             checked.ok_or_else(|| "refused".to_owned())
         };
         trial(format!("{label}/{algorithm}/f32/{tiling}/large"), Box::new(large))

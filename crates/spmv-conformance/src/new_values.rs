@@ -6,7 +6,7 @@ use libtest_mimic::Trial;
 use num_traits::{One, Zero};
 use spmv_backend::{Backend, DeviceCaps, Types};
 use spmv_core::{Csr, Dtype, Tiling, Value, by_dtype, oracle};
-use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Prepared, Sums};
+use spmv_exec::{Algorithm, Device, Error, Options, Prepared, Sums};
 
 use crate::check::{compare, input, number};
 use crate::corpus::of_lengths;
@@ -15,8 +15,8 @@ use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
 use crate::{
-    REGULAR_WIDTHS, Share, Variant, can, forced, is_full, mixed, planned, refusals, trial, trial_where,
-    with_memory,
+    REGULAR_WIDTHS, Share, Variant, can, fixups, forced, is_full, mixed, planned, refusals, trial,
+    trial_where, with_memory,
 };
 
 /// Few enough for buffers of 1300 bytes, and odd, so that 16-bit values end within a word.
@@ -81,11 +81,9 @@ pub(crate) fn ways<'a, B: Backend, T: Value>(
     planned: &'a Options,
     tiling: Option<Tiling>,
 ) -> impl Iterator<Item = Options> + 'a {
-    let sums = planned.algorithm.facts().map(|facts| facts.sums);
-    let fixups =
-        if sums == Some(Sums::Repaired) { &[Fixup::Host, Fixup::Device][..] } else { &[Fixup::Auto] };
     let widths = if planned.algorithm.has_own_layout() { &REGULAR_WIDTHS[..] } else { &[None] };
-    let all = fixups.iter().flat_map(move |fixup| widths.iter().map(move |w| (*fixup, *w)));
+    let all =
+        fixups(planned.algorithm).iter().flat_map(move |fixup| widths.iter().map(move |w| (*fixup, *w)));
     all.map(move |(fixup, regular_width)| {
         let asked = Options { tiling, fixup, regular_width, ..*planned };
         let tiling = tiling.filter(|_| can(device, T::DTYPE, &asked).is_ok());

@@ -3,12 +3,12 @@
 use libtest_mimic::Trial;
 use spmv_backend::Backend;
 use spmv_core::{Csr, Dtype, Tiling};
-use spmv_exec::{Algorithm, Device, DeviceVec, Error, Fixup, Options, Prepared, Sums};
+use spmv_exec::{Algorithm, Device, DeviceVec, Error, Options, Prepared};
 
 use crate::check::{compare, input, same_bits};
 use crate::corpus::of_lengths;
 use crate::outcome::Check;
-use crate::{MOST_BLOW_UP, Variant, can, forced, refusals, trial, with_memory};
+use crate::{MOST_BLOW_UP, Variant, can, fixups, forced, refusals, trial, with_memory};
 
 /// Runs of each thread.
 const RUNS: usize = 50;
@@ -70,11 +70,7 @@ impl<'a, B: Backend> Fixture<'a, B> {
         let a = of_lengths(&lens, N_COLS).map_values(|v| v as f32);
         let one_nonzero_a_cell = facts.is_some_and(|facts| facts.stores_one_nonzero_a_cell);
         let a = if one_nonzero_a_cell { refusals::without_repeats_and_zeros(&a) } else { a };
-        let fixups = match facts.map(|facts| facts.sums) {
-            Some(Sums::Repaired) => vec![Fixup::Host, Fixup::Device],
-            _ => vec![Fixup::Auto],
-        };
-        let ways = fixups.into_iter().map(|fixup| {
+        let ways = fixups(algorithm).iter().map(|&fixup| {
             let options =
                 Options { algorithm, tiling, fixup, max_blow_up: MOST_BLOW_UP, ..Options::default() };
             let can = can(device, Dtype::F32, &options);

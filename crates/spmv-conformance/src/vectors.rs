@@ -5,7 +5,7 @@ use num_traits::Float as _;
 use spmv_backend::{Backend, DeviceCaps};
 use spmv_core::{Accum, Csr, Dtype, Value as _};
 pub(crate) use spmv_core::{c32, c64};
-use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Queue, Sums};
+use spmv_exec::{Algorithm, Device, Error, Fixup, Options, Queue};
 
 use crate::check::{nan, number};
 use crate::corpus::of_lengths;
@@ -13,7 +13,7 @@ use crate::faults::{Faults, Verb};
 use crate::outcome::Check;
 use crate::probe::Probe;
 use crate::watch::{Opened, Watch};
-use crate::{can, is_full, speculative, trial};
+use crate::{can, is_full, is_repaired, speculative, trial};
 
 /// Lengths on either side of a lane, a group and a task, as many as buffers hold.
 const LENGTHS: [usize; 9] = [0, 1, 2, 31, 64, 65, 257, 5_000, 70_001];
@@ -382,9 +382,7 @@ fn products<B: Backend, A: Accum>(device: &Device<B>) -> Check {
             x.iter_mut().zip(&now).for_each(|(x, y)| *x = *y - *x);
         }
         expect("x", 50, &on_x.to_vec().map_err(text)?, &x)?;
-        if algorithm == speculative()
-            && prepared.plan().algorithm.facts().map(|f| f.sums) != Some(Sums::Repaired)
-        {
+        if algorithm == speculative() && !is_repaired(prepared.plan().algorithm) {
             return Err("nothing is repaired".into());
         }
         n_checked += 1;
